@@ -65,7 +65,7 @@ def compare(
     """Measure test errors of logistic regression on four representations.
 
     Every method uses the same splits and standardised columns, and chooses `C` among the same four
-    values on a quarter of its training rows before it is trained on all of them.
+    values on a quarter of its training samples before it is trained on all of them.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def compare(
     n_splits, seed : int
         Random splits into 60% for training and 40% for testing.
     n_directions : int
-        Directions for each class pair; the random methods get as many columns.
+        Directions for each class pair. The random methods get the number of columns that GEM has.
     advance : callable
         Function that is called with the name of each finished step; each split has four steps.
 
@@ -85,7 +85,7 @@ def compare(
     from threadpoolctl import threadpool_limits
 
     outcomes = {name: Outcome() for name in (PIXELS, FOURIER, RANDOM, OURS)}
-    # Products are small; several BLAS threads would mostly wait for each other.
+    # Products are small: several BLAS threads mostly wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
         for number, split in enumerate(_random_splits(y, n_splits, TEST_SHARE, seed)):
             for name, make in _representations(X, y, split, n_directions, seed + number):
@@ -95,7 +95,7 @@ def compare(
 
 
 def table(outcomes: Mapping[str, Outcome], title: str) -> Table:
-    """A table of columns, test error (mean and standard deviation) and seconds."""
+    """Return a table of columns, test error (mean and standard deviation) and seconds."""
     from rich import box
     from rich.table import Table
 
@@ -153,7 +153,7 @@ def _draw_errors(outcomes: Mapping[str, Outcome]) -> Figure:
 
 
 def _random_splits(y: Labels, n_splits: int, test_share: float, seed: int) -> Iterator[Split]:
-    """Return stratified random splits, determined by the seed."""
+    """Yield stratified random splits, determined by the seed."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
     splitter = StratifiedShuffleSplit(n_splits, test_size=test_share, random_state=seed)
@@ -200,22 +200,22 @@ def _measure(outcome: Outcome, make: Callable[[], Features], y: Labels, split: S
     """Compute features, choose C, train on all training samples, and count test errors."""
     started = time.perf_counter()
     train, test = make()
-    making = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     penalty = _choose_penalty(train, y[split[0]])
     started = time.perf_counter()
     model = _classifier(penalty).fit(train, y[split[0]])
     error = float(np.mean(model.predict(test) != y[split[1]]))
     outcome.errors.append(error)
-    outcome.seconds.append(making + time.perf_counter() - started)
+    outcome.seconds.append(seconds + time.perf_counter() - started)
     outcome.penalties.append(penalty)
     outcome.n_columns = train.shape[1]
 
 
-def _choose_penalty(rows: Floats, labels: Labels) -> float:
+def _choose_penalty(features: Floats, labels: Labels) -> float:
     """Return the C with the fewest errors on a quarter of the samples; ties go to the smaller C."""
     ((train, test),) = _random_splits(labels, 1, 0.25, seed=0)
     scores = [
-        _classifier(c).fit(rows[train], labels[train]).score(rows[test], labels[test])
+        _classifier(c).fit(features[train], labels[train]).score(features[test], labels[test])
         for c in PENALTIES
     ]
     return PENALTIES[int(np.argmax(scores))]

@@ -1,4 +1,4 @@
-"""The demonstration of early decisions: simulated signals of three kinds, one sample at a time."""
+"""The demonstration of early decisions: simulated signals of three kinds, sample by sample."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LENGTH = 60
 N_TRAIN, N_HELD_OUT, N_TEST = 200, 300, 400
 TAU = 0.95
 BAR = 24  # width in characters of a tau of 1
-SHOWN = 18  # lines of a signal's table; the last ones are shown in full
+MAX_LINES = 18  # of a signal's table, which skips looks but the last ones
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Look:
 class Demonstration:
     """Results of the demonstration.
 
-    `looks` are the states of `signal`, of class `kind`; `test` are signals and their classes, and
-    `scores` those of each method on them.
+    `looks` are the states of `signal`, of class `kind`. `test` has the test signals and their
+    classes, `scores` the scores of each method on them.
     """
 
     model: ReliableClassifier
@@ -78,7 +78,7 @@ class Demonstration:
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
     """Return n noisy signals (n, 60) of three classes and their class names.
 
-    All signals start alike. The first class diverges from the others after some samples, the second
+    All classes begin with equal means. The first class then diverges from the others, the second
     returns, and the third oscillates with increasing frequency.
     """
     t = np.linspace(0.0, 1.0, LENGTH)
@@ -110,19 +110,19 @@ def demonstrate(seed: int) -> Demonstration:
     rng = np.random.default_rng(seed)
     X, y = signals(N_TRAIN, rng)
     held_out, _ = signals(N_HELD_OUT, rng)
-    rows, truth = signals(N_TEST, rng)
+    test, truth = signals(N_TEST, rng)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     model = ReliableClassifier(lda, reliability=TAU, correct=False).fit(X, y)
-    shown = _typical(model, rows)
+    shown = _typical_signal(model, test)
     calibration = calibrate(model, held_out, agreement=TAU)
     return Demonstration(
         model,
-        rows[shown],
+        test[shown],
         str(truth[shown]),
-        _follow(model, rows[shown]),
+        _follow(model, test[shown]),
         calibration,
-        (rows, truth),
-        _compared(model, (X, y), (rows, truth), calibration),
+        (test, truth),
+        _score_methods(model, (X, y), (test, truth), calibration),
     )
 
 
@@ -138,10 +138,10 @@ def pictures(shown: Demonstration) -> dict[str, tuple[Figure, str]]:
     }
 
 
-def _typical(model: ReliableClassifier, rows: Array) -> int:
-    """Return a correctly decided signal with about the median time of decision."""
-    early = model.predict_early(rows)
-    final = np.flatnonzero(early.label == model.predict(rows))
+def _typical_signal(model: ReliableClassifier, signals: Array) -> int:
+    """Return the index of a correctly decided signal with about the median time of decision."""
+    early = model.predict_early(signals)
+    final = np.flatnonzero(early.label == model.predict(signals))
     middle = np.median(early.time)
     return int(final[np.argmin(np.abs(early.time[final] - middle))])
 
@@ -159,17 +159,17 @@ def _follow(model: ReliableClassifier, signal: Array) -> list[Look]:
     return looks
 
 
-def _compared(
+def _score_methods(
     model: ReliableClassifier,
     train: tuple[Array, NDArray[Any]],
     test: tuple[Array, NDArray[Any]],
     calibration: Calibration,
 ) -> dict[str, EarlyScores]:
-    rows, truth = test
+    signals, truth = test
 
-    def score(one: Any, *given: float) -> EarlyScores:
-        early = one.predict_early(rows, *given)
-        return early_scores(early, LENGTH, complete=one.predict(rows), y=truth)
+    def score(classifier: Any, *reliability: float) -> EarlyScores:
+        early = classifier.predict_early(signals, *reliability)
+        return early_scores(early, LENGTH, complete=classifier.predict(signals), y=truth)
 
     scores = {f"reliable, tau {TAU:g}": score(model, TAU)}
     if calibration.chosen >= 0:
@@ -182,7 +182,7 @@ def _compared(
 
 
 def show(shown: Demonstration, console: Console) -> None:
-    """Print the decision about one signal step by step, the calibration, and the comparison."""
+    """Print the decision about a signal step by step, the calibration, and the comparison."""
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(
         f'One signal of {LENGTH} samples, of the kind "{shown.kind}", at tau {TAU:g}', style="bold"
@@ -191,14 +191,14 @@ def show(shown: Demonstration, console: Console) -> None:
     plain("Calibration on held-out signals", style="bold")
     plain(f"  {shown.calibration}")
     plain()
-    plain("Signals that none has seen", style="bold")
+    plain("Test signals", style="bold")
     console.print(scores_table(shown.scores))
 
 
 def looks_table(looks: Sequence[Look]) -> Table:
     """Return a table of the signal's label and largest tau after each sample."""
     table = _table("samples", "value", "would be", "for tau up to")
-    every = max(1, -(-len(looks) // SHOWN))
+    every = max(1, -(-len(looks) // MAX_LINES))
     for look in looks:
         if look.seen % every and len(looks) - look.seen >= 3:
             continue
@@ -216,12 +216,12 @@ def looks_table(looks: Sequence[Look]) -> Table:
 
 
 def scores_table(scores: Mapping[str, EarlyScores]) -> Table:
-    """Return a table with one line of scores for each method."""
+    """Return a table with a line of scores for each method."""
     table = _table("method", "reliability", "accuracy", "mean time", "harmonic mean")
-    for name, one in scores.items():
-        figures = (one.reliability, one.accuracy, one.harmonic_mean)
+    for name, score in scores.items():
+        figures = (score.reliability, score.accuracy, score.harmonic_mean)
         shown = ["" if figure is None else f"{figure:.3f}" for figure in figures]
-        time = f"{one.mean_time:.1f} of {LENGTH}"
+        time = f"{score.mean_time:.1f} of {LENGTH}"
         table.add_row(name, shown[0], shown[1], time, shown[2])
     return table
 

@@ -26,10 +26,10 @@ __all__ = ["ArraySource"]
 
 _PIECE_BYTES = 16 << 20
 _PROBED_LABELS = 1 << 16
-_MOST_UNFILLED = 1 << 20  # columns of an array without rows, whose width no bytes bear out
+_MAX_EMPTY_COLUMNS = 1 << 20  # of an array without rows, whose file's length bounds no width
 
 _Array = npt.NDArray[Any]
-_Open = Callable[[], _Array]  # a map is made anew for each piece: pages that were read are let go
+_Open = Callable[[], _Array]  # maps the file; a new map for each piece releases pages read before
 
 
 def _mapped(path: Path) -> _Open:
@@ -42,7 +42,7 @@ def _mapped(path: Path) -> _Open:
 
 
 class ArraySource(Source):
-    """A matrix of an .npy file, and its labels: a column, or another file."""
+    """A matrix of an .npy file, and its labels, from a column or from another file."""
 
     format = "npy"
     named = False
@@ -56,7 +56,7 @@ class ArraySource(Source):
                 f"{X.shape}, dtype {X.dtype}"
             )
         self.n_rows, width = X.shape
-        if not self.n_rows and width > _MOST_UNFILLED:
+        if not self.n_rows and width > _MAX_EMPTY_COLUMNS:
             raise ValueError(f"{path}: expected rows of these columns, got shape {X.shape}")
         self._y, self._labels_path = self._label_array(options, n_files)
         self.names = [str(j) for j in range(width)]
@@ -75,11 +75,11 @@ class ArraySource(Source):
             self.label_kind = kind_of_floats(first_labels, options.labels)
 
     def _label_array(self, options: Options, n_files: int) -> tuple[_Open | None, Path]:
-        """The labels, if they are no column, and the file that they are in."""
+        """The labels if they are no column of the matrix, and the file of the labels."""
         if not (isinstance(options.target, str) and options.target.endswith(".npy")):
             return None, self.path
         if n_files > 1:
-            raise OptionError("target", "expected a column, got a file, and more than one of rows")
+            raise OptionError("target", "expected a column of several files, got a file of labels")
         path = Path(options.target)
         labels = _mapped(path)
         y = labels()
@@ -102,7 +102,7 @@ class ArraySource(Source):
         n, chosen = self.n_rows or 0, self.choice.features
         columns: Any = slice(chosen[0], chosen[-1] + 1)
         if tuple(chosen) != tuple(range(chosen[0], chosen[-1] + 1)):
-            columns = list(chosen)  # copies; a slice is copied once, into its block
+            columns = list(chosen)  # which copies, unlike a slice
         row_bytes = max(len(self.names) * self._X().dtype.itemsize, 1)
         size = max(_PIECE_BYTES // row_bytes, 1)
         for start in range(skip, n, size):
@@ -117,12 +117,12 @@ class ArraySource(Source):
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
     ) -> BadRowError:
-        """Say what is wrong with a row."""
+        """Return the error of a bad row."""
         fault = super().complaint(row, column, value, dtype, missing=missing)
         if column is None and self._y is not None:
             return BadRowError(self._labels_path, "row", row, None, str(fault).split(": ", 2)[2])
         return fault
 
     def files(self) -> list[Path]:
-        """The file, and that of the labels."""
+        """The file of the matrix and the file of the labels."""
         return [*dict.fromkeys([self.path, self._labels_path])]

@@ -51,23 +51,23 @@ def to_c(
         ``ReliableClassifier(LinearDiscriminantAnalysis())``. Its completion may have one Gaussian
         or one for each class.
     path : str or path-like, optional
-        File to which the header is also written; an existing file is replaced once the new one is
+        File to which the header is also written; an existing file is replaced once the new file is
         complete.
     dtype : {"float32", "float64"}
         Type of the samples and of all numbers. With float32 series that are close to the threshold
         may be decided one look earlier or later.
     name : str, optional
-        Begins every name in the header; by default the name of the file, or ``eigenfeat``.
+        Prefix of every name in the header; by default the name of the file, or ``eigenfeat``.
     reliability : float, optional
-        tau; that of the estimator by default.
+        tau; by default the estimator's.
     steps : ascending integers in 1..length, optional
-        Numbers of samples after which series may be decided; by default those of the estimator.
-        Each takes a table of k (k - 1) / 2 numbers for each part of the completion.
+        Numbers of samples after which series may be decided; by default the estimator's.
+        Each adds a table of k (k - 1) / 2 numbers for each part of the completion.
 
     Returns
     -------
     str
-        The header. Its tables take about d (d + 2 k) / 2 numbers for each part of the completion.
+        The header. Its tables have about d (d + 2 k) / 2 numbers for each part of the completion.
 
     Raises
     ------
@@ -163,9 +163,11 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "N_LOOKS": str(max(1, len(tables.times))),
         "N_PAIRS": str(max(1, len(higher))),
         "FACTOR_LENGTH": str(max(1, len(rows))),
-        "RISK": numbers.one(1 - tables.tau),
+        "RISK": numbers.number(1 - tables.tau),
         "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
-        "TABLE_BYTES": str(size * sum(one.size for one in arrays.values()) + 2 * len(looks) + k),
+        "TABLE_BYTES": str(
+            size * sum(array.size for array in arrays.values()) + 2 * len(looks) + k
+        ),
         **{key: numbers(array) for key, array in arrays.items()},
     }
     template = files("eigenfeat.io").joinpath(_TEMPLATE).read_text(encoding="utf-8")
@@ -173,12 +175,12 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
 
 
 def _at_least_one(array: NDArray[Any]) -> NDArray[Any]:
-    """C has no arrays of length 0."""
+    """Replace an array of length 0, which C does not have, by zeros of length 1."""
     return array if array.shape[-1] else np.zeros((*array.shape[:-1], 1))
 
 
 def _labels(classes: NDArray[Any]) -> tuple[str, str, str]:
-    """The type of the labels in C, the labels, and how they are printed."""
+    """The type of the labels in C, the labels, and their format for ``printf``."""
     if classes.dtype.kind in "iub":
         whole = [int(label) for label in classes]
         if max(map(abs, whole)) < 2**31:
@@ -192,7 +194,7 @@ def _labels(classes: NDArray[Any]) -> tuple[str, str, str]:
 
 
 def _quoted(text: str) -> str:
-    """A string of C; whatever is not plain ASCII in octal, which ends after three digits."""
+    """A string of C; bytes other than plain ASCII in octal, which ends after three digits."""
     plain = set(range(32, 127)) - set(b'"\\?')
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'
 
@@ -205,18 +207,18 @@ class _Numbers:
         self._digits = ".9g" if dtype == "float32" else ".17g"
         self._suffix = "f" if dtype == "float32" else ""
 
-    def one(self, value: float) -> str:
-        """A number."""
+    def number(self, value: float) -> str:
+        """Format a number."""
         with np.errstate(over="ignore"):
             rounded = self._dtype.type(value)
         if not np.isfinite(rounded):
-            raise ValueError(f"dtype: expected one that holds the model's numbers, got {value}")
+            raise ValueError(f"dtype: expected a type that holds the model's numbers, got {value}")
         text = format(rounded, self._digits)
         return (text if "." in text or "e" in text else f"{text}.0") + self._suffix
 
     def __call__(self, array: NDArray[Any]) -> str:
         if array.ndim > 1:
             return "{" + ",\n".join(self(row) for row in array) + "}"
-        pieces = [self.one(value) for value in array]
+        pieces = [self.number(value) for value in array]
         lines = [", ".join(pieces[i : i + 6]) for i in range(0, len(pieces), 6)]
         return "{" + ",\n".join(lines) + "}"

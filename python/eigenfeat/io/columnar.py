@@ -31,8 +31,8 @@ from eigenfeat.io.source import (
 __all__ = ["IpcSource", "ParquetSource", "TableSource"]
 
 _BATCH_BYTES = 64e6
-_COLUMN_BUFFERS = 64e6
-_WHOLE_GROUP = 16e6  # bytes of a row group that are read at once
+_BUFFER_BYTES = 64e6  # of the buffers of all columns
+_MAX_UNBUFFERED_BYTES = 16e6  # of a row group that is read without buffers
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 _Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
 
@@ -40,7 +40,7 @@ _Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
 class TableSource(Source):
     """Base class for files that pyarrow reads as columns.
 
-    Parts of a path such as ``year=2024/`` are columns, too, the same in all samples of the file.
+    A part of a path such as ``year=2024/`` is a column, too, constant in the file.
     """
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
@@ -60,7 +60,7 @@ class TableSource(Source):
     def _set_types(
         self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None, like: Any
     ) -> None:
-        """Set types and kinds of the columns; labels have the kind of those of `like`, if any."""
+        """Set types and kinds of the columns; `like`, if any, sets the kind of the labels."""
         words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self.types = [*types, *("string" if word else "double" for word in words)]
         self.kinds = [*kinds, *("text" if word else "number" for word in words)]
@@ -73,7 +73,7 @@ class TableSource(Source):
             self.label_kind = getattr(like, "label_kind", None) or label_kind
 
     def chunks(self, skip: int) -> Iterator[Chunk]:
-        """Yield chunks, starting with the one that holds sample `skip`."""
+        """Yield chunks, starting with the chunk of sample `skip`."""
         pa, goal, features = arrow(str(self.path)), self.choice.target, self.choice.features
         wanted = [j for j in (*features, goal) if j is not None and j < self._stored]
         for start, n, arrays, bad, fraction in self._pieces(wanted, skip):
@@ -104,7 +104,7 @@ class TableSource(Source):
         return values
 
     def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
-        """Labels as the type of their kind, and a mask of those of another kind."""
+        """Labels as the type of their kind, and a mask of labels of other kinds."""
         kind = str(self.label_kind)
         if not column.null_count and str(column.type) in _PLAIN:
             return labels_of_array(column.to_numpy(), kind)
@@ -154,7 +154,7 @@ class ParquetSource(_StoredTable):
     """A Parquet file, decoded in batches with all threads, from any row group on."""
 
     format = "parquet"
-    _largest = 0  # bytes of a row group at most
+    _largest = 0  # bytes of the largest row group
 
     def __init__(
         self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
@@ -184,8 +184,8 @@ class ParquetSource(_StoredTable):
 
         # Without a buffer for each column, whole column chunks of a row group are read at once. A
         # damaged page may claim 2 GB and make a buffer grow: small groups are read without one.
-        buffer_size = int(np.clip(_COLUMN_BUFFERS / columns, 1 << 14, 1 << 18))
-        if self._largest <= _WHOLE_GROUP:
+        buffer_size = int(np.clip(_BUFFER_BYTES / columns, 1 << 14, 1 << 18))
+        if self._largest <= _MAX_UNBUFFERED_BYTES:
             buffer_size = 0
         with open(self.path, "rb"):  # for Python's own error if it cannot be opened
             pass
@@ -196,7 +196,7 @@ class ParquetSource(_StoredTable):
 
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
         asked = {self.names[j] for j in wanted}
-        read = [j for j in range(self._stored) if self.names[j] in asked]  # some occur twice
+        read = [j for j in range(self._stored) if self.names[j] in asked]  # names may repeat
         names = [*dict.fromkeys(self.names[j] for j in read)]
         first = int(np.searchsorted(self._starts, skip, side="right")) - 1
         with self._open(max(len(wanted), 1)) as file:
@@ -216,7 +216,7 @@ class ParquetSource(_StoredTable):
 
 
 class IpcSource(_StoredTable):
-    """An Arrow IPC file or stream (Feather is the former)."""
+    """An Arrow IPC file, such as Feather, or an Arrow IPC stream."""
 
     format = "arrow"
 
@@ -272,7 +272,7 @@ def _kind(kind: Any) -> str:
     if types.is_boolean(kind):
         return "bool"
     numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
-    if any(is_one(kind) for is_one in numbers):
+    if any(is_number(kind) for is_number in numbers):
         return "number"
     if str(kind) in ("string", "large_string", "string_view"):
         return "text"
@@ -280,7 +280,7 @@ def _kind(kind: Any) -> str:
 
 
 def _index_columns(schema: Any) -> frozenset[int]:
-    """Columns that number the rows of a data frame: pandas' indexes, as it notes, and Dask's."""
+    """Columns that number the rows of a data frame, by pandas' metadata or Dask's names."""
     try:
         note = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         named = {name for name in note.get("index_columns", ()) if isinstance(name, str)}
@@ -292,7 +292,7 @@ def _index_columns(schema: Any) -> frozenset[int]:
 
 
 def _exact(column: Any) -> npt.NDArray[Any]:
-    """Exact values of a column of categories; objects, None where one is missing, if need be."""
+    """Exact values of a column of categories; objects if values are missing (None) or mixed."""
     if str(column.type) == "string" or (
         not column.null_count and str(column.type) in {*_PLAIN, "bool"}
     ):

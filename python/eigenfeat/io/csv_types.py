@@ -1,4 +1,4 @@
-"""What the columns of a CSV file hold: names in the first line, numbers, text, dates, labels."""
+"""Types of the columns of a CSV file, and detection of names in its first line."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ TRUTH = r"^(?i:true|false|0|1)$"
 PLACEHOLDER = r"^[^\p{L}\p{N}]+$"  # "?" or "-": no letter and no digit
 _DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
 _NUMBERS = f"{NUMBER}|{INFINITE}".replace(r"\.", "[.,]")
-_MAX_STRAY_SHARE = 0.01  # of text in a column of numbers; a column with more is one of text
-# Labels that stand for all others of the same form, so that few texts are kept.
+_MAX_TEXT_SHARE = 0.01  # of cells of a column of numbers; with more, the column is text
+# Forms of labels, and a text that represents all labels of the form, so that few texts are kept.
 _FORMS = {r"^[0-9]{2,18}$": "10", r"^-[0-9]{1,18}$": "-1", r"^-?[0-9]{1,18}\.[0-9]{1,18}$": "0.5"}
 
 
 @dataclass
 class Tally:
-    """Counts of the cells of a column by what they can be read as.
+    """Counts of the cells of a column by type.
 
     Attributes
     ----------
     known, numbers, truths, dates : int
-        Numbers of cells that are not missing, and of those that are numbers, booleans and dates.
+        Numbers of cells that are not missing, that are numbers, booleans and dates.
     placeholders : int
         Number of cells without letters and digits, such as "?".
     word : str or None
-        A cell that is none of these.
+        A cell of none of these types.
     texts : set of str
         Label texts, or texts of the same form.
     """
@@ -87,14 +87,14 @@ class Tally:
             self.texts |= {*texts.unique().to_pylist()}
 
     def merged(self, other: Tally) -> Tally:
-        """The counts of both."""
+        """Return the sums of both counts."""
         names = ("known", "numbers", "truths", "dates", "placeholders")
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return Tally(**sums, word=self.word or other.word, texts=self.texts | other.texts)
 
     @property
     def kind(self) -> str:
-        """What an estimator of numbers takes the column for: text among numbers is an error."""
+        """Kind of the column for an estimator that accepts numbers alone."""
         if self.truths == self.known and self.numbers < self.known:
             return "bool"
         cells = self.known - self.placeholders if self.numbers else self.known
@@ -106,10 +106,10 @@ class Tally:
     def mixed(self) -> bool:
         """Whether a column of numbers has more text than a few typing errors.
 
-        Placeholders do not count: they are missing values that `na_values` can name.
+        Placeholders do not count: `na_values` can declare them missing.
         """
         words = self.known - self.numbers - self.placeholders
-        return self.kind == "number" and words > max(1.0, _MAX_STRAY_SHARE * self.known)
+        return self.kind == "number" and words > max(1.0, _MAX_TEXT_SHARE * self.known)
 
 
 # ---- names in the first line ---------------------------------------------------------------------

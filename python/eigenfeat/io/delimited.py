@@ -1,7 +1,7 @@
 """CSV files: pyarrow splits them into cells and converts these, a batch at a time.
 
-The same parser reads files whether bad lines are errors, left out or marked. Python's csv module,
-which is slow, reads the first lines, finds line numbers for error messages, and checks quotes.
+Python's csv module, which is slow, reads the first lines, finds line numbers for error messages,
+and checks quotes.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = ["DelimitedSource", "Scans", "settle_types"]
 
 Scans = dict[tuple[Path, int], tuple["int | None", list[Tally]]]
 
-_BLOCK_BYTES = 4 << 20  # of text that is parsed at once
-_MOST_BYTES = 64 << 20  # of a line
-_LEAST_BYTES = 1 << 16
-_SCANNED_BYTES = 32 << 20  # of text of all files that types of columns are inferred from
-_HEADER_RECORDS = 200  # that the first line is compared with to detect a header
-_HEADER_CHARACTERS = 1 << 18  # beyond which one record has to do
-_TYPES = {"number": "double", "text": "string"}  # for people
+_BLOCK_BYTES = 4 << 20  # of text that is parsed at a time
+_MAX_LINE_BYTES = 64 << 20
+_MIN_BLOCK_BYTES = 1 << 16
+_SCANNED_BYTES = 32 << 20  # of text of all files, from which types of columns are inferred
+_HEADER_RECORDS = 200  # with which the first line is compared to detect a header
+_HEADER_CHARACTERS = 1 << 18  # of records; after more, a single record is compared
+_TYPES = {"number": "double", "text": "string"}  # names of the kinds in descriptions of files
 
 
 class DelimitedSource(TableSource):
@@ -65,13 +65,13 @@ class DelimitedSource(TableSource):
         if self._delimiter == options.decimal:
             raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
         self._missing = [*(MISSING if options.keep_default_na else ("",)), *options.na_values]
-        self._sound = False  # whether all quotes are known to be closed
-        self._typed = False  # whether pyarrow converts cells: no cell is known to be wrong
+        self._quotes_checked = False  # whether all quotes are known to be closed
+        self._typed = False  # whether pyarrow converts cells: False after a wrong cell
         self._first = first
-        self._first_look(options)
+        self._read_first_lines(options)
 
-    def _first_look(self, options: Options) -> None:
-        """Look for a header, and for another delimiter, in the first lines."""
+    def _read_first_lines(self, options: Options) -> None:
+        """Detect a header, and a wrong delimiter, in the first lines."""
         records: list[list[str]] = []
         size = lines = 0
         for _, fields, at in self._records(first=True):
@@ -87,8 +87,8 @@ class DelimitedSource(TableSource):
                 "(--encoding) names another than UTF-8"
             )
         has_others = len(records) > 1
-        records = [one for one in records if len(one) == len(records[0])]
-        self.first_fields, *rest = ([field.strip() for field in one] for one in records)
+        records = [fields for fields in records if len(fields) == len(records[0])]
+        self.first_fields, *rest = ([field.strip() for field in fields] for fields in records)
         if options.delimiter is None and len(self.first_fields) == 1:
             for other in ";\t|":
                 if all(other in line[0] for line in [self.first_fields, *rest[:1]]):
@@ -105,22 +105,22 @@ class DelimitedSource(TableSource):
         numbers = map(str, range(len(self.first_fields)))
         self._set_columns(self.first_fields if self.named else [*numbers])
 
-    def tallies(self, most_bytes: float) -> list[Tally]:
-        """Counts of the cells of all columns, over about `most_bytes` of text."""
-        goal, size = self.choice.target, int(np.clip(most_bytes, _LEAST_BYTES, _BLOCK_BYTES))
+    def tallies(self, n_bytes: float) -> list[Tally]:
+        """Counts of the cells of all columns, over about `n_bytes` of text."""
+        goal, size = self.choice.target, int(np.clip(n_bytes, _MIN_BLOCK_BYTES, _BLOCK_BYTES))
         tallies = [Tally() for _ in range(self._stored)]
         if self._has_header_alone:
             return tallies
         for _, _, columns, _, _ in self._pieces([*range(self._stored)], 0, size):
             for j, tally in enumerate(tallies):
                 tally.add(columns[j], missing=self._missing, labels=j == goal)
-            most_bytes -= sum(column.nbytes for column in columns.values())
-            if most_bytes <= 0:
+            n_bytes -= sum(column.nbytes for column in columns.values())
+            if n_bytes <= 0:
                 break
         return tallies
 
     def settle(self, tallies: Mapping[str, Tally]) -> None:
-        """Take the types of columns, and the kind of labels, from the counts in all files."""
+        """Set the types of columns, and the kind of labels, from the counts in all files."""
         found = [tallies[key] for key in self.column_keys]
         self.mixed = {j: str(tally.word) for j, tally in enumerate(found) if tally.mixed}
         kinds = [tally.kind for tally in found]
@@ -148,7 +148,7 @@ class DelimitedSource(TableSource):
     def _pieces(
         self, wanted: list[int], skip: int, size: int = 0
     ) -> Iterator[tuple[int, int, dict[int, Any], Mask | None, float | None]]:
-        """Convert cells while pyarrow can; from the first wrong cell on, they are read as text."""
+        """Yield cells that pyarrow converts; from the first wrong cell on, cells as text."""
         pa = arrow("CSV")
         done, size = skip, size or _BLOCK_BYTES
         if self._has_header_alone:
@@ -170,9 +170,11 @@ class DelimitedSource(TableSource):
                 raise self._undecodable(error) from None
             except pa.ArrowInvalid as error:
                 text = " ".join(str(error).split())
-                too_long = "straddl" in text or "skip" in text  # a line, or a field of several
-                if too_long and size < _MOST_BYTES:
-                    size = min(4 * size, _MOST_BYTES)
+                too_long = (
+                    "straddl" in text or "skip" in text
+                )  # a line, or a field of several lines
+                if too_long and size < _MAX_LINE_BYTES:
+                    size = min(4 * size, _MAX_LINE_BYTES)
                 elif too_long:
                     raise self._too_long(self._line_of(done)) from None
                 elif "UTF8" in text:
@@ -205,7 +207,7 @@ class DelimitedSource(TableSource):
         with arrow_csv.open_csv(
             stream,
             arrow_csv.ReadOptions(
-                use_threads=False,  # with threads, wrong lines have no numbers
+                use_threads=False,  # threads leave out the numbers of wrong lines
                 block_size=size,
                 skip_rows=self.header_lines,
                 column_names=[str(j) for j in range(self._stored)],
@@ -260,7 +262,7 @@ class DelimitedSource(TableSource):
         if kind == "number" and self._options.decimal == ".":
             try:
                 return cells.cast(number)
-            except pa.ArrowInvalid:  # blanks, or what is no number
+            except pa.ArrowInvalid:  # for blanks, or texts that are no numbers
                 pass
         texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
         missing = pc.is_in(texts, pa.array(self._missing))
@@ -276,7 +278,7 @@ class DelimitedSource(TableSource):
         values = pc.if_else(fit, values.cast(number), float("inf"))
         return pc.if_else(missing, float("nan"), values)
 
-    # ---- what is wrong -----------------------------------------------------------------------
+    # ---- errors ------------------------------------------------------------------------------
 
     def _records(self, *, first: bool = False) -> Iterator[tuple[int, list[str], int]]:
         """Header and samples by Python's parser: first line, fields, and last line of each.
@@ -287,16 +289,16 @@ class DelimitedSource(TableSource):
 
         def lines() -> Iterator[str]:
             nonlocal at, begun
-            while line := text.readline(_MOST_BYTES + 1):
+            while line := text.readline(_MAX_LINE_BYTES + 1):
                 at += 1
-                if len(line) > _MOST_BYTES:
+                if len(line) > _MAX_LINE_BYTES:
                     raise self._too_long(at)
                 if comment is None or not line.startswith(comment):
                     begun = begun or at
                     yield line
 
         encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-        before = csv.field_size_limit(_MOST_BYTES)
+        before = csv.field_size_limit(_MAX_LINE_BYTES)
         with (
             damage_named(self.path),
             open_bytes(self.path) as raw,
@@ -328,11 +330,11 @@ class DelimitedSource(TableSource):
 
         No field spans lines if there are as many lines as samples.
         """
-        if stream.quotes and not self._sound:
+        if stream.quotes and not self._quotes_checked:
             if stream.quotes % 2 or stream.lines > n + int(self.named):
                 for _ in self._records():
                     pass
-            self._sound = True
+            self._quotes_checked = True
 
     def _line_of(self, row: int) -> int:
         """Number of the line, from 1, on which a sample begins."""
@@ -358,14 +360,14 @@ class DelimitedSource(TableSource):
 
     def _too_long(self, line: int) -> ValueError:
         return ValueError(
-            f"{self.path}: line {line}: expected rows of at most {_MOST_BYTES:,} bytes, got a "
-            "longer one, or a quote that is not closed"
+            f"{self.path}: line {line}: expected rows of at most {_MAX_LINE_BYTES:,} bytes, got a "
+            "longer row, or a quote that is not closed"
         )
 
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
     ) -> BadRowError:
-        """Say what is wrong with a sample."""
+        """Return the error of a bad sample."""
         records = islice(self._records(), row + int(self.named), None)
         line, fields, _ = next(records, (1, [], 0))
         goal, place = self.choice.target, None if column is None else self.choice.features[column]
@@ -421,7 +423,7 @@ class _Stream:
         return bytes(text)
 
     def is_comment(self, line: bytes) -> bool:
-        """Whether a line is left out."""
+        """Whether a line is a comment."""
         return self._comment is not None and line.startswith(self._comment)
 
     def close(self) -> None:
@@ -429,9 +431,9 @@ class _Stream:
 
 
 def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:
-    """Give all files the types of columns that their cells have together.
+    """Infer the types of columns from the cells of all files.
 
-    `scans` has the counts of files that were opened before with other columns as features.
+    `scans` keeps the counts of files between calls with other columns as features.
     """
     tallies: dict[str, Tally] = {}
     for source in sources:

@@ -61,15 +61,15 @@ class OptionError(ValueError):
 
 
 def unfit(value: object, kind: str | DType) -> str:
-    """Message for a value that is no finite number of a type, or no label of a kind."""
+    """Return the message for a value that is no finite number of a type, or no label of a kind."""
     if not isinstance(kind, str):
         return f"expected a finite {kind} number, got {show(value)}"
     article = "an" if kind == "int" else "a"
-    return f"expected {article} {kind} label like those before, got {show(value)}"
+    return f"expected {article} {kind} label like earlier labels, got {show(value)}"
 
 
 def arrow(what: str) -> ModuleType:
-    """The module pyarrow; an error that says how to install it where it is missing."""
+    """Import pyarrow; the error for its absence says how to install it."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -82,7 +82,7 @@ def arrow(what: str) -> ModuleType:
 def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> Iterator[None]:
     """Turn the errors of pyarrow, NumPy and decompressors into a ValueError that names the file.
 
-    Libraries report damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte).
+    Libraries report damage by many types of errors, such as `zlib.error` and EOFError.
     `expected` is the format, if the file has not been recognised as such. Errors of the system,
     such as a missing file, and errors that name the file are not changed.
     """
@@ -99,7 +99,7 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
         if ours or system or type(error).__name__ == "ArrowCancelled":
             raise
         if isinstance(error, MemoryError):
-            what = "it is damaged, or takes more memory than there is:"
+            what = "it is damaged, or needs more memory than is available:"
             raise MemoryError(f"{os.fspath(path)}: {what} {text[:120]}") from None
         what = "it is damaged:" if expected is None else f"expected {expected}, got"
         raise ValueError(f"{os.fspath(path)}: {what} {text[:120]}") from None
@@ -111,6 +111,6 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def fraction_of(file: Any, path: Path) -> float:
-    """Part of a file's bytes that have been read, of the compressed ones if it is unpacked."""
+    """Part of a file's bytes, compressed if its name ends in .gz, that have been read."""
     raw = getattr(file, "fileobj", None) or file
     return min(float(raw.tell()) / max(path.stat().st_size, 1), 1.0)

@@ -21,7 +21,7 @@ from eigenfeat.io.delimited import DelimitedSource, Scans, settle_types
 from eigenfeat.io.errors import OptionError
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.source import Options, Source
-from eigenfeat.io.svmlight import SvmlightSource, settle
+from eigenfeat.io.svmlight import SvmlightSource, settle_columns
 
 __all__ = ["FORMATS", "described", "format_of", "listed_files", "open_rows"]
 
@@ -72,23 +72,25 @@ def open_rows(
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
         svmlight files have labels without it.
-    columns, drop : sequences of str or int
-        The feature columns, in this order, or the columns to leave out. By default, all columns
-        except the target, and those that pandas or Dask wrote as an index, are features.
+    columns : sequence of str or int, optional
+        The feature columns, in this order. By default, all columns are features except the target
+        and the indexes that pandas or Dask wrote.
+    drop : sequence of str or int, default=()
+        Columns to leave out.
     dtype : {None, float32, float64}
         Type of the features. The default is float32 if all features in the files are, else float64.
     block_rows : int, optional
         Number of samples in a block. The default makes blocks of about 32 MB.
     categorical : sequence of str or int, default=()
-        Columns of categories, such as codes, which an estimator would take for numbers.
+        Columns of categories that look like numbers, such as codes.
     missing : bool, default=False
         Whether missing values are allowed. They are NaN in the blocks.
     na_values : sequence of str, default=()
-        Cells of CSV files that are missing values, such as "?" and "-", besides the empty cell and
-        those of ``pandas.read_csv``, such as NA, NaN, None and null.
+        Cells of CSV files that are missing values, such as "?" and "-", in addition to the empty
+        cell and the cells that ``pandas.read_csv`` reads as missing, such as NA, NaN and null.
     keep_default_na : bool, default=True
-        Whether NA and its like are missing values in CSV files; if not, only the empty cell and
-        `na_values` are, and NA can be a label.
+        Whether NA, NaN, null and similar cells of CSV files are missing values. If False, only the
+        empty cell and `na_values` are, and NA can be a label.
     skip_bad : bool, default=False
         Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
         label, and lines with missing values unless `missing`. Otherwise they raise an error.
@@ -99,13 +101,20 @@ def open_rows(
         Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
     format : {"csv", "parquet", "arrow", "npy", "svmlight"}, optional
         File format; by default inferred from the file name.
-    delimiter, header, encoding, decimal, comment
-        For CSV files: the separator ("," by default, tab in .tsv); whether there are names (by
-        default if the first line looks like it); the encoding (UTF-8); the decimal point; and what
-        begins lines that are left out (nothing).
-    n_features, zero_based
-        For svmlight files: number of columns, and whether they are counted from 0. By default, a
-        first pass over all files determines both.
+    delimiter : str, optional
+        Separator of CSV files; by default "," and, in .tsv files, tab.
+    header : bool, optional
+        Whether the first line of CSV files has names; by default detected.
+    encoding : str, optional
+        Encoding of CSV files; UTF-8 by default.
+    decimal : {".", ","}
+        Decimal point of CSV files.
+    comment : str, optional
+        Text that begins lines of CSV files that are left out.
+    n_features : int, optional
+        Number of columns of svmlight files; by default found by a first pass over all files.
+    zero_based : bool, optional
+        Whether svmlight files count columns from 0; by default found by a first pass.
 
     Returns
     -------
@@ -201,8 +210,8 @@ def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
         inside = _inside(path, format, {})
         if not inside:
             raise ValueError(f"{path}: expected a folder with files of {', '.join(FORMATS)}")
-        keys = [set(one) for _, one in inside]
-        if any(one != keys[0] for one in keys):
+        keys = [set(names) for _, names in inside]
+        if any(names != keys[0] for names in keys):
             raise ValueError(
                 f"{path}: expected files in folders of the same names, as year=2024, got "
                 f"{show(sorted(keys[0]))} and {show(sorted(next(k for k in keys if k != keys[0])))}"
@@ -233,7 +242,7 @@ def _inside(
 def _open_source(
     path: Path, keys: dict[str, str], options: Options, n_files: int, first: Source | None
 ) -> Source:
-    """Open one of `n_files` files; types and label kind are those of the first one, if given."""
+    """Open one of `n_files` files, with the label kind of the first file if it is given."""
     name = options.format or format_of(path)
     if name not in FORMATS:
         endings = " ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
@@ -253,9 +262,9 @@ def _open_source(
 def _sources(
     files: list[tuple[Path, dict[str, str]]], scans: Scans, options: Options
 ) -> list[Source]:
-    """Open all files; the first decides on names, all of them on the types of CSV columns."""
+    """Open all files; the first sets the names, all files together the types of CSV columns."""
     first, later = _open_source(*files[0], options, len(files), None), options
-    if first.named and not first.choice.unclear:  # columns of other files may come in another order
+    if first.named and not first.choice.unclear:  # other files may have another order
         later = replace(options, columns=tuple(first.feature_names), drop=())
     sources = [first]
     for path, keys in files[1:]:
@@ -268,7 +277,9 @@ def _sources(
     if tables := [source for source in sources if isinstance(source, DelimitedSource)]:
         settle_types(tables, scans)
     if any(source.sparse for source in sources):
-        settle([source for source in sources if isinstance(source, SvmlightSource)], options)
+        settle_columns(
+            [source for source in sources if isinstance(source, SvmlightSource)], options
+        )
     for source in sources[1:]:
         same = source.sparse == first.sparse
         if not same or (not first.sparse and source.feature_names != first.feature_names):
@@ -293,7 +304,7 @@ def described(path: str | Path, **options: Any) -> dict[str, Any]:
     given = Options(**options)
     source = _open_source(Path(path), {}, given, 1, None)
     if isinstance(source, SvmlightSource):
-        settle([source], given)
+        settle_columns([source], given)
     if isinstance(source, DelimitedSource):
         settle_types([source], {})
     summary = {

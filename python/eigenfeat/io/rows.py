@@ -22,10 +22,10 @@ from eigenfeat.samples.columns import TableColumns, count_categories
 __all__ = ["FileRows", "Position", "TableReading", "read_ahead"]
 
 _BLOCK_BYTES = 32e6
-_MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
-_SPARSE_ROWS = 16384
+_MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
+_SPARSE_ROWS = 16384  # of a block of sparse samples
 _CACHED_ROWS = 2048  # rows whose columns are copied while they are in the cache
-_KINDS = {"text": "category", "date": "date"}  # to an encoder, of columns that are no numbers
+_KINDS = {"text": "category", "date": "date"}  # kinds of `TableColumns` by kind of the file
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
 _END = object()
@@ -57,8 +57,8 @@ class Position:
 class FileRows(RowBlocks):
     """Rows of files in blocks of a fixed number of rows; created by `open_rows`.
 
-    A thread reads the next block while one is in use. Memory is that of about four blocks. Every
-    iteration starts from the beginning.
+    A thread reads the next block while the current block is in use. About four blocks are in memory
+    at a time. Every iteration starts from the beginning.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class FileRows(RowBlocks):
     n_skipped : int or None
         Number of bad rows skipped in the latest complete pass.
     memory : float
-        Bytes of all rows up to which a classifier reads them into memory, as it would an array.
+        Number of bytes up to which a classifier reads all rows into memory, as an array.
     """
 
     n_skipped: int | None = None
-    memory: float = _MEMORY_BYTES
+    memory: float = _MAX_MEMORY_BYTES
 
     def __init__(
         self,
@@ -121,9 +121,9 @@ class FileRows(RowBlocks):
 
     @property
     def layout(self) -> dict[str, Any] | None:
-        """What a model has to remember of files to read others alike.
+        """Properties of the files that a model keeps, to read other files in the same way.
 
-        These are the places of columns without names, and what counts as missing in CSV files.
+        These are the places of columns without names, and the texts of missing values in CSV files.
         """
         source = self.sources[0] if self._plain is None else self._plain.sources[0]
         if source.sparse:
@@ -155,11 +155,12 @@ class FileRows(RowBlocks):
         return self._n_rows
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> FileRows:
-        """The same rows as an estimator reads them.
+        """Return these files, read with the options that an estimator needs.
 
-        Empty cells are missing values if it takes these. The columns are those that it was fitted
-        to, found by their names or, in files without names, by their places. Columns of text become
-        numbers if it takes them: as in its fit, or after a first pass, which counts categories.
+        Empty cells are missing values if the estimator accepts missing values. A fitted estimator
+        gets the columns of its fit, by their names or, in files without names, by their places.
+        Columns of text become numbers if the estimator accepts categories: with the encoder of its
+        fit, or after a first pass, which counts the categories.
 
         Raises
         ------
@@ -190,7 +191,7 @@ class FileRows(RowBlocks):
         return rows
 
     def _encoded_rows(self) -> FileRows:
-        """The same rows with categories in place of text, if there is any; needs a pass."""
+        """Return these files with text encoded as categories, after a pass that counts them."""
         source = self.sources[0]
         places, kinds = self._kinds_of_features()
         if {*kinds} <= {"number"}:
@@ -201,14 +202,14 @@ class FileRows(RowBlocks):
         counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
         encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
         used = [places[at] for at in encoder.used]
-        changed: dict[str, Any] = {"columns": tuple(map(self._named, used)), "drop": ()}
+        changed: dict[str, Any] = {"columns": tuple(map(self._name_or_place, used)), "drop": ()}
         changed["categorical"] = tuple(
-            self._named(places[at]) for at in encoder.used if encoder.kinds_[at] != "number"
+            self._name_or_place(places[at]) for at in encoder.used if encoder.kinds_[at] != "number"
         )
         return self._changed(changed, encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
-        """Places of the features, and their kinds to an encoder; warns of numbers and text."""
+        """Places of the features, and their kinds for an encoder; warns of numbers among text."""
         source = self.sources[0]
         source.check_features()
         places = [] if source.sparse else [*source.choice.features]
@@ -246,7 +247,7 @@ class FileRows(RowBlocks):
         return None if whole is None else Block(reading.frame(whole.X), whole.y)
 
     def table_reading(self, *, missing: bool = True) -> TableReading | None:
-        """The rows as numbers that can be made a data frame; None for numbers without names.
+        """Rows as numbers, from which data frames are made; None for numbers without names.
 
         Missing values are errors unless `missing`.
         """
@@ -262,10 +263,12 @@ class FileRows(RowBlocks):
             kinds = ["category" if j in source.choice.categorical else "number" for j in places]
         if not source.named and {*kinds} <= {"number"}:
             return None
-        changed: dict[str, Any] = {"columns": tuple(map(self._named, places)), "drop": ()}
+        changed: dict[str, Any] = {"columns": tuple(map(self._name_or_place, places)), "drop": ()}
         changed["missing"] = missing
         changed["categorical"] = tuple(
-            self._named(j) for j, kind in zip(places, kinds, strict=True) if kind != "number"
+            self._name_or_place(j)
+            for j, kind in zip(places, kinds, strict=True)
+            if kind != "number"
         )
         texts = None if {*kinds} <= {"number"} else _TextCodes(names, kinds)
         rows = FileRows(replace(self.options, **changed), self._open_sources, texts)
@@ -273,15 +276,15 @@ class FileRows(RowBlocks):
         declared = [name for name, kind in zip(names, kinds, strict=True) if kind == "declared"]
         return TableReading(rows, names, every, declared, texts)
 
-    def _named(self, place: int) -> str | int:
-        """The name of a column, by which other files have it as well, or else its place."""
+    def _name_or_place(self, place: int) -> str | int:
+        """Name of a column, which other files share, or its place in files without names."""
         return self.sources[0].names[place] if self.sources[0].named else place
 
     def _counts(self, places: list[int]) -> list[Counter[str | None]]:
-        """Number of rows of each category of some columns, which alone are read."""
+        """Number of rows of each category of the columns at `places`; reads no other columns."""
         if not places:
             return []
-        names = tuple(map(self._named, places))
+        names = tuple(map(self._name_or_place, places))
         changed: dict[str, Any] = {"columns": names, "drop": (), "categorical": names}
         if self.sources[0].format == "csv":
             changed["header"] = self.sources[0].named
@@ -298,7 +301,7 @@ class FileRows(RowBlocks):
         changed: dict[str, Any] = {}
         classes = getattr(estimator, "classes_", None)
         if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
-            changed["labels"] = "str"  # "1" is not 1 to a model that knows "1" and "a"
+            changed["labels"] = "str"  # a model with the classes "1" and "a" has no class 1
         layout = getattr(estimator, "file_layout_", None) or {}
         if encoder is not None and (source.sparse or source.format == "npy"):
             raise ValueError(
@@ -320,7 +323,7 @@ class FileRows(RowBlocks):
             changed["columns"] = options.columns
         elif known:
             used = known if encoder is None else [known[at] for at in encoder.used]
-            changed |= self._found(used)
+            changed |= self._choice_by_names(used)
         elif (
             places is not None and same and not options.drop and source.choice.target not in places
         ):
@@ -332,11 +335,11 @@ class FileRows(RowBlocks):
             if len(columns) != len(encoder.used):
                 raise ValueError(_other_width(source, len(encoder.names_)))
             kinds = [encoder.kinds_[at] for at in encoder.used]
-            coded = [one for one, kind in zip(columns, kinds, strict=True) if kind != "number"]
+            coded = [name for name, kind in zip(columns, kinds, strict=True) if kind != "number"]
             changed |= {"columns": columns, "drop": (), "categorical": tuple(coded)}
         return changed
 
-    def _found(self, known: list[str]) -> dict[str, Any]:
+    def _choice_by_names(self, known: list[str]) -> dict[str, Any]:
         """Options that choose columns by their names."""
         source = self.sources[0]
         if {*known} <= {*getattr(source, "first_fields", ())} and self.options.header is None:
@@ -350,7 +353,7 @@ class FileRows(RowBlocks):
         more = f"; it has {show(others, 100)[1:-1]}" if others else ""
         raise ValueError(
             f"{source.path}: expected the columns that the model was fitted to, of which "
-            f"{len(missing)} are not there: {show(missing, 200)[1:-1]}{more}; columns (--columns) "
+            f"{len(missing)} are missing: {show(missing, 200)[1:-1]}{more}; columns (--columns) "
             "names others in their place"
         )
 
@@ -408,7 +411,7 @@ class FileRows(RowBlocks):
             for chunk in source.chunks(done):
                 if chunk.start + chunk.n <= done:
                     continue
-                X, y, places, error = self._good(source, chunk, done)
+                X, y, places, error = self._readable(source, chunk, done)
                 if chunk.fraction is not None:
                     before = sum(sizes[:number]) + chunk.fraction * sizes[number]
                     fraction = before / max(sum(sizes), 1)
@@ -432,13 +435,13 @@ class FileRows(RowBlocks):
         if filled:
             yield joined(parts), Position(number, done, rows, skipped, fraction)
 
-    def _good(
+    def _readable(
         self, source: Source, chunk: Chunk, first: int
     ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
         """Features, labels and numbers of the good samples from number `first` on, and an error.
 
-        If bad samples are errors, only the samples before the first bad one, with its error. If
-        they are marked, all samples, with the mask of bad ones in place of the labels.
+        If bad samples are errors, the result ends before the first bad sample, and has its error.
+        If they are marked, it has all samples, and their mask in place of the labels.
         """
         X, y, missing = self._features(chunk), chunk.y, self.options.missing
         wrong = np.zeros(chunk.n, dtype=bool)
@@ -450,7 +453,7 @@ class FileRows(RowBlocks):
         if not source.sparse and (finite := _finite_rows(X, missing=missing)) is not None:
             wrong |= ~finite
         if self.options.mark_bad:
-            if wrong.any() and not source.sparse:  # where they are empty
+            if wrong.any() and not source.sparse:  # bad sparse samples are empty
                 X = np.where(wrong[:, None], X.dtype.type(0), X)
             return X[places], wrong[places], places + chunk.start, None
         error, good = None, places[~wrong[places]]
@@ -465,7 +468,7 @@ class FileRows(RowBlocks):
         """The features of a chunk as one matrix."""
         if self.encoder is not None:
             return self.encoder.encoded(chunk.X)
-        with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
+        with np.errstate(over="ignore", invalid="ignore"):  # for signalling NaN
             if isinstance(chunk.X, list):
                 X = np.empty((chunk.n, len(chunk.X)), self.dtype)
                 for start in range(0, chunk.n, _CACHED_ROWS):
@@ -476,7 +479,7 @@ class FileRows(RowBlocks):
             return chunk.X.astype(self.dtype, copy=False)
 
     def _complaint(self, source: Source, chunk: Chunk, row: int, x: Any) -> BadRowError:
-        """The error of a sample."""
+        """Return the error of a bad sample."""
         column, value = None, None
         if not source.sparse:
             flags = np.isinf(x) if self.options.missing else ~np.isfinite(x)
@@ -503,11 +506,11 @@ class FileRows(RowBlocks):
     ) -> Block | None:
         """All rows as one block, which may be empty; None if they take more than `limit` bytes.
 
-        `in_memory` returns the same block from then on.
+        Later calls of `in_memory` return this block.
         """
         known = [source.n_rows for source in self.sources if source.n_rows is not None]
-        least = sum(known) * self.n_features * self.dtype.itemsize
-        if least > limit and not self.options.skip_bad and not self.sources[0].sparse:
+        known_bytes = sum(known) * self.n_features * self.dtype.itemsize
+        if known_bytes > limit and not self.options.skip_bad and not self.sources[0].sparse:
             return None
         parts, size = [], 0
         for block, position in self.blocks():
@@ -517,8 +520,8 @@ class FileRows(RowBlocks):
             parts.append(block)
             if advance is not None:
                 advance(len(block), position.fraction)
-        none = Block(np.empty((0, self.n_features)), np.empty(0))
-        whole = joined(parts) if parts else none
+        empty = Block(np.empty((0, self.n_features)), np.empty(0))
+        whole = joined(parts) if parts else empty
         if advance is not None:
             self._gathered = whole
         return whole
@@ -576,7 +579,7 @@ class TableReading:
 
 
 class _TextCodes:
-    """In place of an encoder: text becomes numbers of its values, in the order of the rows."""
+    """Encoder that numbers the texts of each column in the order of their first rows."""
 
     def __init__(self, names: Sequence[str], kinds: Sequence[str]) -> None:
         self.names_ = self.feature_names_ = list(names)
@@ -587,15 +590,15 @@ class _TextCodes:
 
     def encoded(self, columns: Sequence[Any]) -> npt.NDArray[np.float64]:
         """Columns as numbers, NaN where a value is missing."""
-        out = np.empty((len(columns[0]), len(columns)))
+        encoded = np.empty((len(columns[0]), len(columns)))
         for j, (values, codes) in enumerate(zip(columns, self._codes, strict=True)):
             if codes is None:
-                out[:, j] = values
+                encoded[:, j] = values
                 continue
             for i, value in enumerate(values.tolist()):
                 missing = value is None or value != value
-                out[i, j] = np.nan if missing else codes.setdefault(value, len(codes))
-        return out
+                encoded[i, j] = np.nan if missing else codes.setdefault(value, len(codes))
+        return encoded
 
     def values(self, column: npt.NDArray[np.float64], j: int) -> npt.NDArray[Any]:
         """The values of column j from their numbers."""
@@ -610,7 +613,7 @@ class _TextCodes:
 
 
 def _pandas(path: str) -> Any:
-    """The package pandas, which holds tables in memory."""
+    """Import pandas; the error for its absence says how to install it."""
     try:
         import pandas
     except ImportError:
@@ -619,7 +622,7 @@ def _pandas(path: str) -> Any:
 
 
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
-    """Yield the items; a thread makes the next one while the current one is in use.
+    """Yield the items; a thread makes the next item while the current item is in use.
 
     Closing the iterator waits for the thread, and closes `items`.
     """
@@ -639,7 +642,7 @@ def _other_width(source: Source, width: int) -> str:
 
 
 def takes_missing(estimator: Any, fitted: bool) -> bool:
-    """Whether an estimator takes NaN for missing values, if fitted after a fit to some."""
+    """Whether an estimator accepts NaN; a fitted estimator, only if it completes samples."""
     from sklearn.utils import get_tags
 
     from eigenfeat.samples.out_of_core import completes
@@ -652,8 +655,8 @@ def takes_missing(estimator: Any, fitted: bool) -> bool:
 
 
 def _finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
-    """Mask of the rows that are finite, or NaN where `missing` allows it; None if all are."""
-    # A finite sum has finite terms only, and needs no array of flags.
+    """Mask of the rows that are finite, or NaN if `missing` allows it; None if all rows are."""
+    # The terms of a finite sum are finite; the sum needs no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()
     if np.isfinite(total):

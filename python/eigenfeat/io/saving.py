@@ -1,10 +1,10 @@
 """Save fitted estimators to files and load them, without pickle.
 
-skops writes a zip archive: a tree of nodes in ``schema.json``, one for each object with the name of
-its class, and a member for each array. `load` looks at the tree before skops builds objects from
+skops writes a zip archive: a tree of nodes in ``schema.json``, a node for each object with the name
+of its class, and a member for each array. `load` checks the tree before skops builds objects from
 it: all types are trusted (`io.trusted_types`), sizes are within the limits below, and each array is
-as long as its member. A loaded object can still have attributes that do not fit each other; it then
-raises an error or computes wrong numbers, as the bindings check what the compiled core is given.
+as long as its member. The attributes of a loaded object can still be inconsistent; the object then
+raises an error or computes wrong numbers, because the bindings check the compiled core's arguments.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ __all__ = ["load", "save"]
 
 SCHEMA = "schema.json"
 
-# Limits on the tree of a file. skops takes some 1 kB of memory for a node, and 3 kB for that of an
-# object or a function; it descends recursively.
+# Limits on the tree of a file. skops needs about 1 kB of memory for a node and 3 kB for a node of
+# an object or a function; its recursion is as deep as the tree.
 _MAX_NODES = 500_000
 _MAX_OBJECTS = 20_000
 _MAX_DEPTH = 100
 _MAX_BRACKETS = 2 * _MAX_NODES
 
-_PROTOCOL = 2  # of skops, which reads the nodes of others in other ways
+_PROTOCOL = 2  # of skops: version of the format of nodes
 _VALUES = {"DictNode", "JsonNode", "ListNode", "NdArrayNode", "TupleNode", "TypeNode"}
 _JSON_KEYS = (str, int, float, np.integer, np.floating, np.str_)
 _MT19937_WORDS = 624  # of the state of NumPy's RandomState
-_MAX_NAMES = 20  # types that an error names
+_MAX_NAMES = 20  # of types in an error
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -72,14 +72,14 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
         `CalibratedClassifierCV` with estimators of this package inside; `ClassMoments`,
         `PairDirections`, `PencilResult` or `Contrasts`.
     path : str or path-like
-        Path of the file; no suffix is added. An existing file is replaced once the new one is
+        Path of the file; no suffix is added. An existing file is replaced once the new file is
         complete.
 
     Raises
     ------
     ValueError
-        If the object, or something that it contains, cannot be written, such as a lambda; the
-        message names the attribute.
+        If the object or a part of it, such as a lambda, cannot be written; the message names the
+        attribute.
     OSError
         If the file cannot be written; an existing file is then unchanged.
 
@@ -152,7 +152,7 @@ def _check_parts(root: Any, name: str) -> None:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-    """Pairs of the names and values of what skops writes for an object."""
+    """Names and values of the parts that skops writes for an object."""
     if isinstance(value, dict):
         return [(f"[{key!r:.40}]", part) for key, part in value.items()]
     if isinstance(value, np.ndarray):
@@ -173,7 +173,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
-    """Copy what skops wrote, with numbers in place of addresses, dates and random names."""
+    """Copy the archive of skops, with numbers in place of addresses, dates and random names."""
     schema = json.loads(written.read(SCHEMA))
     numbers: dict[int, int] = {}
     first: dict[int, dict[str, Any]] = {}
@@ -337,7 +337,7 @@ def _checked_types(archive: zipfile.ZipFile, trusted: Sequence[str]) -> list[str
 
 
 def _check_node(archive: zipfile.ZipFile, node: dict[str, Any]) -> None:
-    """FileFormatError for content that skops, NumPy or SciPy would unfold or read out of bounds."""
+    """FileFormatError for content that skops, NumPy or SciPy would expand or read out of bounds."""
     loader = node["__loader__"]
     if loader == "RandomStateNode":
         state = node["content"]["content"]["state"]["content"]
@@ -345,7 +345,7 @@ def _check_node(archive: zipfile.ZipFile, node: dict[str, Any]) -> None:
             raise FileFormatError("it has a state of random numbers at no position")
     elif loader == "JsonNode":
         if not isinstance(node["content"], str) or node["content"].lstrip()[:1] in ("[", "{"):
-            raise FileFormatError("it has a number or text that is something else")
+            raise FileFormatError("it has a number or text of another type")
     elif loader == "DictNode":
         if any(key["__loader__"] != "TypeNode" for key in node["key_types"]["content"]):
             raise FileFormatError("it has keys of dictionaries that are no text or numbers")
@@ -362,7 +362,7 @@ def _check_node(archive: zipfile.ZipFile, node: dict[str, Any]) -> None:
 
 
 def _check_sparse(data: bytes, kind: str) -> None:
-    """FileFormatError unless a member is a sparse matrix of that class with valid indices."""
+    """FileFormatError unless a member is a sparse matrix of this class with valid indices."""
     with open_archive(io.BytesIO(data)) as archive:
         for member in archive.namelist():
             check_array(archive, member)

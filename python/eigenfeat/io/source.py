@@ -37,7 +37,7 @@ _Typed = tuple[Labels, "Mask | None"]
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of `open_rows`, checked."""
+    """Checked arguments of `open_rows`."""
 
     target: str | int | None = None
     columns: tuple[str | int, ...] | None = None
@@ -67,11 +67,11 @@ class Options:
             "str": [str],
             "None": [type(None)],
         }
-        for one in fields(self):
-            value, wanted = getattr(self, one.name), str(one.type).split(" | ")
+        for field in fields(self):
+            value, wanted = getattr(self, field.name), str(field.type).split(" | ")
             allowed = [kind for name in wanted for kind in types.get(name, [object])]
             if not isinstance(value, tuple(allowed)):
-                raise OptionError(one.name, f"expected {one.type}, got {show(value)}")
+                raise OptionError(field.name, f"expected {field.type}, got {show(value)}")
         delimiter, comment = self.delimiter, self.comment
         if self.labels not in LABEL_KINDS:
             kinds = ", ".join(LABEL_KINDS)
@@ -97,7 +97,7 @@ class Options:
 class Choice:
     """Places of the feature columns and of the target column among all columns of a file.
 
-    ``unclear`` are features by default whose name is empty or occurs twice.
+    ``unclear`` are features by default with an empty name, or a name that occurs twice.
     """
 
     features: Sequence[int]
@@ -115,9 +115,9 @@ class Choice:
         indexes: frozenset[int] = frozenset(),
         target: bool = True,
     ) -> Choice:
-        """Find the columns that the options name; OptionError if one is not there, or twice.
+        """Find the columns that the options name; OptionError for a missing or repeated name.
 
-        Columns in `indexes` number the samples: they are features only if they are asked for.
+        Columns in `indexes` number the samples; they are features only if the options name them.
         """
         places: dict[str, list[int]] = {}
         for j, name in enumerate(names):
@@ -131,19 +131,19 @@ class Choice:
             except (ValueError, IndexError):
                 raise OptionError(option, _no_such(path, names, column)) from None
 
-        def one(column: str | int, option: str) -> int:
+        def place_of(column: str | int, option: str) -> int:
             place, *others = all_of(column, option)
             if others:
                 what = f"the number of a column of {path}, in which {show(column)} occurs"
                 raise OptionError(option, f"expected {what} {1 + len(others)} times")
             return place
 
-        goal = one(options.target, "target") if target and options.target is not None else None
+        goal = place_of(options.target, "target") if target and options.target is not None else None
         left_out = {place for column in options.drop for place in all_of(column, "drop")} | {goal}
         if options.columns is not None:
-            chosen = [one(column, "columns") for column in options.columns]
+            chosen = [place_of(column, "columns") for column in options.columns]
             if len({*chosen} - left_out) < len(chosen):
-                what = "expected distinct columns without the target and those dropped"
+                what = "expected distinct columns without the target and dropped columns"
                 raise OptionError("columns", f"{what}, got {list(options.columns)!r}")
             unclear: list[int] = []
         else:
@@ -172,15 +172,16 @@ class Chunk:
     Attributes
     ----------
     start : int
-        Number of the first sample in the file, from 0; bad ones are counted.
+        Number of the first sample in the file, from 0, bad samples included.
     n : int
         Number of samples.
     X : list of (n,) arrays, (n, d) array, or sparse matrix
-        Features: NaN where a number is missing; a list of columns may have objects, which are text.
+        Features, NaN for missing numbers. A list of columns may have text, as objects.
     y : (n,) array or None
         Labels.
     unlabelled, bad : (n,) arrays of bool, or None
-        Samples without a label of the right type, and those that cannot be read; None: none.
+        Masks of samples without a label of the right type, and of unreadable samples; None if
+        there are none.
     given : array of NumPy or Arrow, or None
         Labels as they are in the file.
     fraction : float or None
@@ -198,7 +199,7 @@ class Chunk:
 
 
 class Source(ABC):
-    """One file: its columns, and its samples in chunks. Holds no file open between two passes."""
+    """A file: its columns, and its samples in chunks. The file is closed between two passes."""
 
     format: ClassVar[str]
     sparse: ClassVar[bool] = False
@@ -207,14 +208,14 @@ class Source(ABC):
     path: Path
     named: bool = True  # whether the file names its columns
     names: Sequence[str]  # of all columns
-    types: Sequence[str]  # theirs, for people
+    types: Sequence[str]  # names of their types in descriptions of files
     kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
     choice: Choice
-    dtype: DType  # that the features have in the file: float32 or float64
-    mixed: Mapping[int, str] = {}  # columns of numbers and text, and a text of each
+    dtype: DType  # of the features in the file: float32 or float64
+    mixed: Mapping[int, str] = {}  # a text of each column of numbers and text
     label_kind: str | None = None  # of LABEL_KINDS, or "uint"; None without labels
-    n_rows: int | None = None  # where the file says so
-    facts: dict[str, object]  # what else the format knows of the file, for people
+    n_rows: int | None = None  # if the file stores it
+    facts: dict[str, object]  # properties of its format, in descriptions of files
 
     @property
     def feature_names(self) -> Sequence[str]:
@@ -227,9 +228,9 @@ class Source(ABC):
         return len(self.choice.features)
 
     def check_features(self) -> None:
-        """ValueError for features without a name of their own, or of a type that no model takes.
+        """ValueError for features without a unique name, or of a type that no model accepts.
 
-        Files may have such columns: only reading them as features is an error.
+        Files may have such columns if they are not features.
         """
         names, wrong = self.names, self.choice.unclear
         if wrong:
@@ -253,14 +254,14 @@ class Source(ABC):
 
     @abstractmethod
     def chunks(self, skip: int) -> Iterator[Chunk]:
-        """Chunks from the one on that holds sample `skip`, or from an earlier one on."""
+        """Yield chunks, starting with the chunk of sample `skip` or with an earlier chunk."""
 
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
     ) -> BadRowError:
-        """Say what is wrong with a sample, at a feature or (None) at the label, of this value.
+        """Return the error of a bad sample with this value of a feature or, if None, of the label.
 
-        `missing` says whether missing values are allowed.
+        `missing` is True if missing values are allowed.
         """
         if column is None:
             absent = value is None or value != value or value == ""
@@ -280,7 +281,7 @@ class Source(ABC):
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,4000}$"
-_MOST_CHARACTERS = 1000  # of a label: arrays of text are as wide as the longest
+_MAX_LABEL_CHARACTERS = 1000  # an array of text reserves the longest text for each entry
 
 
 def kind_of(dtype: DType, asked: str) -> str:
@@ -298,12 +299,12 @@ def kind_of_texts(texts: Iterable[str], asked: str) -> str:
         if all(_as_label(text, kind) is not None for text in known):
             return kind
         if kind == "uint" and all(re.match(_WHOLE, text) for text in known):
-            break  # whole numbers of more than 64 bits, which floats would merge
+            break  # whole numbers of more than 64 bits, different ones of which are equal as floats
     return "str" if asked == "auto" else asked
 
 
 def kind_of_floats(values: Labels, asked: str) -> str:
-    """Kind of the first labels in a matrix of floats, in which whole numbers are integers."""
+    """Kind of the first labels in a matrix of floats; whole numbers are integers."""
     if asked != "auto" or values.dtype.kind != "f":
         return kind_of(values.dtype, asked)
     finite = bool(len(values)) and bool(np.isfinite(values).all())
@@ -337,10 +338,10 @@ def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -
     The mask is None if all labels are of the kind. ValueError if a label is a long text.
     """
     longest = max((len(value) for value in different if isinstance(value, str)), default=0)
-    if longest > _MOST_CHARACTERS:
+    if longest > _MAX_LABEL_CHARACTERS:
         raise ValueError(
-            f"expected labels of at most {_MOST_CHARACTERS:,} characters, got one of {longest:,}, "
-            "or a quote that is not closed"
+            f"expected labels of at most {_MAX_LABEL_CHARACTERS:,} characters, got {longest:,} "
+            "characters, or a quote that is not closed"
         )
     labels = [_as_label(value, kind) for value in different]
     none = "" if kind == "str" else 0

@@ -33,15 +33,15 @@ from eigenfeat.io.source import (
     labels_of_array,
 )
 
-__all__ = ["SvmlightSource", "settle"]
+__all__ = ["SvmlightSource", "settle_columns"]
 
 _PIECE_BYTES = 4 << 20
-_MOST_BYTES = 64 << 20  # of a line
-_MOST_INDEX = 2**31
+_MAX_LINE_BYTES = 64 << 20
+_MAX_COLUMNS = 2**31
 
 
 class SvmlightSource(Source):
-    """A file of sparse samples. Columns are counted from `base`, which all parts share."""
+    """A file of sparse samples. Columns are counted from 0 or 1, in all files of a set."""
 
     format = "svmlight"
     sparse = True
@@ -59,7 +59,7 @@ class SvmlightSource(Source):
                 "expected none with svmlight files, which begin lines with their labels, "
                 f"got {show(options.target)}",
             )
-        self._base, self._stop = 0, _MOST_INDEX
+        self._base, self._stop = 0, _MAX_COLUMNS
         self.lowest = self.highest = -1  # columns of the file
         if options.n_features is None or options.zero_based is None:
             for lines, _ in self._pieces():
@@ -69,7 +69,7 @@ class SvmlightSource(Source):
                     self.lowest = low if self.lowest < 0 else min(low, self.lowest)
                     self.highest = max(int(indices.max()), self.highest)
 
-    def settle(self, base: int, n_features: int, label_kind: str) -> None:
+    def settle_columns(self, base: int, n_features: int, label_kind: str) -> None:
         """Set the first column, the number of columns and the kind of labels of all files."""
         self._base, self._stop = base, base + n_features
         self.names, self.types, self.kinds = (), [self.dtype.name], ["number"]
@@ -119,7 +119,7 @@ class SvmlightSource(Source):
             texts = [b"0" if wrong else text for text, wrong in zip(texts, bad, strict=True)]
             lines = b"\n".join(texts)
             X, y = self._loaded(lines)
-        if np.abs(y).max(initial=0.0) >= 2.0**53:  # exact where all are whole
+        if np.abs(y).max(initial=0.0) >= 2.0**53:  # exact if all are whole numbers
             heads = [_content(line).split()[0] for line in lines.split(b"\n") if _content(line)]
             with suppress(ValueError, OverflowError):
                 y = np.array([int(head) for head in heads], dtype=np.int64)
@@ -138,10 +138,10 @@ class SvmlightSource(Source):
             rest = b""
             while data := file.read(_PIECE_BYTES):
                 lines, end, rest = (rest + data).rpartition(b"\n")
-                if len(rest) > _MOST_BYTES:
+                if len(rest) > _MAX_LINE_BYTES:
                     raise ValueError(
-                        f"{self.path}: expected lines of at most {_MOST_BYTES:,} bytes, got a "
-                        "longer one"
+                        f"{self.path}: expected lines of at most {_MAX_LINE_BYTES:,} bytes, got a "
+                        "longer line"
                     )
                 if end:
                     yield lines + end, fraction_of(file, self.path)
@@ -151,7 +151,7 @@ class SvmlightSource(Source):
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
     ) -> BadRowError:
-        """Say what is wrong with a line."""
+        """Return the error of a bad line."""
         number, text = 0, b""
         with open_bytes(self.path) as file:
             for number, text in enumerate(file, 1):  # noqa: B007
@@ -164,7 +164,7 @@ class SvmlightSource(Source):
         return BadRowError(self.path, "line", number, "label", unfit(label, str(self.label_kind)))
 
     def _fault(self, line: bytes) -> str | None:
-        """What is wrong with a line; None if nothing is."""
+        """Return the fault of a line; None if it has none."""
         try:
             X, y = self._loaded(line)
         except (ValueError, OverflowError) as error:
@@ -182,14 +182,14 @@ class SvmlightSource(Source):
         return None
 
 
-def settle(sources: Sequence[SvmlightSource], options: Options) -> None:
-    """Give all files the same first column, number of columns and kind of labels."""
+def settle_columns(sources: Sequence[SvmlightSource], options: Options) -> None:
+    """Set the first column, number of columns and kind of labels that all files share."""
     used = [source for source in sources if source.lowest >= 0]
     low = min((source.lowest for source in used), default=1)
     high = max((source.highest for source in used), default=0)
     base = min(low, 1)
     if options.n_features is not None and high >= options.n_features:
-        base = 1  # or the last columns were too many
+        base = 1  # from 0, the last columns exceed n_features
     if options.zero_based is not None:
         base = int(not options.zero_based)
     if options.n_features is None and low < base:
@@ -200,7 +200,7 @@ def settle(sources: Sequence[SvmlightSource], options: Options) -> None:
     if kind == "auto":
         kind = kind_of_floats(sources[0].first_labels(), kind)
     for source in sources:
-        source.settle(base, n_features, kind)
+        source.settle_columns(base, n_features, kind)
 
 
 def _content(line: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""Types that `load` trusts, and how skops may build each of them.
+"""Types that `load` trusts, and the nodes of skops that may build each type.
 
-A trusted type is harmless whatever its attributes are: an object of it raises an error or computes
-wrong numbers. Types of scikit-learn that pass attributes to compiled code without checking them,
-such as `KMeans`, `OneHotEncoder` and trees, can end the process and are not in this table.
+A trusted type is harmless for any attributes: its objects raise errors or compute wrong numbers.
+Types of scikit-learn that pass attributes to compiled code without checking them, such as `KMeans`,
+`OneHotEncoder` and trees, can end the process and are not in this table.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ __all__ = ["SUFFIXES", "missing_in", "open_writer"]
 SUFFIXES = (".csv", ".parquet", ".npy")
 _Missing = npt.NDArray[np.bool_] | None
 _Rows = tuple[tuple[npt.NDArray[Any], ...], _Missing]
-_Writing = Generator[None, _Rows | None, None]  # sent rows, and None when all are there
+_Writing = Generator[None, _Rows | None, None]  # receives rows, and None at the end
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def _csv_lines(stream: Any, names: list[str]) -> _Writing:
     lines.writerow(names)
     while (given := (yield)) is not None:
         columns, missing = given
-        # Shortest digits are those of the column's own type: float32 has fewer.
+        # In the column's own type: float32 needs fewer digits than float64.
         texts = [(c[:, None] if c.ndim == 1 else c).astype(str) for c in columns]
         for text in texts:
             if missing is not None:
@@ -95,7 +95,7 @@ def _to_csv(path: Path, names: list[str]) -> _Writing:
 
 
 def _to_npy(path: Path, names: list[str]) -> _Writing:
-    """Write one column or matrix; the header has a fixed length and is rewritten at the end."""
+    """Write a column or matrix; the header has a fixed length and is rewritten at the end."""
     n, dtype, rest = 0, np.dtype(np.float64), (len(names),)
 
     def header() -> bytes:

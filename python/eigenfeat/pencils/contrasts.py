@@ -9,8 +9,8 @@ Mineiro 2014, section 5):
     C(u) = \sum_c u_c W_c C_c / \sum_c u_c W_c
 
 with :math:`W_c` the weight of class c, so that with :math:`u` of zeros and ones :math:`C(u)` is
-the second moment of all rows of those classes together. The covariance of a contraction is the one
-of the same rows. Contractions are formed when they are needed, and never kept.
+the second moment of the samples of these classes together; the covariance of a contraction is their
+covariance. Contractions are formed when they are needed, and never kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Contraction", "Contrasts", "class_tree", "one_vs_rest"]
 
-# The words that `pair_directions` and `GEM` take for their pairs.
+# Values of the parameter `pairs` of `pair_directions` and `GEM`.
 KINDS = (
     *("all", "hypercube", "confusion", "one_vs_rest", "class_tree"),
     *("random_groups", "auto"),
@@ -46,7 +46,7 @@ _POWER_STEPS = 30
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
+    """Weights of classes: `weights` (n,) at `indices` (n,), `others` of all other classes."""
 
     indices: npt.NDArray[np.int64]
     weights: _Array
@@ -225,7 +225,7 @@ def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Cont
         means = means / check_vector(scale, means.shape[1], "scale", positive=True)
     node = _unused("node", classes)
     sides, names, nodes = [], [], [np.arange(len(classes))]
-    for members in nodes:  # which grows: nodes in order of their numbers
+    for members in nodes:  # in order of their numbers; the loop appends nodes
         pair, called = [], []
         for half in _split(means, members):
             pair.append(_members(half))
@@ -238,26 +238,26 @@ def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Cont
 
 
 def _split(means: _Array, members: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Two halves of `members`, the first along the axis first; ascending within."""
+    """Return two halves of `members`, in order along the axis; each half is ascending."""
     centred = means[members] - means[members].mean(axis=0)
     along = centred @ _principal_axis(centred)
     order = np.argsort(along, kind="stable")
     n = len(members)
-    least = max(1, n // 4)
-    cuts = np.arange(least, n - least + 1)
+    smallest = max(1, n // 4)
+    cuts = np.arange(smallest, n - smallest + 1)
     gaps = along[order][cuts] - along[order][cuts - 1]
-    # Of equal gaps the most central one.
+    # The most central of equal gaps.
     cut = cuts[np.lexsort((np.abs(2 * cuts - n), -gaps))[0]]
     return np.sort(members[order[:cut]]), np.sort(members[order[cut:]])
 
 
 def _principal_axis(centred: _Array) -> _Array:
-    """Direction (d,) of largest variance, by power steps from the row farthest out."""
+    """Direction (d,) of largest variance, by power steps from the mean farthest out."""
     size = np.abs(centred).max()
-    rows = centred / size if size > 0 else centred
-    axis = rows[np.argmax((rows**2).sum(axis=1))]
+    means = centred / size if size > 0 else centred
+    axis = means[np.argmax((means**2).sum(axis=1))]
     for _ in range(_POWER_STEPS):
-        longer = (rows @ axis) @ rows
+        longer = (means @ axis) @ means
         norm = np.linalg.norm(longer)
         if not norm > 0:
             break
@@ -272,7 +272,7 @@ def _classes(labels: Any, name: str = "labels") -> tuple[Any, ...]:
 
 
 def _unused(word: str, classes: tuple[Any, ...]) -> str:
-    """`word`, with underscores behind until no label begins like that."""
+    """Append underscores to `word` until no label begins with it."""
     while any(str(label).startswith(word) for label in classes):
         word += "_"
     return word
@@ -300,7 +300,7 @@ def _alternating(first: Sequence[Contraction], second: Sequence[Contraction]) ->
 
 
 def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, ...]:
-    """Checked rows; equal ones are the same object."""
+    """Check the rows of weights; equal rows become a single object."""
     known: dict[tuple[bytes, bytes], Contraction] = {}
     result = []
     for row, (indices, values) in enumerate(_sparse_rows(weights, k, name)):
@@ -313,7 +313,7 @@ def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, 
             got = show(values[~good][0])
             raise ValueError(f"{name}: expected finite numbers >= 0, got {got} in row {row}")
         if not values.sum() > 0:
-            raise ValueError(f"{name}: expected some weight, got none in row {row}")
+            raise ValueError(f"{name}: expected a weight > 0, got none in row {row}")
         selected = values > 0
         indices, values = indices[selected], values[selected]
         key = indices.tobytes(), values.tobytes()

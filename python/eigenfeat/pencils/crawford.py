@@ -2,7 +2,7 @@ r"""Perturbation bounds for the eigenvalues of a definite pencil.
 
 The Crawford number of symmetric A and B is the distance of their field of values from the origin,
 :math:`c(A, B) = \min_{|x| = 1} |x^* (A + i B) x|`. (Karampatziakis and Mineiro 2014, section 2.2,
-write its square. A bound that divides by the square would depend on the unit of the rows.)
+write its square. A bound that divides by the square would depend on the unit of the samples.)
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
-_MOST = 100  # tangents; some ten are usual
+_MAX_TANGENTS = 100  # about ten are usual
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _matrix(matrix: Any, name: str) -> _Array:
 def _enclosed(a: _Array, b: _Array, tolerance: float, rounding: float) -> CrawfordNumber:
     points = np.empty((0, 2))
     best, at, angle = -np.inf, 0.0, np.pi / 4
-    for _ in range(_MOST):
+    for _ in range(_MAX_TANGENTS):
         turned = np.cos(angle) * a + np.sin(angle) * b
         values, vectors = np.linalg.eigh(turned)
         if values[0] - rounding > best:
@@ -132,7 +132,7 @@ def _enclosed(a: _Array, b: _Array, tolerance: float, rounding: float) -> Crawfo
         if upper - best <= max(tolerance * upper, 2 * rounding):
             break
         angle = float(np.arctan2(nearest[1], nearest[0]))
-    if not best > 0:  # nothing is known but that the number is small
+    if not best > 0:  # no angle shows that the pencil is definite
         return CrawfordNumber(0.0, upper + rounding, at)
     return CrawfordNumber(best, max(upper + rounding, best), at)
 
@@ -149,7 +149,7 @@ def _nearest(points: _Array) -> _Array:
 
 
 def _surrounded(points: _Array, nearest: _Array) -> bool:
-    """Whether the origin is inside the hull of `points`, of whose segments `nearest` is next."""
+    """Whether the hull of `points`, whose segments come closest at `nearest`, holds the origin."""
     return bool((points @ nearest < 0).any())
 
 
@@ -267,5 +267,5 @@ def _with_shift(batch: Batch) -> _Array:
     return matrix
 
 
-def _error(matrix: _Array, rows: float) -> float:
-    return spread_error(np.maximum(np.linalg.eigvalsh(matrix), 0.0), rows)
+def _error(matrix: _Array, n: float) -> float:
+    return spread_error(np.maximum(np.linalg.eigvalsh(matrix), 0.0), n)

@@ -1,4 +1,4 @@
-"""The signal and noise matrices of the Rayleigh quotient family, and the way to its directions.
+"""Signal and noise matrices of the Rayleigh quotient family, and the directions from them.
 
 Karampatziakis and Mineiro (2014), section 3 and Table 1: directions v with a large
 ``v^T S v / v^T N v``. Both matrices come from `ClassMoments`, the directions from
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Parameters:
-    """An estimator's parameters as they were when rows came in."""
+    """An estimator's parameters at the time of its first samples."""
 
     n_components: int | None
     ridge: float
@@ -41,9 +41,9 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """All rows together: mean (d,), covariance within classes and between their means (d, d).
+    """Mean (d,) of all samples, covariance within classes and between their means (d, d).
 
-    Both covariances are exactly 0 in the columns that are constant but for rounding.
+    Both covariances are exactly 0 in columns that are constant up to rounding.
     """
 
     mean: Array
@@ -54,7 +54,7 @@ class Pooled:
     eps: float  # of the type in which products of samples were rounded
 
     def spread(self, center: bool) -> Array:
-        """Return the covariance of all rows or, about the origin, their second moment."""
+        """Return the covariance of all samples or, about the origin, their second moment."""
         covariance = self.within + self.between
         return covariance if center else covariance + np.outer(self.mean, self.mean)
 
@@ -63,13 +63,13 @@ class Pooled:
 class Pencil:
     """``S v = lambda N v`` in the units of the input; N = None is the identity.
 
-    At most ``most`` directions, and why no more. ``smallest``: the roles of S and N = I are
-    swapped, and the smallest eigenvalues of S are wanted.
+    There are at most ``max_directions``, because of ``reason``. With ``smallest``, S and N = I
+    change places, and the directions have the smallest eigenvalues of S.
     """
 
     signal: Array
     noise: Array | None
-    most: int
+    max_directions: int
     reason: str = "columns"
     smallest: bool = False
 
@@ -87,7 +87,7 @@ class RayleighDirections:
 PencilOf = Callable[[Pooled, Parameters], Pencil]
 
 
-# ---- the rows of Table 1 -------------------------------------------------------------------------
+# ---- the lines of Table 1 ------------------------------------------------------------------------
 
 
 def principal(pooled: Pooled, settings: Parameters) -> Pencil:
@@ -102,14 +102,14 @@ def vanishing(pooled: Pooled, settings: Parameters) -> Pencil:
 
 def fisher(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = E_y[E[x|y] E[x|y]^T], N = E_y[Cov[x|y]]."""
-    most, reason = _between_rank(pooled)
-    return Pencil(pooled.between, pooled.within, most, reason)
+    rank, reason = _between_rank(pooled)
+    return Pencil(pooled.between, pooled.within, rank, reason)
 
 
 def sliced(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = E_y[E[w|y] E[w|y]^T] with whitened w: the same S as `fisher`, N = Cov[x]."""
-    most, reason = _between_rank(pooled)
-    return Pencil(pooled.between, pooled.spread(True), most, reason)
+    rank, reason = _between_rank(pooled)
+    return Pencil(pooled.between, pooled.spread(True), rank, reason)
 
 
 def oriented(pooled: Pooled, settings: Parameters, noise: ClassMoments | Array | None) -> Pencil:
@@ -130,13 +130,13 @@ def _between_rank(pooled: Pooled) -> tuple[int, str]:
 
 
 def check_weight(moments: ClassMoments, name: str) -> None:
-    """Raise ValueError unless there are rows of positive weight."""
+    """Raise ValueError unless there are samples of positive weight."""
     if not len(moments.active_classes):
         raise ValueError(f"{name}: expected samples of positive weight, got none")
 
 
 def pool(moments: ClassMoments) -> Pooled:
-    """Put all classes that have weight together. ValueError if there are none."""
+    """Pool all classes that have weight. ValueError if there are none."""
     check_weight(moments, "X")
     labels, shares, means = shares_and_means(moments)
     mean = pooled_mean(shares, means)
@@ -154,10 +154,11 @@ def pool(moments: ClassMoments) -> Pooled:
 def solve(
     pencil_of: PencilOf, moments: ClassMoments, settings: Parameters, *, supervised: bool
 ) -> RayleighDirections:
-    """Pool, form the pencil, and solve it in the scaled columns.
+    """Pool the classes, form the pencil, and solve it in the scaled columns.
 
-    ValueError if no class, or with `supervised` fewer than two, have weight, or more components are
-    asked for than there are; SingularDenominatorError if the noise is singular even with the ridge.
+    ValueError if no class, or with `supervised` fewer than two, have weight, or `n_components`
+    exceeds the number of directions; SingularDenominatorError if the noise is singular even with
+    the ridge.
     """
     if supervised:
         check_two_labels(moments.active_classes)
@@ -176,13 +177,13 @@ def solve(
 
 
 def _fits_in(span: Span, settings: Parameters, n_classes: int) -> bool:
-    """Whether no more components are asked for than the samples span."""
+    """Whether the span of the samples has enough dimensions for the components."""
     n, r = settings.n_components, span.basis.shape[1]
     return max(1 if n is None else n, n_classes - 1) <= r
 
 
 def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> RayleighDirections:
-    """Likewise, by the moments of the span's coordinates; eigenvalues beyond it are zero."""
+    """Solve by the moments of the span's coordinates; eigenvalues beyond the span are zero."""
     pooled = pool(span.moments)
     inner = replace(settings, ridge=settings.ridge * span.share)
     result = _solved(pencil_of(pooled, inner), pooled, np.ones(len(pooled.mean)), inner)
@@ -196,7 +197,7 @@ def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> Rayleig
 
 
 def _vanishing_beside(span: Span, settings: Parameters) -> RayleighDirections | None:
-    """Directions that vanish on all samples; None where that leaves too few."""
+    """Return directions that vanish on all samples; None if they are too few."""
     matrix = pool(span.moments).spread(settings.center)
     vectors = null_directions(matrix, span, int(settings.n_components or 1))
     if vectors is None:
@@ -207,23 +208,23 @@ def _vanishing_beside(span: Span, settings: Parameters) -> RayleighDirections | 
 
 
 def null_directions(matrix: Array, span: Span, m: int) -> Array | None:
-    """Directions (d, m) that `smallest` puts first, in the scaled columns; None if they are fewer.
+    """Return the first m directions (d, m) of `smallest`, in the scaled columns; None if fewer.
 
-    `matrix` (r, r) is that of the span's coordinates, and zero beyond the span.
+    `matrix` (r, r) has the second moments of the span's coordinates.
     """
     values, vectors = np.linalg.eigh(matrix)
     bound = float(np.linalg.norm(matrix))
     basis = span.basis @ vectors[:, values > len(span.origin) * np.finfo(np.float64).eps * bound]
     if m > len(basis) - basis.shape[1]:
         return None
-    # As `_by_pivots` of all that is orthogonal to the basis.
+    # As `_by_pivots` of the complement of the basis.
     chosen = np.zeros((len(basis), m))
     sizes = 1.0 - np.einsum("ij,ij->i", basis, basis)
     for k in range(m):
         pivot = int(np.argmax(sizes > (1 - 1e-6) * sizes.max()))
         new, before = chosen[:, k], chosen[:, :k]
         new[pivot] = 1.0
-        for _ in range(2):  # the second time against rounding
+        for _ in range(2):  # twice, because of rounding
             new -= basis @ (new @ basis)
             new -= before @ (new @ before)
         new /= np.linalg.norm(new)
@@ -237,7 +238,7 @@ def _solved(
     m = _count(settings.n_components, pencil)
     signal = pencil.signal / scale / scale[:, None]
     exponent = 0
-    if pencil.noise is None:  # beside the identity, nothing but the signal's unit has a size
+    if pencil.noise is None:  # a power of two scales the signal to the identity's size
         exponent = int(np.frexp(np.diag(signal).max())[1])
         signal = np.ldexp(signal, -exponent)
     if pencil.smallest:
@@ -247,23 +248,23 @@ def _solved(
         values, vectors = _largest(signal, noise, m, settings)
         if settings.n_components is None:
             values, vectors = of_rank(values, vectors, pooled.eps)
-        _clear_still_columns(signal, noise, values, vectors, pooled.eps)
+        _clear_columns_without_signal(signal, noise, values, vectors, pooled.eps)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
     return RayleighDirections(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
 
 
-def _clear_still_columns(
+def _clear_columns_without_signal(
     signal: Array, noise: Array, values: Array, vectors: Array, eps: float
 ) -> None:
-    """Put 0 for what rounding leaves in directions at columns without signal, as constant ones.
+    """Set entries of directions to 0 in columns without signal, such as constant columns.
 
-    Where such a column has noise of its own only, it is no part of a direction with an eigenvalue.
+    Without rounding such entries are 0 if the noise of these columns and of others is uncorrelated.
     """
-    still = np.asarray(~signal.any(axis=0))
-    still[still] = ~noise[np.ix_(~still, still)].any(axis=0)
+    empty = np.asarray(~signal.any(axis=0))
+    empty[empty] = ~noise[np.ix_(~empty, empty)].any(axis=0)
     large = values > len(vectors) * eps * values[0]
-    vectors[np.ix_(still, large)] = 0.0
+    vectors[np.ix_(empty, large)] = 0.0
 
 
 def check_noise(noise: ArrayLike, d: int) -> Array:
@@ -280,10 +281,11 @@ def _symmetric(matrix: Array) -> Array:
 
 def _count(n_components: int | None, pencil: Pencil) -> int:
     if n_components is None:
-        return pencil.most
-    if n_components > pencil.most:
+        return pencil.max_directions
+    if n_components > pencil.max_directions:
         raise ValueError(
-            f"n_components: expected at most {pencil.most} ({pencil.reason}), got {n_components}"
+            f"n_components: expected at most {pencil.max_directions} ({pencil.reason}), got "
+            f"{n_components}"
         )
     return int(n_components)
 
@@ -291,7 +293,7 @@ def _count(n_components: int | None, pencil: Pencil) -> int:
 def _with_ridge(pencil: Pencil, pooled: Pooled, scale: Array, ridge: float) -> Array:
     """Return the scaled noise matrix plus the ridge, a multiple of its mean eigenvalue.
 
-    Noise that is zero, but for rounding, has the ridge from the signal instead.
+    If the noise is zero up to rounding, the ridge is a multiple of the signal's instead.
     """
     d = len(scale)
     if pencil.noise is None:
@@ -337,10 +339,10 @@ def smallest(matrix: Array, m: int, settings: Parameters, eps: float) -> tuple[A
 
 
 def _by_pivots(basis: Array) -> Array:
-    """Return the orthonormal basis of the same span that depends on the span alone.
+    """Return an orthonormal basis that depends on the span of `basis` alone.
 
-    Without it rounding would choose one among the directions of equal eigenvalue. Each vector is
-    the projection onto the span of the axis that it holds most of, less those before.
+    Directions of equal eigenvalue otherwise depend on rounding. Each vector is the projection onto
+    the span of the axis closest to it, minus the parts along earlier vectors.
     """
     rest, chosen = basis.copy(), []
     for _ in range(basis.shape[1]):
@@ -352,9 +354,9 @@ def _by_pivots(basis: Array) -> Array:
 
 
 def of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
-    """Leave out directions whose signal is nothing but rounding, if there is a choice."""
-    least = len(vectors) * eps * values[0]
-    selected = max(1, int(np.sum(values > least)))
+    """Leave out directions whose signal is rounding, but not the first."""
+    smallest_signal = len(vectors) * eps * values[0]
+    selected = max(1, int(np.sum(values > smallest_signal)))
     return values[:selected], vectors[:, :selected]
 
 

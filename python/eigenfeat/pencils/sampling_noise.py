@@ -1,18 +1,18 @@
-r"""What sampling noise does to the pencil of two classes, from their matrices and numbers of rows.
+r"""Effect of sampling noise on the pencil of two classes, from their spectra and sample numbers.
 
-If two classes had one distribution, the eigenvalues of their sample pencil
-:math:`\hat C_i v = \lambda (\hat C_j + r I) v` would still reach well above 1. Where they end is
-estimated for Gaussian rows of many columns: the rows above are a sample whose population, seen
-through the denominator, has the eigenvalues :math:`t_a = \tau_a / (l_a + r)`, with l the
-eigenvalues of :math:`\hat C_j` and tau the variances that new rows of the class have along its
-eigenvectors; and the largest eigenvalue of a sample of n rows from such a population tends to the
-edge of its limiting spectrum (Silverstein and Choi 1995),
+The eigenvalues of the sample pencil :math:`\hat C_i v = \lambda (\hat C_j + r I) v` of two classes
+with equal distributions still reach well above 1. Their largest value is estimated for Gaussian
+samples of many columns. Seen through the denominator, the population of the numerator's class has
+the eigenvalues :math:`t_a = \tau_a / (l_a + r)`, with l the eigenvalues of :math:`\hat C_j` and tau
+the variances of new samples of the class along its eigenvectors. The largest eigenvalue of n
+samples from such a population tends to the edge of its limiting spectrum (Silverstein and Choi
+1995),
 
 .. math:: \min_{z > \max t} \; z + \frac{z}{n} \sum_a \frac{t_a}{z - t_a}
 
-Two estimates of tau serve, and the larger edge counts: Ledoit and Wolf's analytical shrinkage
-(Annals of Statistics 48, 2020, eq. 4.9), where rows are more than columns; and l itself, times
-what leaving out one row at a time shows, ``1 / (1 - tr(C (C + r I)^-1) / n)``.
+There are two estimates of tau, of which the larger edge is used: Ledoit and Wolf's analytical
+shrinkage (Annals of Statistics 48, 2020, eq. 4.9) with more samples than columns; and l times the
+factor of leave-one-out estimates, ``1 / (1 - tr(C (C + r I)^-1) / n)``.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ __all__ = ["MARGIN", "noise_edge", "quiet_ridge", "spread_error"]
 
 _Array = npt.NDArray[np.float64]
 
-_RIDGES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
-MARGIN = 1.2  # largest eigenvalues scatter, and estimated edges are some 10% too small
+_CANDIDATE_RIDGES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+MARGIN = 1.2  # the largest eigenvalue scatters, and estimated edges are about 10% too small
 
-_QUIET = 3.0  # what noise may reach
+_MAX_NOISE = 3.0  # eigenvalue that noise may reach at a quiet ridge
 _TINY = 1e-12
 
 
 def noise_edge(spectrum: _Array, ridge: float, below: float, above: float) -> float:
-    """Where eigenvalues end that noise alone would give, at least 1.
+    """Estimate the largest eigenvalue of noise alone, at least 1.
 
     `spectrum` (d,) has the eigenvalues of the denominator without its absolute `ridge`, ascending;
-    `below` and `above` are the rows of the denominator and of the numerator.
+    `below` and `above` are the numbers of samples of the denominator and of the numerator.
     """
     below, above = max(below, _TINY), max(above, _TINY)
     size = float(spectrum[-1]) or ridge
@@ -53,7 +53,7 @@ def noise_edge(spectrum: _Array, ridge: float, below: float, above: float) -> fl
 
 
 def _edge(population: _Array, n: float) -> float:
-    """Upper edge of the spectrum of a sample of n rows from a population of these eigenvalues."""
+    """Upper edge of the spectrum of n samples from a population of these eigenvalues."""
     top = float(population.max())
     if not top > 0:
         return 0.0
@@ -75,7 +75,7 @@ def _edge(population: _Array, n: float) -> float:
 
 
 def _shrunk(spectrum: _Array, n: float) -> _Array:
-    """Ledoit and Wolf's analytical nonlinear shrinkage, for fewer eigenvalues than rows.
+    """Ledoit and Wolf's analytical nonlinear shrinkage, for fewer eigenvalues than samples.
 
     The largest eigenvalue is 1.
     """
@@ -96,23 +96,24 @@ def _shrunk(spectrum: _Array, n: float) -> _Array:
     return shrunk
 
 
-def quiet_ridge(spectrum: _Array, rows: float) -> float:
-    """Smallest ridge, of .03 to 1, with which noise alone would give no eigenvalue above 3.
+def quiet_ridge(spectrum: _Array, n: float) -> float:
+    """Return the smallest ridge of .03 to 1 at which noise alone has no eigenvalue above 3.
 
-    Relative to the mean of `spectrum`; as many rows above as below. 1 if none is large enough.
+    The ridge is relative to the mean of `spectrum`; both classes have n samples. Returns 1 if no
+    ridge is large enough.
     """
     unit = float(spectrum.mean())
     if not unit > 0:
-        return _RIDGES[0]
-    quiet = (r for r in _RIDGES if noise_edge(spectrum, r * unit, rows, rows) <= _QUIET)
-    return next(quiet, _RIDGES[-1])
+        return _CANDIDATE_RIDGES[0]
+    quiet = (r for r in _CANDIDATE_RIDGES if noise_edge(spectrum, r * unit, n, n) <= _MAX_NOISE)
+    return next(quiet, _CANDIDATE_RIDGES[-1])
 
 
 def spread_error(spectrum: _Array, n: float) -> float:
-    """Spectral norm of what n Gaussian rows miss a second moment of this spectrum by, about.
+    """Estimate the spectral norm of the error of a second moment of n Gaussian samples.
 
     ``|C| (2 sqrt(r / n) + r / n)`` with the effective rank ``r = tr C / |C|`` (Koltchinskii and
-    Lounici 2017); the factors are those of equal eigenvalues (Bai and Yin).
+    Lounici 2017); the factors hold for equal eigenvalues (Bai and Yin).
     """
     norm = float(spectrum[-1])
     if not norm > 0:

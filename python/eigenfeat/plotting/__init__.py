@@ -1,4 +1,4 @@
-"""Displays of fitted models and of early decisions, as those of scikit-learn."""
+"""Displays of fitted models and of early decisions, in the manner of scikit-learn's displays."""
 
 import lazy_loader
 

@@ -28,9 +28,7 @@ class Directions:
 
     weights: Floats  # (d, m), one direction per column
     values: Floats | None  # (m,) eigenvalues; None for a reduction
-    pairs: (
-        NDArray[Any] | None
-    )  # (m, 2) numerator and denominator of each direction; None for a reduction
+    pairs: NDArray[Any] | None  # (m, 2) numerators and denominators; None for a reduction
     ranks: NDArray[Any]  # (m,) rank of each direction in its pair
     labels: list[Any]  # classes, or other names of numerators and denominators
     threshold: float | None  # smallest eigenvalue that the model keeps
@@ -53,12 +51,12 @@ class Directions:
 
 
 def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
-    """Yield the model and its inner models: best estimator of a search, steps, extractors."""
+    """Return the model and its inner models: best estimator of a search, steps, extractors."""
     parts = [model]
     for part in parts:
         inner = [getattr(part, name, None) for name in ("best_estimator_", "extractor_")]
         inner += [step for _, step in getattr(part, "steps", ())]
-        parts += [one for one in inner if hasattr(one, "get_params")]
+        parts += [estimator for estimator in inner if hasattr(estimator, "get_params")]
     return parts
 
 
@@ -92,7 +90,7 @@ def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
 
 
 def _of_pairs(part: Any) -> Directions | None:
-    """Directions of a GEM, or of the first layer of a classifier."""
+    """Return the directions of a GEM, or of the first layer of a classifier; None without pairs."""
     layer = next(iter(getattr(part, "layers_", ())), None)
     if layer is None and not (hasattr(part, "pairs_") and hasattr(part, "ranks_")):
         return None
@@ -100,7 +98,7 @@ def _of_pairs(part: Any) -> Directions | None:
         getattr(part, f"{name}_") if layer is None else getattr(layer, name)
         for name in ("directions", "eigenvalues", "pairs", "ranks")
     )
-    if not isinstance(weights, np.ndarray):  # factored, for very many columns
+    if not isinstance(weights, np.ndarray):  # a product of factors, for models of many columns
         return None
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
     # Clusters and groups of classes are named differently.
@@ -113,11 +111,11 @@ def _of_pairs(part: Any) -> Directions | None:
 
 
 def _components(part: Any) -> Directions | None:
-    """Components of a reduction, such as LDG or scikit-learn's PCA."""
-    rows = getattr(part, "components_", None)
-    if rows is None or hasattr(part, "layers_") or np.ndim(rows) != 2:
+    """Return the components of a reduction, such as LDG or scikit-learn's PCA, or None."""
+    components = getattr(part, "components_", None)
+    if components is None or hasattr(part, "layers_") or np.ndim(components) != 2:
         return None
-    weights = np.asarray(rows, dtype=np.float64).T
+    weights = np.asarray(components, dtype=np.float64).T
     return Directions(weights, None, None, np.arange(weights.shape[1]), [], None)
 
 

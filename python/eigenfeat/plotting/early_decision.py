@@ -39,10 +39,10 @@ __all__ = ["EarlyDecisionDisplay"]
 class EarlyDecisionDisplay:
     """Decision about one series over time.
 
-    The upper part shows the samples received by some times, and the completion by its mean and a
-    band of two standard deviations; each channel has its own row of panels. The lower part shows
-    the reliability of the most reliable label at each time: the largest tau at which the series
-    would be decided.
+    The upper panels show, for each of several times, the samples received by then, the mean of the
+    completion, and a band of two standard deviations; each channel has a row of panels. The lower
+    panel shows the reliability of the most reliable label at each time: the largest tau at which
+    the classifier decides the series.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ class EarlyDecisionDisplay:
         Parameters
         ----------
         estimator : ReliableClassifier
-            Fitted model; of a search the best estimator.
+            Fitted model, or a fitted search, whose best estimator is used.
         row : (d,) or (channels, samples) array-like
             A complete series.
         reliability : float, optional
-            tau; that of the model by default.
+            tau; by default the model's.
         times : sequence of int in 1..d, optional
             Times to show; by default a third and two thirds of the way to the decision, and the
             decision.
@@ -141,8 +141,8 @@ class EarlyDecisionDisplay:
         Raises
         ------
         ValueError
-            If the estimator is not a ReliableClassifier, or the series has another shape than
-            those of the fit.
+            If the estimator is not a ReliableClassifier, or the shape of the series differs from
+            the shape of the training series.
         """
         from eigenfeat.early import ReliableClassifier
 
@@ -158,7 +158,7 @@ class EarlyDecisionDisplay:
         if given.shape != shape:
             raise ValueError(f"row: expected shape {shape}, got {given.shape}")
         if not np.isfinite(given).all():
-            raise ValueError("row: expected finite numbers, got missing or infinite ones")
+            raise ValueError("row: expected finite numbers, got missing or infinite numbers")
         series = given.reshape(channels, d)
         if times is not None:
             if not is_sequence(times) or not len(times):
@@ -172,10 +172,10 @@ class EarlyDecisionDisplay:
             times = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
         flat = series.T.reshape(1, -1)
         known = [np.where(np.arange(flat.size) < t * channels, flat, np.nan) for t in times]
-        labelled = [model.completion_.condition(one) for one in known]
+        completed = [model.completion_.condition(samples) for samples in known]
         mean, variance = (
             np.stack([part[0].reshape(-1, channels).T for part in parts])
-            for parts in ([one.mean for one in labelled], [one.variance for one in labelled])
+            for parts in ([c.mean for c in completed], [c.variance for c in completed])
         )
         return cls(series, decision, tau, times, mean, variance).plot(ax, **kwargs)
 
@@ -264,9 +264,16 @@ class EarlyDecisionDisplay:
         labels, sure = traced.trace_label[0], traced.trace_reliability[0]
         (self.trace_line_,) = ax.plot(traced.steps, sure, color=MUTED, lw=1, zorder=1)
         for number, name in enumerate(np.unique(labels).tolist()):
-            mine = labels == name
+            is_label = labels == name
             colour, marker = class_style(number)
-            ax.plot(traced.steps[mine], sure[mine], marker, ms=4, color=colour, label=short(name))
+            ax.plot(
+                traced.steps[is_label],
+                sure[is_label],
+                marker,
+                ms=4,
+                color=colour,
+                label=short(name),
+            )
         label_text = f"required: {short_tau(self.reliability)}"
         ax.axhline(self.reliability, color="black", lw=0.9, label=label_text)
         for t in self.times:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["EarlyTimesDisplay"]
 
 UNDECIDED = "#e3e7eb"
-MOST_SAMPLES = 10**7
-MOST_LINES = 3000  # lines of the image; there are no more pixels
+MAX_SAMPLES = 10**7
+MAX_LINES = 3000  # lines of the image: more than a screen has pixels
 
 
 class EarlyTimesDisplay:
-    """Early decisions about many series: one line per series, sorted by class and time.
+    """Early decisions about many series: a line for each series, sorted by class and time.
 
     A line is grey until the series is decided, and then has the colour of its early label. A cross
     marks an early label that differs from the label of the complete series.
@@ -112,7 +112,7 @@ class EarlyTimesDisplay:
         y : (n,) array-like, optional
             True labels.
         reliability : float, optional
-            tau; that of the model by default.
+            tau; by default the model's.
         ax, **kwargs
             As in `plot`.
 
@@ -121,7 +121,9 @@ class EarlyTimesDisplay:
         EarlyTimesDisplay
         """
         if not callable(getattr(estimator, "predict_early", None)):
-            raise ValueError(f"estimator: expected one with predict_early, got {show(estimator)}")
+            raise ValueError(
+                f"estimator: expected a classifier with predict_early, got {show(estimator)}"
+            )
         check_is_fitted(estimator)
         early = estimator.predict_early(X, *([] if reliability is None else [reliability]))
         n_samples = getattr(estimator, "n_timepoints_", None) or np.shape(X)[-1]
@@ -157,7 +159,7 @@ class EarlyTimesDisplay:
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
 
-        check_whole(self.n_samples, "n_samples", at_least=1, at_most=MOST_SAMPLES)
+        check_whole(self.n_samples, "n_samples", at_least=1, at_most=MAX_SAMPLES)
         time, label = np.asarray(self.time), np.asarray(self.label)
         if time.ndim != 1 or not time.size or time.dtype.kind not in "iu":
             raise ValueError(f"time: expected integers in one dimension, got {show(self.time)}")
@@ -172,7 +174,7 @@ class EarlyTimesDisplay:
         classes = np.unique(np.concatenate([label, groups]))
         group, code = (np.searchsorted(classes, values) for values in (groups, label))
         order = np.lexsort((time, group))
-        self.order_ = order if len(order) <= MOST_LINES else order[:: -(-len(order) // MOST_LINES)]
+        self.order_ = order if len(order) <= MAX_LINES else order[:: -(-len(order) // MAX_LINES)]
         shown = np.arange(self.n_samples) >= time[self.order_, None]
         image = np.where(shown, 1 + code[self.order_, None], 0)
         axes = axes_or_new(ax, 6.4, 4.6)
@@ -190,8 +192,10 @@ class EarlyTimesDisplay:
         for edge in starts[1:-1]:
             axes.axhline(edge, color="black", lw=0.8)
         names = [short(name) for name in classes.tolist()]
-        there = np.flatnonzero(np.diff(starts))
-        axes.set_yticks(0.5 * (starts[there + 1] + starts[there]), [names[k] for k in there])
+        occurring = np.flatnonzero(np.diff(starts))
+        axes.set_yticks(
+            0.5 * (starts[occurring + 1] + starts[occurring]), [names[k] for k in occurring]
+        )
         axes.tick_params(axis="y", length=0)
         keys: list[Any] = [Patch(color=UNDECIDED, label="no decision yet")]
         keys += [Patch(color=c, label=name) for c, name in zip(colours, names, strict=True)]
@@ -205,8 +209,12 @@ class EarlyTimesDisplay:
             keys.append(self.crosses_)
         if not title and final is not None:
             title = f"{np.mean(label == final):.1%} of early labels are final"
-        what = "early label" if self.y is None and final is None else "label of complete series"
-        axes.set(xlabel="samples", ylabel=what if self.y is None else "true class", title=title)
+        axis_label = (
+            "early label" if self.y is None and final is None else "label of complete series"
+        )
+        axes.set(
+            xlabel="samples", ylabel=axis_label if self.y is None else "true class", title=title
+        )
         axes.set_xlim(0, self.n_samples)
         legend_above(axes, keys)
         self.ax_, self.figure_ = axes, root_figure(axes)

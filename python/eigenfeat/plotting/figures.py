@@ -104,8 +104,8 @@ def _legend_width(names: Sequence[str], rows: int) -> float:
 def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:
     """Break a text of this font size into lines that fit the width of a figure's columns."""
     inches = figure.bbox.width / figure.figure.dpi / columns
-    most = max(12, int(72 * inches / (0.54 * size)))  # a letter is about half as wide as high
-    return "\n".join(textwrap.fill(line, most) for line in text.split("\n"))
+    n_letters = max(12, int(72 * inches / (0.54 * size)))  # a letter's width is half its height
+    return "\n".join(textwrap.fill(line, n_letters) for line in text.split("\n"))
 
 
 def short(label: object, limit: int = 24) -> str:

@@ -43,9 +43,9 @@ class FiltersDisplay:
     Attributes
     ----------
     axes_ : (lines, columns) array of Axes
-        Axes of the images; those that are not used are switched off.
+        Axes of the images; unused axes are switched off.
     ax_ : Axes
-        The first of them.
+        The first of these axes.
     figure_ : Figure
         The whole figure.
     images_ : list of lists of AxesImage
@@ -98,14 +98,14 @@ class FiltersDisplay:
         Parameters
         ----------
         estimator : GEM, GEMClassifier, LDG or another model with directions
-            Model fitted on images as rows of pixels; of a classifier the first layer, of a search
+            Model fitted on images as rows of pixels. A classifier shows its first layer, a search
             or pipeline the first part that has directions.
         X, y : samples (n, d) and their labels, optional
             For mean images of the classes of each pair.
         pairs : sequence of (numerator, denominator) labels, optional
             Pairs; by default the five pairs with the largest eigenvalues.
         n_filters : int, default=5
-            Maximum number of directions per line; of a reduction there are three lines.
+            Maximum number of directions per line; a reduction has three lines.
         image_shape : (rows, columns), optional
             Shape of the images; square by default.
         ax, **kwargs
@@ -133,7 +133,7 @@ class FiltersDisplay:
         chosen = directions.leading_pairs(5) if pairs is None else _check_pairs(pairs)
         columns = [directions.columns(pair)[:n_filters] for pair in chosen]
         assert directions.values is not None
-        titles = [[f"\u03bb = {directions.values[c]:.3g}" for c in of] for of in columns]
+        titles = [[f"\u03bb = {directions.values[c]:.3g}" for c in line] for line in columns]
         means = None
         if X is not None:
             means = [_means(X, y, pair, shape) for pair in chosen]
@@ -143,7 +143,9 @@ class FiltersDisplay:
             ]
         title = "\u03bb: mean square of the first class / the second"
         names = [f"{short(above)} against {short(below)}" for above, below in chosen]
-        return cls([weights[of] for of in columns], titles, names, means, title).plot(ax, **kwargs)
+        return cls([weights[line] for line in columns], titles, names, means, title).plot(
+            ax, **kwargs
+        )
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> FiltersDisplay:
         """Draw the lines of images.
@@ -169,24 +171,24 @@ class FiltersDisplay:
         axes = figure.subplots(len(names), width, squeeze=False)
         options = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, **kwargs}
         self.images_: list[list[Any]] = []
-        for place in axes.flat:
-            place.set_axis_off()
+        for ax in axes.flat:
+            ax.set_axis_off()
         for number, (images, titles) in enumerate(zip(self.images, self.titles, strict=True)):
             line = axes[number]
-            for place, mean, title in zip(
+            for ax, mean, title in zip(
                 line, () if self.means is None else self.means[number], titles, strict=False
             ):
-                place.imshow(mean, cmap="gray_r")
-                place.set_title(title, fontsize=9)
-                place.set_axis_on()
+                ax.imshow(mean, cmap="gray_r")
+                ax.set_title(title, fontsize=9)
+                ax.set_axis_on()
             drawn = []
-            for place, pixels, title in zip(line[before:], images, titles[before:], strict=False):
-                most = max(float(np.abs(pixels).max()), np.finfo(pixels.dtype).tiny)
-                drawn.append(place.imshow(pixels / most, **options))
-                place.set_title(title, fontsize=9)
-                place.set_axis_on()
-            for place in line:
-                place.set(xticks=[], yticks=[])
+            for ax, pixels, title in zip(line[before:], images, titles[before:], strict=False):
+                largest = max(float(np.abs(pixels).max()), np.finfo(pixels.dtype).tiny)
+                drawn.append(ax.imshow(pixels / largest, **options))
+                ax.set_title(title, fontsize=9)
+                ax.set_axis_on()
+            for ax in line:
+                ax.set(xticks=[], yticks=[])
             line[0].set_ylabel(names[number], rotation=0, ha="right", va="center", labelpad=6)
             self.images_.append(drawn)
         bar = figure.colorbar(
@@ -206,7 +208,7 @@ def _check_pairs(pairs: Any) -> list[Pair]:
         raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
     for pair in pairs:
         if not is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
-            raise ValueError(f"pairs: expected two labels in each, got {show(pair)}")
+            raise ValueError(f"pairs: expected pairs of labels, got {show(pair)}")
     return [(above, below) for above, below in pairs]
 
 
@@ -219,6 +221,6 @@ def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:
         raise ValueError(f"y: expected {samples.shape[0]} labels, one per sample, got {show(y)}")
     images = []
     for label in pair:
-        own = samples[labels == label]
-        images.append(np.asarray(own.mean(axis=0) if own.shape[0] else np.zeros(shape)))
+        members = samples[labels == label]
+        images.append(np.asarray(members.mean(axis=0) if members.shape[0] else np.zeros(shape)))
     return np.stack([mean.reshape(shape) for mean in images])

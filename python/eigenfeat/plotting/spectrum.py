@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SpectrumDisplay"]
 
-MOST_NAMED = 20  # largest number of classes that are named beside the matrix
+MAX_NAMED_CLASSES = 20  # a matrix of more classes has no names beside it
 
 
 class SpectrumDisplay:
@@ -85,7 +85,7 @@ class SpectrumDisplay:
         Parameters
         ----------
         estimator : GEM or GEMClassifier
-            Fitted model; of a classifier the first layer, of a search or pipeline the first part
+            Fitted model. A classifier shows its first layer, a search or pipeline the first part
             that has directions of pairs.
         n_named, ax, **kwargs
             As in `plot`.
@@ -173,7 +173,7 @@ class SpectrumDisplay:
             matrix[place[above], place[below]] = values[0]
         image: AxesImage = ax.imshow(matrix, cmap="viridis", norm=LogNorm())
         names = [short(label, 12) for label in labels]
-        if len(names) <= MOST_NAMED:
+        if len(names) <= MAX_NAMED_CLASSES:
             upright = max(map(len, names)) <= 3
             ax.set_xticks(range(len(names)), names, rotation=0 if upright else 90)
             ax.set_yticks(range(len(names)), names)

@@ -63,7 +63,7 @@ def test_models_find_their_columns_by_name(tmp_path, table, name, form):
     else:
         np.testing.assert_allclose(found, in_memory, rtol=1e-9, atol=1e-12)
     lacking = write(table.drop(columns="b").assign(e=1.0), "three")
-    with pytest.raises(ValueError, match="1 are not there: 'b'; it has 'e'"):
+    with pytest.raises(ValueError, match="1 are missing: 'b'; it has 'e'"):
         list(getattr(model, method)(open_rows(lacking, "kind")))
 
 
@@ -239,7 +239,7 @@ def test_long_rows_and_labels(tmp_path):
 def test_one_line_of_gigabytes(tmp_path, monkeypatch):
     import gzip
 
-    monkeypatch.setattr(delimited, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(delimited, "_MAX_LINE_BYTES", 1 << 20)
     with gzip.open(tmp_path / "rows.csv.gz", "wb", 1) as file:
         file.write(b"1" * (1 << 21))
     with pytest.raises(ValueError, match=r"line 1: expected rows of at most 1,048,576 bytes"):

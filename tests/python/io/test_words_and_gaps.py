@@ -143,7 +143,7 @@ def test_columns_are_found_by_name_and_others_ignored(tmp_path, credit, model):
     found = predicted(model, open_rows(written(new, tmp_path / "new.csv")))
     np.testing.assert_array_equal(found, model.predict_proba(credit.drop(columns="kind")))
     lacking = written(new.drop(columns="job"), tmp_path / "less.csv")
-    with pytest.raises(ValueError, match=r"1 are not there: 'job'"):
+    with pytest.raises(ValueError, match=r"1 are missing: 'job'"):
         model.predict(open_rows(lacking))
 
 

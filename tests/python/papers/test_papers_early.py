@@ -185,6 +185,6 @@ def test_the_demonstration_follows_one_signal_to_its_decision():
     assert (last.seen, last.outlook.label) == (early_.time[0], early_.label[0])
     assert [look.value for look in shown.looks] == shown.signal[: last.seen].tolist()
     table = demo_early.looks_table(shown.looks)
-    assert table.row_count <= demo_early.SHOWN + 3
+    assert table.row_count <= demo_early.MAX_LINES + 3
     assert list(table.columns[0].cells)[-1] == str(last.seen)
     assert shown.scores["reliable, tau 0.95"].reliability > 0.9

@@ -267,7 +267,7 @@ def test_the_tree_is_balanced_whatever_the_means(rng):
         (([1, 0], [0, 1]), r"weights_above: expected shape \(P, k\), got \(2,\)"),
         (([[1, -1]], [[0, 1]]), "weights_above: expected finite numbers >= 0, got -1.0 in row 0"),
         (([[1, 0]], [[np.nan, 1]]), "weights_below: expected finite numbers >= 0"),
-        (([[1, 0]], [[0, 0]]), "weights_below: expected some weight, got none in row 0"),
+        (([[1, 0]], [[0, 0]]), "weights_below: expected a weight > 0, got none in row 0"),
         (([([0, 0], [1, 1])], [([1], [1])]), "weights_above: expected distinct indices >= 0"),
         (([([-1], [1])], [([1], [1])]), "weights_above: expected distinct indices >= 0"),
         (([([0], [1, 2])], [([1], [1])]), "weights_above: expected as many weights as indices"),
