@@ -1,12 +1,7 @@
-"""What the tests of `bench.papers` need: tiny data files, and builders for processes.
-
-Builders live here and not in a test file, because another process has to import them by name.
-"""
+"""Tiny data files for the tests of `bench.papers`."""
 
 from __future__ import annotations
 
-import os
-import signal
 from importlib import import_module
 
 import numpy as np
@@ -18,14 +13,6 @@ PROTOCOLS = {
     task: import_module(f"bench.papers.{file}").PROTOCOLS[task] for task, file in TASKS.items()
 }
 N_REPEATED = 1720  # rows of the Covertype file that are left out
-
-
-def dies(context):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fails(context):
-    raise ValueError("ridge: expected a number,\ngot none")
 
 
 def write_all(folder):

@@ -7,6 +7,7 @@ import sys
 
 from eigenfeat.cli import main as cli
 from eigenfeat.demo import digits as demo
+from eigenfeat.demo import early as demo_early
 
 
 def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
@@ -41,6 +42,19 @@ def test_the_demo_of_early_decisions(tmp_path, capsys):
         assert text in out
     for stem in ("early-decision", "early-times"):
         assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_early_demonstration_follows_a_signal_to_its_decision():
+    shown = demo_early.demonstrate(1)
+    early = shown.model.predict_early(shown.signal[None])
+    last = shown.looks[-1]
+    assert [look.decided for look in shown.looks] == [False] * (early.time[0] - 1) + [True]
+    assert (last.seen, last.outlook.label) == (early.time[0], early.label[0])
+    assert [look.value for look in shown.looks] == shown.signal[: last.seen].tolist()
+    table = demo_early.looks_table(shown.looks)
+    assert table.row_count <= demo_early.MAX_LINES + 3
+    assert list(table.columns[0].cells)[-1] == str(last.seen)
+    assert shown.scores["reliable, tau 0.95"].reliability > 0.9
 
 
 def test_the_table_shows_mean_and_spread():

@@ -70,7 +70,7 @@ def test_csv_labels_of_another_kind(tmp_path, labels, bad, text, monkeypatch):
     arrow_modules()
     from eigenfeat.io import delimited
 
-    monkeypatch.setattr(delimited, "_LEAST_BYTES", 60)
+    monkeypatch.setattr(delimited, "_MIN_BLOCK_BYTES", 60)
     monkeypatch.setattr(delimited, "_SCANNED_BYTES", 60)
     path = tmp_path / "a.csv"
     path.write_text("u,kind\n" + "".join(f"1,{label}\n" for label in [*labels * 15, bad]))

@@ -300,7 +300,7 @@ def test_bad_arguments(tmp_path):
             to_c(model, tmp_path / "model.h", **options)
     assert not list(tmp_path.iterdir())
     huge = ReliableClassifier(lda(), correct=False).fit(X * 1e60, y)
-    with pytest.raises(ValueError, match="dtype: expected one that holds"):
+    with pytest.raises(ValueError, match="dtype: expected a type that holds"):
         to_c(huge, dtype="float32")
     fractions = ReliableClassifier(lda(), correct=False).fit(
         X, np.unique(y, return_inverse=True)[1] * 2**40

@@ -240,7 +240,7 @@ def test_arrays_of_objects_do_not_unfold_arrays(tmp_path):
         (listed([value(1)] * 500_001), "more than 500,000 objects"),
         (value("[" * 1_000_001), "more than 500,000 objects"),
         (listed([described("numpy.exp", "FunctionNode")] * 20_001), "more than 20,000 objects"),
-        (value([[]] * 10), "a number or text that is something else"),
+        (value([[]] * 10), "a number or text of another type"),
     ],
     ids=["values", "brackets", "functions", "lists"],
 )

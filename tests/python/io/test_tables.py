@@ -267,7 +267,7 @@ def test_types_are_those_of_whole_lines(tmp_path, monkeypatch):
     lines = '1.25,"x, ""y""\nz",true,yes\n-3,"u\n\nv",false,"no"\n'
     path.write_text("a long name,n,b,kind\n" + lines * 5)
     for size in range(1, 140, 3):
-        monkeypatch.setattr(delimited, "_LEAST_BYTES", size)
+        monkeypatch.setattr(delimited, "_MIN_BLOCK_BYTES", size)
         monkeypatch.setattr(delimited, "_SCANNED_BYTES", size)
         rows = open_rows(path, "kind", drop=["n"])
         assert rows.sources[0].kinds[:3] == ["number", "text", "bool"]

@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import papers_support
@@ -15,10 +14,12 @@ from papers_support import PROTOCOLS
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression
 
-from bench.papers import choosing, gem, measuring, recordings
+from bench.papers import __main__ as cli
+from bench.papers import choosing, gem, measuring, recordings, runner
 from bench.papers.protocol import (
     Context,
     Data,
+    DataError,
     Method,
     Outcome,
     Rows,
@@ -33,15 +34,6 @@ QUICK = Context(quick=True)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return papers_support.write_all(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def real_folder():
-    """The data sets themselves."""
-    path = Path(__file__).resolve().parents[4] / "shared" / "data"
-    if not path.is_dir():
-        pytest.skip("the data sets are not at ../shared/data beside the repository")
-    return path
 
 
 @pytest.fixture
@@ -127,20 +119,6 @@ def test_no_speaker_is_in_two_parts_of_speech(folder):
     assert len(gem.load_speech(folder / "fsdd.npz", QUICK).train) == 4 * n // 6
 
 
-@pytest.mark.long
-def test_the_files_at_hand_hold_what_they_should(real_folder):
-    for protocol in PROTOCOLS.values():
-        problems = [p for p in protocol.problems if "usps.npz" not in (p.file, *p.beside)]
-        check_files(dataclasses.replace(protocol, problems=tuple(problems)), real_folder)
-    data = gem.load_covertype(real_folder / "covtype_subset.npz", Context())
-    assert (len(data.train), len(data.test())) == (92539, 10282)
-    digits = gem.load_mnist(real_folder / "mnist.npz", QUICK)
-    assert digits.train.X.shape == (6000, 784)
-    assert (digits.train.X.min(), digits.train.X.max()) == (0, 1)
-    letters = gem.load_ocr(real_folder / "ocr_letters.npz", Context())
-    assert (len(letters.train), len(letters.test())) == (4617, 47535)
-
-
 # ---- choosing ------------------------------------------------------------------------------------
 
 
@@ -197,3 +175,30 @@ def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, console):
     text = console.export_text()
     assert "first" in text
     assert "third" not in text
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_prints_a_table_and_writes_a_file(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(runner.reproduce.__kwdefaults__, "measure", measuring.run)
+    arguments = ["defaults", "--data", str(folder), "--quick", "--only", "logistic"]
+    arguments += ["--threads", "1", "--output", str(tmp_path / "new")]
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    for problem in PROTOCOLS["defaults"].problems:
+        assert problem.title in out
+    assert len(lines_of(tmp_path / "new" / "defaults-quick.csv")) == 6
+
+
+def test_a_missing_or_strange_file_is_named(tmp_path, capsys):
+    arguments = ["mnist", "--data", str(tmp_path), "--output", str(tmp_path / "out")]
+    assert cli.main(arguments) == 1
+    printed = capsys.readouterr().err
+    assert f"{tmp_path / 'mnist.npz'} with arrays X_train: (60000, 784) pixels" in printed
+    assert printed.rstrip().endswith("got no such file")
+    assert len(printed.splitlines()) == 1
+    np.savez(tmp_path / "mnist.npz", X_train=[0], y_train=[0])
+    with pytest.raises(DataError, match="got no X_test, y_test"):
+        check_files(PROTOCOLS["mnist"], tmp_path)
+    assert not (tmp_path / "out").exists()

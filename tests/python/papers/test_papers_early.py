@@ -22,7 +22,6 @@ from eigenfeat.demo import early as demo_early
 from eigenfeat.early import (
     LocalQDA,
     MixtureCompletion,
-    NotCertifiedError,
     ReliableClassifier,
     early_scores,
 )
@@ -145,46 +144,3 @@ def test_figures_are_those_of_the_estimators(finished, folder):
             if (one["problem"], one["method"]) == (name, method) and float(one["value"]) == knob
         )
         assert float(line["mean_time"]) == pytest.approx(found.mean_time, abs=1e-6)
-
-
-def test_calibration_is_tried_on_other_rows(finished, folder):
-    trials, text, output = finished
-    name, method, wanted = "MedicalImages", "LDA, pairwise, calibrated", 0.9
-    (trial,) = (t for t in trials if (t.problem, t.method) == (name, method))
-    data = early.load(folder / "ucr" / f"{name}.npz", Context(quick=True, seed=4))
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, rule="pairwise", correct=False).fit(data.X_train, data.y_train)
-    rest, complete = data.X_test[20:], model.predict(data.X_test[20:])
-    early_labels = model.predict_early(rest, wanted)
-    assert trial.nominal[wanted].mean_time == early_labels.time.mean()
-    assert trial.nominal[wanted].reliability == np.mean(early_labels.label == complete)
-    assert "wanted" in text
-    assert "not certified" in text  # 0.95 takes 45 rows
-    try:
-        model.calibrate(data.X_test[:20], agreement=wanted)
-    except NotCertifiedError:
-        assert not trial.points
-        return
-    (point,) = trial.points
-    found = model.predict_early(rest)
-    assert (trial.taus[wanted], point.mean_time) == (model.reliability_, found.time.mean())
-    (line,) = (
-        one
-        for one in lines_of(output / "early-quick.csv")
-        if (one["problem"], one["method"]) == (name, method)
-    )
-    assert float(line["tau"]) == pytest.approx(model.reliability_, rel=1e-5)
-    assert float(line["nominal_mean_time"]) == pytest.approx(early_labels.time.mean())
-
-
-def test_the_demonstration_follows_one_signal_to_its_decision():
-    shown = demo_early.demonstrate(1)
-    early_ = shown.model.predict_early(shown.signal[None])
-    last = shown.looks[-1]
-    assert [look.decided for look in shown.looks] == [False] * (early_.time[0] - 1) + [True]
-    assert (last.seen, last.outlook.label) == (early_.time[0], early_.label[0])
-    assert [look.value for look in shown.looks] == shown.signal[: last.seen].tolist()
-    table = demo_early.looks_table(shown.looks)
-    assert table.row_count <= demo_early.MAX_LINES + 3
-    assert list(table.columns[0].cells)[-1] == str(last.seen)
-    assert shown.scores["reliable, tau 0.95"].reliability > 0.9

@@ -12,30 +12,15 @@ import papers_support
 import pytest
 from papers_support import PROTOCOLS
 from rich.console import Console
-from scipy import stats
-from sklearn.neighbors import KNeighborsClassifier
 
 from bench.papers import (
-    families,
     ldg,
     measuring,
-    splits,
 )
-from bench.papers.accuracy_tables import best_or_tied
-from bench.papers.families import Rules, accuracy
 from bench.papers.protocol import QUICK_SPLITS, Context
 from bench.papers.runner import reproduce
-from eigenfeat.ldg import LDG, RegularizedFisher
 
 QUICK = Context(quick=True)
-RULES = Rules(gammas=(0.2, 0.6, 1.0), at=1, most=5)
-FOLDED = Rules(
-    gammas=(0.1, 0.5),
-    at=-1,
-    ridges=(0.1, 10.0),
-    steps=(-1, 0, 3),
-    folds=3,
-)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +48,6 @@ def run(protocol, folder, tmp_path, console, **options):
 def lines_of(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def problem_rows(rng, n=60, d=8, k=3):
-    codes = np.arange(n) % k
-    return rng.standard_normal((n, d)) + 1.5 * np.eye(k, d)[codes], codes
 
 
 # ---- end to end ----------------------------------------------------------------------------------
@@ -142,107 +122,3 @@ def test_digits_are_scattered_and_printed(folder, tmp_path, console):
     assert all((o.n_train, o.n_test) == (110, 90) for o in outcomes)
     domains = [problem.load(folder / problem.file, Context()) for problem in (pixels, scattered)]
     assert [d.Xs.shape for d in domains] == [(300, 256), (300, 2032)]
-
-
-# ---- splits --------------------------------------------------------------------------------------
-
-
-def test_splits_are_random_and_standardised_by_the_training_rows(folder, monkeypatch):
-    table = ldg.load(folder / "uci_dermatology.npz", Context())
-    rows, codes, queries, query_codes = table.parts(0)
-    assert (rows.shape, queries.shape) == ((42, 6), (18, 6))
-    np.testing.assert_allclose(rows[:, :5].mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(rows[:, :5].std(axis=0), 1, rtol=1e-12)
-    assert np.isfinite(rows).all()
-    assert np.isfinite(queries).all()
-    again, other = table.parts(0), table.parts(1)
-    np.testing.assert_array_equal(again[0], rows)
-    assert not np.array_equal(other[1], codes)
-    assert len(codes) + len(query_codes) == 60
-    monkeypatch.setattr(ldg, "MOST_TRAINING", 30)
-    monkeypatch.setattr(ldg, "MOST_TESTING", 7)
-    fewer = ldg.load(folder / "uci_wine.npz", Context()).parts(0)
-    assert (len(fewer[1]), len(fewer[3])) == (30, 7)
-
-
-# ---- choices -------------------------------------------------------------------------------------
-
-
-def test_ldg_is_chosen_as_its_own_rules_do(rng):
-    X, codes = problem_rows(rng)
-    queries, query_codes = problem_rows(rng)
-    parts = splits.standardised(X, queries)
-    score = splits.evaluate(
-        families.ldg(Context()), parts[0], codes, parts[1], query_codes,
-        dataclasses.replace(RULES, at=5, most=8),
-    )  # fmt: skip
-    model = LDG("greedy", gamma=[0.2, 0.6, 1.0], random_state=0).fit(parts[0], codes)
-    assert score.parameters == {"gamma": model.gamma_, "n_neighbors": model.n_neighbors_}
-    assert score.dimension == model.n_components_
-    reduced = [model.transform(part) for part in parts]
-    assert score.accuracy == accuracy(reduced[0], codes, reduced[1], query_codes)
-    assert score.few == score.curve[2]
-    assert sorted(score.curve) == list(range(1, 9))
-
-
-def test_folds_choose_by_rows_that_had_no_part(rng):
-    """Against a plain loop over folds, ridges and dimensions."""
-    X, codes = problem_rows(rng, n=24, d=40)
-    queries, query_codes = problem_rows(rng, n=30, d=40)
-    score = splits.evaluate(
-        families.regularized_fisher(Context()), X, codes, queries, query_codes, FOLDED
-    )
-    order = np.argsort(codes, kind="stable")
-    hits = {}
-    for number in range(3):
-        asked = order[number::3]
-        known = np.setdiff1d(np.arange(24), asked)
-        for ridge in FOLDED.ridges:
-            model = RegularizedFisher(ridge=ridge).fit(X[known], codes[known])
-            near = KNeighborsClassifier(1).fit(model.transform(X[known]), codes[known])
-            found = near.kneighbors(model.transform(X[asked]), 3, return_distance=False)
-            votes = codes[known][found]
-            decided = np.where(votes[:, 1] == votes[:, 2], votes[:, 1], votes[:, 0])
-            hits[ridge] = hits.get(ridge, 0) + np.sum(decided == codes[asked])
-    best = max(FOLDED.ridges, key=lambda ridge: (hits[ridge], ridge))
-    assert score.parameters == {"ridge": best}
-    assert score.dimension == 2
-    model = RegularizedFisher(ridge=best).fit(X, codes)
-    expected = accuracy(model.transform(X), codes, model.transform(queries), query_codes)
-    assert score.accuracy == score.few == expected
-
-
-def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
-    codes = np.repeat(np.arange(3), 12)
-    X = rng.standard_normal((36, 40)) + 2 * np.eye(3)[codes] @ rng.standard_normal((3, 40))
-    X -= X.mean(axis=0)
-    rules = Rules(gammas=(), at=-1, ridges=(1.0, 10.0), steps=(-1, 0, 4), folds=3)
-    found = list(families.ldg_and_fisher(Context())(X, codes, rules))
-    assert len(found) == 2 * 3
-    for given, model in found:
-        B = model.components_
-        np.testing.assert_allclose(B @ B.T, np.eye(len(B)), atol=1e-8)
-        fisher = RegularizedFisher(ridge=given["ridge"]).fit(X, codes).components_
-        np.testing.assert_allclose(fisher @ B[:2].T @ B[:2], fisher, atol=1e-8)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", ldg.SMALL_METHODS, ids=lambda method: method.name)
-def test_every_method_of_few_rows_works_where_rows_are_very_few(method, rng):
-    X, codes = problem_rows(rng, n=9, d=40)
-    score = splits.evaluate(method.build(Context()), X, codes, X[:6], codes[:6], FOLDED)
-    assert 0 <= score.accuracy <= 1
-    assert score.dimension <= (40 if method.name == "ITML" else 8)  # its whole metric
-
-
-# ---- what is printed -----------------------------------------------------------------------------
-
-
-def test_the_best_and_those_not_significantly_worse():
-    worse = [0.79, 0.83, 0.77, 0.82]
-    values = {"a": [0.9, 0.92, 0.88, 0.9], "b": [0.89, 0.93, 0.87, 0.9], "c": worse}
-    assert best_or_tied(values) == {"a", "b"}
-    assert stats.ttest_rel(values["a"], worse).pvalue < 0.05
-    assert best_or_tied({"a": [0.5, 0.7], "b": [0.4, 0.6]}) == {"a"}  # always a tenth better
-    assert best_or_tied({"a": [0.5], "b": [0.5]}) == {"a", "b"}
-    assert best_or_tied({}) == set()

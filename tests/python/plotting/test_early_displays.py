@@ -97,7 +97,7 @@ def test_wrong_times_are_named():
         EarlyTimesDisplay([0.5], ["a"], 4).plot()
     with pytest.raises(ValueError, match="final: expected 2 labels"):
         EarlyTimesDisplay([1, 2], ["a", "b"], 4, final=["a"]).plot()
-    with pytest.raises(ValueError, match="estimator: expected one with predict_early"):
+    with pytest.raises(ValueError, match="estimator: expected a classifier with predict_early"):
         EarlyTimesDisplay.from_estimator(LinearDiscriminantAnalysis(), SERIES)
 
 

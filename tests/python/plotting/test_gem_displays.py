@@ -161,7 +161,7 @@ def test_wrong_arguments_are_named(gem):
         (lambda: SpectrumDisplay.from_estimator(3), "estimator: expected a fitted"),
         (lambda: SpectrumDisplay.from_estimator(gem, n_named=-1), "n_named: expected"),
         (lambda: filters(gem, pairs=3), "pairs: expected"),
-        (lambda: filters(gem, pairs=[(0, 1, 2)]), "pairs: expected two labels in each"),
+        (lambda: filters(gem, pairs=[(0, 1, 2)]), "pairs: expected pairs of labels"),
         (lambda: filters(gem, n_filters=0), "n_filters: expected"),
         (lambda: filters(gem, image_shape=3), "image_shape: expected rows and columns"),
         (lambda: filters(gem, image_shape=(3, 3)), "image_shape: expected 4 pixels, got 3 x 3"),
