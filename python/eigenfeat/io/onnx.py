@@ -1,4 +1,4 @@
-"""Fitted classifiers and features as ONNX models, for runtimes without Python.
+"""Fitted classifiers, regressors and features as ONNX models, for runtimes without Python.
 
 The models use plain operators (MatMul, Relu, Sqrt, Sin, Mul, Concat, Softmax, Gather), so any
 runtime for opset 17 can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,13 +22,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
-from eigenfeat.expansion.features import as_layer, check_powers
+from eigenfeat.expansion.features import as_layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
+from eigenfeat.io.onnx_features import all_classes, expanded, layer_features
 from eigenfeat.io.onnx_graph import Graph
-from eigenfeat.io.onnx_pool import pool
+from eigenfeat.io.onnx_input import completed, input_rows
+from eigenfeat.io.onnx_pool import pool, regression_pool
 from eigenfeat.ldg.direct import DirectLDA
 from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
 from eigenfeat.ldg.gsvd import GSVDDiscriminant
@@ -38,14 +40,15 @@ from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML, NCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.tables.classification_views import EstimatorView
+from eigenfeat.tables.classification_views import EstimatorView as ClassifierView
 from eigenfeat.tables.classifier import TableClassifier
+from eigenfeat.tables.regression_views import EstimatorView as RegressorView
+from eigenfeat.tables.regressor import TableRegressor
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.expansion.features import Layer
 
 __all__ = ["to_onnx"]
 
@@ -58,11 +61,12 @@ def to_onnx(
     Parameters
     ----------
     model : estimator
-        `TableClassifier` of columns of numbers, `GEMClassifier`, `GEMClassifierCV`,
-        `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of
-        `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
-        and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
-        LinearDiscriminantAnalysis, as last step. `to_c` exports early classifiers.
+        `TableClassifier` and `TableRegressor` with views of their own, `GEMClassifier`,
+        `GEMClassifierCV`, `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear
+        reductions of `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions,
+        `StandardScaler` and `RBFSampler` steps and one of these, or scikit-learn's
+        LogisticRegression or LinearDiscriminantAnalysis, as last step. `to_c` exports early
+        classifiers.
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
@@ -73,15 +77,20 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto
-        One input ``X`` (n, d). A classifier has the outputs ``label`` (n,), integers, booleans or
-        strings, and ``probabilities`` (n, k); a transformer ``features`` (n, columns).
+        One input ``X`` (n, d), with NaN for missing entries if `fit` had some. A model that was
+        fitted to a data frame with categories has an input (n, 1) for each column that it uses,
+        named like the column: numbers, or strings for categories, "" for a missing one. A
+        classifier has the outputs ``label`` (n,), integers, booleans or strings, and
+        ``probabilities`` (n, k); a regressor ``prediction``, (n,) or (n, q); a transformer
+        ``features`` (n, columns).
 
     Raises
     ------
     ImportError
         If onnx is not installed.
     ValueError
-        If the model is of another kind, or its labels are neither whole numbers nor strings.
+        If the model is of another kind, reads dates, or has labels that are neither whole numbers
+        nor strings. The message names what to leave out.
     NotFittedError
         If the model is not fitted.
 
@@ -112,27 +121,28 @@ def to_onnx(
 
 
 def _refuse_completion(model: Any) -> None:
-    """ValueError for models that encode or complete samples, which these operators cannot."""
-    encoder = getattr(model, "columns_", None)
-    if encoder is not None:
-        names = ", ".join(map(repr, encoder.categories_))
-        raise ValueError(
-            "model: expected one that was fitted to columns of numbers, got one that encodes "
-            f"categories ({names}) or leaves columns out; encode them first, with scikit-learn's "
-            "OneHotEncoder say, and fit to the numbers"
-        )
+    """ValueError for models whose encoder or completion of samples is not translated."""
     if hasattr(model, "predict_early"):
         raise ValueError(
             "model: expected one of complete samples, got an early classifier, which to_c exports"
         )
-    if hasattr(model, "completion_"):
-        raise ValueError(
-            "model: expected one that was fitted to complete rows, got one that completes missing "
-            "entries; complete the rows first, and fit to them"
-        )
+    if isinstance(model, _COMPLETED):
+        return
+    kinds = ", ".join(kind.__name__ for kind in _COMPLETED)
+    for attribute, what in (("columns_", "encodes categories"), ("completion_", "completes gaps")):
+        if hasattr(model, attribute):
+            raise ValueError(
+                f"model: expected one of {kinds}, or one that was fitted to complete numbers, got "
+                f"{type(model).__name__}, which {what}; encode and complete samples before it"
+            )
     parts = [getattr(model, "best_estimator_", None), *getattr(model, "members_", ())]
     parts += [step for _, step in getattr(model, "steps", ())]
     for part in parts:
+        if hasattr(part, "columns_"):
+            raise ValueError(
+                f"model: expected parts that read numbers, got {type(part).__name__}, which "
+                "encodes categories; export it alone"
+            )
         if part is not None:
             _refuse_completion(part)
 
@@ -142,9 +152,20 @@ def _refuse_completion(model: Any) -> None:
 
 def _translate(graph: Graph, model: Any) -> None:
     """Fill the graph, from the samples to the outputs."""
-    rows, last = _to_last(graph, model, "X")
+    rows, last = _to_last(graph, model, input_rows(graph, model))
     if _one_of(last, _CLASSIFIERS) is not None:
         _classify(graph, last, rows)
+        return
+    if isinstance(last, TableRegressor):
+        _refuse_estimators(last)
+        outputs = last.out_of_fold_prediction_.shape[1:]
+        graph.node(
+            "Reshape",
+            regression_pool(graph, last, rows),
+            graph.constant(np.array([-1, *outputs])),
+            output="prediction",
+        )
+        graph.output("prediction", graph.number, ["n", *outputs])
         return
     features = _features(graph, last, rows)
     graph.node("Identity", features, output="features")
@@ -168,7 +189,7 @@ def _one_of(model: Any, table: dict[type, Any]) -> Any:
 def _features(graph: Graph, step: Any, rows: str) -> str:
     translate = _one_of(step, _TRANSFORMERS)
     if translate is None:
-        known = [kind.__name__ for kind in (*_TRANSFORMERS, *_CLASSIFIERS)]
+        known = [kind.__name__ for kind in (*_TRANSFORMERS, *_CLASSIFIERS, TableRegressor)]
         raise ValueError(f"model: expected one of {', '.join(known)}, got {show(step)}")
     output: str = translate(graph, step, rows)
     return output
@@ -199,10 +220,11 @@ def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
 
 
 def _gem(graph: Graph, model: GEM, rows: str) -> str:
+    rows = completed(graph, model, rows)
     offset = model.offset_ if model.offset_.any() else None
     projections = graph.affine(rows, model.directions_, offset)
-    expanded = _expanded(graph, projections, as_layer(model).expansion, model.powers)
-    return graph.node("Concat", *([rows] if model.include_input else []), *expanded, axis=1)
+    terms = expanded(graph, projections, as_layer(model).expansion, model.powers)
+    return graph.node("Concat", *([rows] if model.include_input else []), *terms, axis=1)
 
 
 def _reduced(graph: Graph, model: Any, rows: str) -> str:
@@ -230,24 +252,15 @@ def _fourier(graph: Graph, model: RBFSampler, rows: str) -> str:
 def _logit(graph: Graph, model: Any, rows: str) -> str:
     if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
         raise ValueError("solver: expected a multinomial one with more than two classes")
-    coef, intercept = _all_classes(model)
+    coef, intercept = all_classes(model)
     return graph.affine(rows, coef.T, intercept)
 
 
-def _all_classes(model: Any) -> tuple[Any, Any]:
-    """Weights (k, p) and intercept (k,)."""
-    coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
-    if len(coef) == 1:  # the first of two classes has the score 0
-        coef = np.vstack([np.zeros_like(coef), coef])
-        intercept = np.concatenate([np.zeros(1), intercept])
-    return coef, intercept
-
-
 def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
-    features = rows
+    features = completed(graph, model, rows)
     for layer in model.layers_:
         inputs = features
-        features = _layer(graph, layer, features)
+        features = layer_features(graph, layer, features)
     if model.logit_.n_features_in_ > model.layers_[-1].width:  # with the last layer's input
         features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
@@ -255,26 +268,17 @@ def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
 
 def _table_classifier(graph: Graph, model: TableClassifier, rows: str) -> str:
     if hasattr(model, "alone_"):
-        return _gem_classifier(graph, model.alone_, rows)
+        return _gem_classifier(graph, model.alone_, completed(graph, model, rows))
+    _refuse_estimators(model)
+    return pool(graph, model, rows)
+
+
+def _refuse_estimators(model: TableClassifier | TableRegressor) -> None:
     for view in model.views_:
-        if isinstance(view.model, EstimatorView):
+        if isinstance(view.model, (ClassifierView, RegressorView)):
             raise ValueError(
                 f"model: expected views of eigenfeat's own, got {view.name}; leave it out of views"
             )
-    return pool(
-        graph,
-        model.views_,
-        model.statistics_,
-        rows,
-        lambda layer, inputs: _layer(graph, layer, inputs),
-        _all_classes,
-    )
-
-
-def _layer(graph: Graph, layer: Layer, rows: str) -> str:
-    projections = graph.affine(rows, layer.directions, layer.offset)
-    expanded = _expanded(graph, projections, layer.expansion, layer.powers)
-    return graph.node("Concat", *expanded, axis=1)
 
 
 def _gem_ensemble(graph: Graph, model: GEMEnsemble, rows: str) -> str:
@@ -290,43 +294,6 @@ def _best(graph: Graph, model: GEMClassifierCV, rows: str) -> str:
     return _gem_classifier(graph, model.best_estimator_, rows)
 
 
-def _expanded(graph: Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
-    """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
-    exponents = check_powers(powers)
-    if expansion == "none":
-        return [rows]
-    if expansion == "polynomial":
-        return [_power(graph, rows, a) for a in exponents]
-    half_waves = [graph.node("Relu", rows), graph.node("Relu", graph.node("Neg", rows))]
-    if expansion == "half_wave":
-        return [_half_power(graph, half, a) for half in half_waves for a in exponents]
-    shifted = [_shifted(graph, half) for half in half_waves]
-    return [_power(graph, half, a) for half in shifted for a in exponents]
-
-
-def _power(graph: Graph, rows: str, exponent: int) -> str:
-    """``rows^exponent`` for 1, 2, 3."""
-    power = rows
-    for _ in range(exponent - 1):
-        power = graph.node("Mul", power, rows)
-    return power
-
-
-def _half_power(graph: Graph, rows: str, exponent: int) -> str:
-    """``rows^(exponent / 2)`` for 1, 2, 3."""
-    if exponent == 2:
-        return rows
-    root = graph.node("Sqrt", rows)
-    return root if exponent == 1 else graph.node("Mul", rows, root)
-
-
-def _shifted(graph: Graph, rows: str) -> str:
-    """``sqrt(1 + samples) - 1``, without its cancellation."""
-    one = graph.scalar(1.0)
-    root = graph.node("Sqrt", graph.node("Add", rows, one))
-    return graph.node("Div", rows, graph.node("Add", root, one))
-
-
 _Translation = Callable[[Graph, Any, str], str]
 _REDUCTIONS = (
     *(LDG, RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, MaximumMarginCriterion),
@@ -338,6 +305,7 @@ _TRANSFORMERS: dict[type, _Translation] = {
     StandardScaler: _standardised,
     RBFSampler: _fourier,
 }
+_COMPLETED = (TableClassifier, TableRegressor, GEMClassifier, GEM)
 _CLASSIFIERS: dict[type, _Translation] = {
     GEMClassifier: _gem_classifier,
     TableClassifier: _table_classifier,

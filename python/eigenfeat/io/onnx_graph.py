@@ -14,9 +14,7 @@ __all__ = ["Graph"]
 
 OPSET = 17
 IR_VERSION = 8
-
-
-_TREES = "ai.onnx.ml"
+LEARNING = "ai.onnx.ml"  # domain of operators for trees and categories
 
 
 class Graph:
@@ -28,13 +26,14 @@ class Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._scalars: dict[float, str] = {}
+        self.inputs: list[Any] = []
         self.outputs: list[Any] = []
 
-    def constant(self, array: Any) -> str:
-        """An array that is part of the model, in the type of its numbers."""
-        name = f"constant_{len(self._constants)}"
+    def constant(self, array: Any, dtype: Any = None) -> str:
+        """An array that is part of the model; numbers have the graph's type by default."""
+        name = f"/constant_{len(self._constants)}"
         data = np.asarray(array)
-        data = data.astype(self.dtype) if data.dtype.kind == "f" else data
+        data = data.astype(dtype or self.dtype) if data.dtype.kind == "f" else data
         helper = self.onnx.numpy_helper
         self._constants.append(helper.from_array(np.ascontiguousarray(data), name=name))
         return name
@@ -49,9 +48,14 @@ class Graph:
         self, operator: str, *inputs: str, output: str | None = None, **attributes: Any
     ) -> str:
         """The result of an operator."""
-        name = output or f"{operator.lower()}_{len(self._nodes)}"
+        name = output or f"/{operator.lower()}_{len(self._nodes)}"  # unlike names of columns
         make = self.onnx.helper.make_node
         self._nodes.append(make(operator, list(inputs), [name], name=f"node_{name}", **attributes))
+        return name
+
+    def input(self, name: str, kind: int, shape: Sequence[Any]) -> str:
+        """Make a value an input."""
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def output(self, name: str, kind: int, shape: Sequence[Any]) -> None:
@@ -69,21 +73,19 @@ class Graph:
         """The type of numbers, as ONNX counts types."""
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 
-    def _trees_opset(self) -> list[Any]:
-        """The set of operators for trees, where the graph has some."""
-        used = any(node.domain == _TREES for node in self._nodes)
-        return [self.onnx.helper.make_opsetid(_TREES, 3)] if used else []
+    def _learning_opset(self) -> list[Any]:
+        """The set of operators for trees and categories, where the graph has some."""
+        used = any(node.domain == LEARNING for node in self._nodes)
+        return [self.onnx.helper.make_opsetid(LEARNING, 3)] if used else []
 
     def model(self, source: Any) -> Any:
         """The whole, checked."""
         helper = self.onnx.helper
-        shape = ["n", int(source.n_features_in_)]
-        rows = helper.make_tensor_value_info("X", self.number, shape)
         name = type(source).__name__
-        graph = helper.make_graph(self._nodes, name, [rows], self.outputs, self._constants)
+        graph = helper.make_graph(self._nodes, name, self.inputs, self.outputs, self._constants)
         made = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET), *self._trees_opset()],
+            opset_imports=[helper.make_opsetid("", OPSET), *self._learning_opset()],
             ir_version=IR_VERSION,
             producer_name="eigenfeat",
             producer_version=__version__,

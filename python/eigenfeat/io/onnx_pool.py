@@ -7,7 +7,7 @@ is the comparison ``x >= b``. So each view is a few elementwise operators and on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cached_property
 from math import factorial
 from typing import Any
 
@@ -15,86 +15,140 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
-from eigenfeat.io.onnx_graph import Graph
-from eigenfeat.tables.classification_views import (
-    LOG_FLOOR,
-    BoostingView,
-    ForestView,
-    LogitView,
-)
-from eigenfeat.tables.search import PooledView
+from eigenfeat.io.onnx_features import all_classes, layer_features
+from eigenfeat.io.onnx_graph import LEARNING, Graph
+from eigenfeat.io.onnx_input import completed, gap_flags
+from eigenfeat.tables import regression_views
+from eigenfeat.tables.classification_views import LOG_FLOOR, BoostingView, ForestView
+from eigenfeat.tables.classifier import TableClassifier
+from eigenfeat.tables.regressor import TableRegressor
+from eigenfeat.tables.trees import Trees
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics
 
-__all__ = ["pool"]
+__all__ = ["pool", "regression_pool"]
 
 _Array = NDArray[np.float64]
 
 
-def pool(
-    graph: Graph,
-    views: list[PooledView],
-    statistics: TableStatistics,
-    rows: str,
-    gem: Callable[[Any, str], str],
-    all_classes: Callable[[Any], tuple[_Array, _Array]],
-) -> str:
-    """Weighted sum of the views' log probabilities.
+class _Table:
+    """What views read of a table's columns, as `eigenfeat.tables.views.Table`."""
 
-    `gem` translates a layer, and `all_classes` gives weights (k, p) and intercept (k,) of a logit.
-    """
-    low, high = statistics.quantiles[[0, -1]]
-    bounded = graph.node("Max", rows, graph.constant(low))
-    rows = graph.node("Min", bounded, graph.constant(high))
-    ranks = ""
+    def __init__(self, graph: Graph, model: TableClassifier | TableRegressor, rows: str) -> None:
+        self.graph, self.statistics = graph, model.statistics_
+        filled = completed(graph, model, rows)
+        self._n_filled = len(self.statistics.scale) - len(model.gaps_)
+        if len(model.gaps_):
+            filled = graph.node("Concat", filled, gap_flags(graph, rows, model.gaps_), axis=1)
+        low, high = self.statistics.quantiles[[0, -1]]
+        bounded = graph.node("Max", filled, graph.constant(low))
+        self.X = graph.node("Min", bounded, graph.constant(high))
+
+    @cached_property
+    def without_gaps(self) -> str:
+        """The columns without indicators of gaps."""
+        if self._n_filled == len(self.statistics.scale):
+            return self.X
+        return _of_columns(self.graph, np.arange(self._n_filled), self.X)
+
+    @cached_property
+    def columns(self) -> str:
+        """Standardised columns with spread."""
+        some = np.flatnonzero(self.statistics.scale > 0)
+        return _standardised(self.graph, self.statistics, some, self.X)
+
+    @cached_property
+    def ranks(self) -> str:
+        """Ranks of the columns with spread."""
+        return _ranks(self.graph, self.statistics, self.X)
+
+    def linear(self, features: str, W: _Array) -> list[str]:
+        """Terms of the product of the columns or the splines with weights W."""
+        if not len(W):
+            zeros = np.zeros((len(self.statistics.scale), W.shape[1]))
+            return [self.graph.affine(self.X, zeros, None)]
+        if features == "columns":
+            return [self.graph.affine(self.columns, W, None)]
+        return _splines(self.graph, self.statistics, W, self.X)
+
+
+def pool(graph: Graph, model: TableClassifier, rows: str) -> str:
+    """Weighted sum of the views' log probabilities."""
+    table = _Table(graph, model, rows)
     parts = []
-    for view in views:
-        model = view.model
-        if not isinstance(model, LogitView | ForestView | BoostingView):
+    for view in model.views_:
+        if view.model is None:
             continue
-        if view.name in ("gem_ranks", "kernel") and not ranks:
-            ranks = _ranks(graph, statistics, rows)
-        if not isinstance(model, LogitView):
-            some = np.flatnonzero(statistics.scale > 0)
-            logits = _trees(graph, model, _standardised(graph, statistics, some, rows))
-        else:
-            coef, intercept = all_classes(model.logit)
-            W = np.asarray(coef.T, dtype=np.float64)
-            terms = _scores(graph, view.name, model.learned, statistics, W, rows, ranks, gem)
-            logits = graph.node("Add", graph.node("Sum", *terms), graph.constant(intercept))
-        logarithms = graph.node("LogSoftmax", logits, axis=1)
+        logarithms = graph.node("LogSoftmax", _logits(table, view.name, view.model), axis=1)
         floored = graph.node("Max", logarithms, graph.scalar(LOG_FLOOR))
         parts.append(graph.node("Mul", floored, graph.scalar(view.weight)))
     return graph.node("Sum", *parts)
 
 
-def _scores(
-    graph: Graph,
-    name: str,
-    learned: Any,
-    statistics: TableStatistics,
-    W: _Array,
-    rows: str,
-    ranks: str,
-    gem: Callable[[Any, str], str],
-) -> list[str]:
-    """Terms of a view's logits, without the intercept."""
-    if name == "columns":
-        some = np.flatnonzero(statistics.scale > 0)
-        return [graph.affine(_standardised(graph, statistics, some, rows), W, None)]
-    if name == "splines":
-        return _splines(graph, statistics, W, rows)
-    if name == "gem":
-        return [graph.affine(gem(learned, rows), W, None)]
-    if name == "gem_ranks":
-        return [graph.affine(gem(learned, ranks), W, None)]
-    if name == "kernel":
-        return [_kernel(graph, learned, W, ranks)]
-    return _interactions(graph, learned, statistics, W, rows)
+def _logits(table: _Table, name: str, view: Any) -> str:
+    """Logits of a view of a classifier."""
+    graph = table.graph
+    if isinstance(view, ForestView):
+        return _forest_logits(graph, _trees(graph, view.trees, table.columns), view.trees)
+    if isinstance(view, BoostingView):
+        sums = _trees(graph, view.trees, table.columns)
+        return graph.node("Add", sums, graph.constant(view.start))
+    coef, intercept = all_classes(view.logit)
+    W = np.asarray(coef.T, dtype=np.float64)
+    if name in ("columns", "splines"):
+        terms = table.linear(name, W)
+    elif name in ("gem", "gem_ranks"):
+        inputs = table.without_gaps if name == "gem" else table.ranks
+        terms = [graph.affine(layer_features(graph, view.learned, inputs), W, None)]
+    elif name == "kernel":
+        terms = [_kernel(graph, view.learned, W, table.ranks)]
+    else:
+        terms = _interactions(graph, view.learned, table.statistics, W, table.X)
+    return graph.node("Add", graph.node("Sum", *terms), graph.constant(intercept))
 
 
-def _trees(graph: Graph, model: ForestView | BoostingView, rows: str) -> str:
-    """Logits of a forest or of boosting."""
-    trees = model.trees
+def regression_pool(graph: Graph, model: TableRegressor, rows: str) -> str:
+    """Predictions (n, q) of a pool of regressions."""
+    table = _Table(graph, model, rows)
+    low, high = (graph.constant(bound) for bound in model.target_range_)
+    parts = []
+    for view in model.views_:
+        if view.model is None:
+            continue
+        bounded = graph.node("Max", _outputs(table, view.model), low)
+        clipped = graph.node("Min", bounded, high)
+        scale = graph.constant(view.weight * model.target_scale_)
+        parts.append(graph.node("Mul", clipped, scale))
+    return graph.node("Add", graph.node("Sum", *parts), graph.constant(model.target_mean_))
+
+
+def _outputs(table: _Table, view: Any) -> str:
+    """Standardised outputs of a view of a regressor."""
+    graph = table.graph
+    if isinstance(view, regression_views.ForestView):
+        return _trees(graph, view.trees, table.columns)
+    if isinstance(view, regression_views.BoostingView):
+        sums = _trees(graph, view.trees, table.columns)
+        return graph.node("Add", sums, graph.constant(view.start))
+    coef = view.ridge.coef
+    if isinstance(view, regression_views.RidgeView):
+        terms = table.linear(view.features, coef)
+    elif isinstance(view, regression_views.KernelView):
+        terms = [_kernel(graph, view.kernel, coef, getattr(table, view.inputs))]
+    elif isinstance(view, regression_views.LearnedKernelView):
+        mapped = graph.node("MatMul", table.ranks, graph.constant(view.map))
+        terms = [_kernel(graph, view.kernel, coef, mapped)]
+    else:
+        width = len(coef) - sum(layer.width for layer in view.layers)
+        terms = table.linear(view.beside, coef[:width])
+        for layer in view.layers:
+            features = layer_features(graph, layer, getattr(table, view.inputs))
+            terms.append(graph.affine(features, coef[width : width + layer.width], None))
+            width += layer.width
+    return graph.node("Add", graph.node("Sum", *terms), graph.constant(view.ridge.intercept))
+
+
+def _trees(graph: Graph, trees: Trees, rows: str) -> str:
+    """Sums of the outputs of trees."""
     count = len(trees.left)
     tree = np.searchsorted(trees.roots, np.arange(count), side="right") - 1
     node = np.arange(count) - trees.roots[tree]
@@ -108,7 +162,7 @@ def _trees(graph: Graph, model: ForestView | BoostingView, rows: str) -> str:
     sums = graph.node(
         "TreeEnsembleRegressor",
         graph.node("Cast", rows, to=_FLOAT),
-        domain="ai.onnx.ml",
+        domain=LEARNING,
         n_targets=outputs,
         nodes_treeids=tree.tolist(),
         nodes_nodeids=node.tolist(),
@@ -122,13 +176,15 @@ def _trees(graph: Graph, model: ForestView | BoostingView, rows: str) -> str:
         target_ids=np.tile(np.arange(outputs), len(leaves)).tolist(),
         target_weights=trees.values[leaves].ravel().tolist(),
     )
-    values = graph.node("Cast", sums, to=graph.number)
-    if isinstance(model, BoostingView):
-        return graph.node("Add", values, graph.constant(model.start))
+    return graph.node("Cast", sums, to=graph.number)
+
+
+def _forest_logits(graph: Graph, share: str, trees: Trees) -> str:
+    """Logarithms of smoothed shares."""
     n = float(len(trees.roots))
-    weighted = graph.node("Mul", values, graph.scalar(n / (n + 1.0)))
-    smooth = graph.node("Add", weighted, graph.scalar(1.0 / outputs / (n + 1.0)))
-    return graph.node("Log", smooth)
+    weighted = graph.node("Mul", share, graph.scalar(n / (n + 1.0)))
+    added = 1.0 / trees.values.shape[1] / (n + 1.0)
+    return graph.node("Log", graph.node("Add", weighted, graph.scalar(added)))
 
 
 def _of_columns(graph: Graph, some: Any, rows: str) -> str:

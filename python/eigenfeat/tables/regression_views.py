@@ -36,7 +36,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.threads import resolve
-from eigenfeat.expansion.features import expand
+from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
@@ -267,7 +267,7 @@ class GemView(View):
         """Solve for directions between the bins of each contraction of the outputs."""
         X = getattr(samples.table, self.inputs).astype(np.float64)
         outputs = samples.targets[:, (samples.targets != samples.targets[:1]).any(axis=0)]
-        self.directions, self.offset = np.empty((X.shape[1], 0)), np.empty(0)
+        self.layers: list[Layer] = []
         if not outputs.shape[1] or not np.ptp(X, axis=0).any():
             return
         vectors = None
@@ -278,9 +278,9 @@ class GemView(View):
         groupings = target_groups(
             outputs, _BINS, sample_weight=samples.weight, contractions=vectors
         )
-        found = [self._gem(samples).fit(X, groups, samples.weight) for groups in groupings]
-        self.directions = np.ascontiguousarray(np.hstack([gem.directions_ for gem in found]))
-        self.offset = np.concatenate([gem.offset_ for gem in found])
+        self.layers = [
+            as_layer(self._gem(samples).fit(X, groups, samples.weight)) for groups in groupings
+        ]
 
     def _gem(self, samples: Samples) -> GEM:
         return GEM(
@@ -288,25 +288,16 @@ class GemView(View):
             n_directions=_DIRECTIONS,
             pairs="all",
             scale="none",
-            expansion="none",
+            expansion="shifted",
+            powers=_POWERS,
             random_state=samples.seed,
             n_threads=samples.n_threads,
         )
 
     def _features(self, table: Table) -> Floats:
         beside: Floats = getattr(table, self.beside)
-        if not len(self.offset):
-            return beside
         X = getattr(table, self.inputs).astype(np.float64)
-        expanded = expand(
-            X,
-            self.directions,
-            self.offset,
-            expansion="shifted",
-            powers=_POWERS,
-            n_threads=table.n_threads,
-        )
-        return np.hstack([beside, expanded])
+        return np.hstack([beside, *(one.transform(X, table.n_threads) for one in self.layers)])
 
 
 class ForestView(View):

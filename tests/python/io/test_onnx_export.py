@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pandas
 import pytest
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,12 +16,13 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import eigenfeat as ef
 from eigenfeat import ldg
 from eigenfeat.early import ReliableClassifier
 from eigenfeat.io.onnx import to_onnx
+from eigenfeat.tables.regression_views import VIEWS
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: the extra onnx")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -78,7 +80,8 @@ def run(made, rows):
         made.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {"X": rows}), strict=True))
+    given = rows if isinstance(rows, dict) else {"X": rows}
+    return dict(zip(names, session.run(None, given), strict=True))
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -160,7 +163,6 @@ def test_what_the_model_says_of_itself(tmp_path):
 
 
 def test_names_of_columns_are_exported():
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X[TRAIN, 20:24], columns=["a", "b", "ü", "d"])
     model = ef.MultinomialLogit().fit(frame, y[TRAIN])
     props = {p.key: p.value for p in to_onnx(model).metadata_props}
@@ -198,6 +200,101 @@ def test_labels_that_are_whole_floats():
     found = run(to_onnx(model, dtype="float64"), rows)
     assert found["label"].dtype == np.int64
     assert_array_equal(found["label"], model.predict(rows))
+
+
+def grid(n):
+    """Samples of tenths, whose float32 values lie beside them, and a target."""
+    rng = np.random.default_rng(0)
+    rows = np.round(rng.uniform(-1, 1, (n, 5)), 1)
+    y = np.sin(3 * rows[:, 0]) + rows[:, 1] * rows[:, 2] + (rows[:, 3] > 0.2)
+    return rows, y + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("view", [*VIEWS, "auto"])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_regressors(view, outputs):
+    rows, target = grid(500)
+    if outputs > 1:
+        target = np.column_stack([target, rows[:, 0] - target])
+    y_scale = target.std()
+    model = ef.TableRegressor(view).fit(rows[:300], target[:300])
+    expected = model.predict(rows)
+    for dtype in ("float32", "float64"):
+        made = to_onnx(model, dtype=dtype)
+        found = run(made, rows.astype(dtype))
+        assert list(found) == ["prediction"]
+        assert found["prediction"].dtype == dtype
+        # Kernels are float32 in the model, too.
+        kernel = 100.0 if "kernel" in view or view == "auto" else 1.0
+        assert_allclose(found["prediction"], expected, rtol=0, atol=2e-4 * kernel * y_scale)
+        assert np.abs(found["prediction"] - expected).mean() < 3e-5 * kernel * y_scale
+
+
+def mixed(n):
+    """A frame with categories, many categories, truth values and gaps."""
+    rng = np.random.default_rng(1)
+    frame = pandas.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
+    frame["kind"] = rng.choice(["low", "mid", "high", None], n)
+    frame["shop"] = [f"s{i}" for i in rng.integers(0, 70, n)]
+    frame["c"] = frame["a"] + 0.3 * rng.standard_normal(n)
+    frame["code"] = pandas.Categorical(rng.integers(1, 4, n))
+    y = np.sin(2 * frame["a"]) + (frame["kind"] == "mid") + frame["shop"].str[1:].astype(int) / 70
+    for name in "abc":
+        frame.loc[rng.random(n) < 0.2, name] = np.nan
+    return frame, y.to_numpy()
+
+
+def inputs(frame, dtype):
+    """What the exported model of `mixed` reads."""
+    out = {}
+    for name, column in frame.items():
+        texts = ["" if pandas.isna(value) else str(value) for value in column.astype(object)]
+        values = column.to_numpy(dtype) if name in "abc" else np.array(texts, dtype=object)
+        out[name] = values[:, None]
+    return out
+
+
+@pytest.mark.parametrize("kind", [ef.TableRegressor, ef.TableClassifier, ef.GEMClassifier])
+def test_categories_and_gaps(kind):
+    frame, y = mixed(700)
+    y = y if kind is ef.TableRegressor else np.array(["few", "many"])[(y > 0.8).astype(int)]
+    model = kind().fit(frame[:500], y[:500])
+    new = frame[400:].copy()
+    new.loc[new.index[::9], "kind"] = "never seen"
+    values = new.copy()
+    new.loc[new.index[::7], "code"] = 2
+    values["code"] = new["code"].astype(object)
+    values.loc[values.index[::7], "code"] = "2.0"  # another text of the same value
+    expected = model.predict(new) if kind is ef.TableRegressor else model.predict_proba(new)
+    for dtype in ("float32", "float64"):
+        found = run(to_onnx(model, dtype=dtype), inputs(values, dtype))
+        assert_allclose([*found.values()][-1], expected, rtol=0, atol=2e-3)
+
+
+def test_many_gaps_are_completed(rng):
+    rows = rng.standard_normal((400, 30)) @ rng.standard_normal((30, 30))
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    rows[:, 7] = np.where(np.isnan(rows[:, 7]), np.nan, 3.0)
+    model = ef.GEM(n_directions=2).fit(rows, np.arange(400) % 2)
+    expected = model.transform(rows)
+    found = run(to_onnx(model, dtype="float64"), rows)["features"]
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_cannot_be_exported_is_named():
+    frame, y = mixed(200)
+    dated = frame.assign(when=pandas.date_range("2024-01-01", periods=200))
+    with pytest.raises(ValueError, match="got dates in 'when'; leave the column out"):
+        to_onnx(ef.TableRegressor("columns").fit(dated, y))
+    with pytest.raises(ValueError, match="got the name of an output, 'prediction'; leave the"):
+        to_onnx(ef.TableRegressor("columns").fit(frame.rename(columns={"a": "prediction"}), y))
+    model = ef.TableRegressor(["columns", DecisionTreeRegressor()]).fit(frame[["a", "b"]], y)
+    with pytest.raises(ValueError, match="got DecisionTreeRegressor; leave it out of views"):
+        to_onnx(model)
+    search = ef.GEMClassifierCV(gem_classifier(**SMALL), {"logit__penalty": [0.1, 0.3]})
+    search.fit(frame, y > 0.8)
+    with pytest.raises(ValueError, match="GEMClassifierCV, which encodes categories; encode"):
+        to_onnx(search)
 
 
 def test_errors(tmp_path, monkeypatch):

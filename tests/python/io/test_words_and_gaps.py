@@ -12,7 +12,6 @@ from table_files import arrow_modules
 import eigenfeat as ef
 from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, TableClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
-from eigenfeat.io.onnx import to_onnx
 
 arrow_modules()
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -406,11 +405,3 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
     status, _, err = run("fit", *given, "g.eigenfeat", "--features")
     assert status == 1
     assert err.startswith("eigenfeat: train.csv: column 'job': expected numbers, got text")
-
-
-def test_onnx_says_what_is_not_possible(credit):
-    pytest.importorskip("onnx", reason="onnx is not installed")
-    X = credit[["job", "debts"]].dropna()
-    model = GEMClassifier().fit(X, credit["kind"][X.index])
-    with pytest.raises(ValueError, match=r"got one that encodes categories \('job'\)"):
-        to_onnx(model)

@@ -1,0 +1,129 @@
+"""Inputs of an ONNX model: encoded categories, and completed gaps.
+
+A gap is completed by its conditional mean under a Gaussian. With the precision P of the Gaussian
+and the known deviations c of a sample, which are 0 where an entry is missing, the deviations u of
+the missing entries M solve ``P[M, M] u = -(P c)[M]``. ONNX has no operator that solves equations;
+masked products with P do it by conjugate gradients, exactly after as many steps as entries miss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.io.onnx_graph import LEARNING, Graph
+from eigenfeat.samples.categories import Categories
+
+__all__ = ["completed", "gap_flags", "input_rows"]
+
+_OUTPUTS = ("label", "probabilities", "prediction", "features")
+_MAX_STEPS = 50  # of conjugate gradients
+_TINY = 1e-300
+_DOUBLE, _STRING = 11, 8  # as ONNX counts types
+
+
+def input_rows(graph: Graph, model: Any) -> str:
+    """Declare the inputs of a model, and encode its categories; missing numbers stay NaN."""
+    encoder = getattr(model, "columns_", None)
+    if encoder is None:
+        return graph.input("X", graph.number, ["n", int(model.n_features_in_)])
+    parts = []
+    for at in encoder.used:
+        name, kind = encoder.names_[at], encoder.kinds_[at]
+        if kind == "date" or str(name) in _OUTPUTS:
+            what = "dates in " if kind == "date" else "the name of an output, "
+            raise ValueError(
+                f"model: expected columns of numbers and categories, got {what}{name!r}; leave the "
+                "column out, or make numbers of it under another name"
+            )
+        if kind == "category":
+            column = graph.input(str(name), _STRING, ["n", 1])
+            parts.append(_encoded(graph, encoder.categories_[name], column))
+        else:
+            parts.append(graph.input(str(name), graph.number, ["n", 1]))
+    return graph.node("Concat", *parts, axis=1)
+
+
+def _encoded(graph: Graph, categories: Categories, column: str) -> str:
+    """Columns (n, width) of a column of texts (n, 1)."""
+    texts = categories.texts
+    keys = {"" if text is None else text: code for code, text in enumerate(texts)}
+    for code, text in enumerate(texts):
+        for other in _other_texts(text):
+            if categories.codes_of([other])[0] == code:
+                keys.setdefault(other, code)
+    codes = graph.node(
+        "LabelEncoder",
+        column,
+        domain=LEARNING,
+        keys_strings=list(keys),
+        values_int64s=list(keys.values()),
+        default_int64=len(texts),
+    )
+    table = graph.constant(categories.encoded(np.arange(len(texts) + 1)))
+    axis = graph.constant(np.array([1], dtype=np.int64))
+    return graph.node("Gather", table, graph.node("Squeeze", codes, axis), axis=0)
+
+
+def _other_texts(text: str | None) -> list[str]:
+    """Other texts of a category: truth values in other cases, whole numbers with a point."""
+    if text is None:
+        return []
+    if text.lower() in ("true", "false"):
+        return [text.lower(), text.upper(), text.capitalize()]
+    return [f"{text}.0"] if text.lstrip("-").isdecimal() else []
+
+
+def completed(graph: Graph, model: Any, rows: str) -> str:
+    """Samples with conditional means in place of NaN, as `samples.estimator.complete`."""
+    gaussian = getattr(model, "completion_", None)
+    if gaussian is None:
+        return rows
+    unit = np.where(gaussian.scale > 0, gaussian.scale, 1.0)
+    precision = np.linalg.inv(gaussian.covariance)
+    root = np.sqrt(np.diag(precision))
+    scaled = precision / np.outer(root, root)
+
+    def double(array: Any) -> str:
+        return graph.constant(np.asarray(array, dtype=np.float64), np.float64)
+
+    def dot(a: str, b: str) -> str:
+        axis = graph.constant(np.array([1], dtype=np.int64))
+        return graph.node("ReduceSum", graph.node("Mul", a, b), axis, keepdims=1)
+
+    def ratio(a: str, b: str) -> str:
+        return graph.node("Div", a, graph.node("Max", b, double(_TINY)))
+
+    if gaussian.empty.any():
+        rows = graph.node("Where", graph.constant(gaussian.empty), graph.scalar(0.0), rows)
+    gaps = graph.node("IsNaN", rows)
+    mask = graph.node("Cast", gaps, to=_DOUBLE)
+    wide = graph.node("Cast", rows, to=_DOUBLE)
+    # In units in which the precision has a unit diagonal.
+    origin, size = gaussian.mean + unit * gaussian.shift, unit / root
+    known = graph.node("Div", graph.node("Sub", wide, double(origin)), double(size))
+    known = graph.node("Where", gaps, double([0.0]), known)
+    matrix = double(scaled)
+    towards = graph.node("MatMul", known, matrix)
+    residual = graph.node("Neg", graph.node("Mul", mask, towards))
+    step, squared = residual, dot(residual, residual)
+    found = graph.node("Mul", mask, double([0.0]))
+    for _ in range(min(len(root), _MAX_STEPS)):
+        image = graph.node("Mul", mask, graph.node("MatMul", step, matrix))
+        length = ratio(squared, dot(step, image))
+        found = graph.node("Add", found, graph.node("Mul", length, step))
+        residual = graph.node("Sub", residual, graph.node("Mul", length, image))
+        before, squared = squared, dot(residual, residual)
+        step = graph.node("Add", residual, graph.node("Mul", ratio(squared, before), step))
+    scale = np.where(gaussian.scale > 0, size, 0.0)  # constant columns have their value
+    centre = np.where(gaussian.scale > 0, origin, gaussian.mean)
+    filled = graph.node("Add", graph.node("Mul", found, double(scale)), double(centre))
+    return graph.node("Where", gaps, graph.node("Cast", filled, to=graph.number), rows)
+
+
+def gap_flags(graph: Graph, rows: str, gaps: NDArray[Any]) -> str:
+    """Indicators (n, m) of the missing entries of some columns."""
+    some = graph.node("Gather", rows, graph.constant(np.asarray(gaps, dtype=np.int64)), axis=1)
+    return graph.node("Cast", graph.node("IsNaN", some), to=graph.number)
