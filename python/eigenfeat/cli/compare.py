@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenfeat._base.saved_files import taking_the_place_of
 from eigenfeat.cli.evaluate import aligned
-from eigenfeat.cli.files import check_output, rows_of
+from eigenfeat.cli.files import check_output, rows_of, weights_of
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.report.comparison import ComparedModel, comparison_figure
 from eigenfeat.report.comparison import compare as compare_models
@@ -25,6 +25,8 @@ def compare(options: SimpleNamespace) -> int:
     output, started = Output("compare", options.json, options.progress), time.perf_counter()
     if options.task == "regression":
         options.labels = "float"
+    if options.weight is not None:
+        options.drop = (*options.drop, options.weight)
     rows = rows_of(options)
     if options.picture is not None:
         _check_picture(options.picture)
@@ -46,6 +48,7 @@ def compare(options: SimpleNamespace) -> int:
         found = compare_models(
             whole.X,
             whole.y,
+            sample_weight=weights_of(options),
             task=options.task,
             cv=options.cv,
             time_limit=options.time_limit,

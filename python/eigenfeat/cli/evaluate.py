@@ -19,6 +19,7 @@ from eigenfeat.cli.files import (
     predicts_numbers,
     seen_in_fit,
     some_rows,
+    weights_of,
 )
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
@@ -59,8 +60,9 @@ def evaluate(options: SimpleNamespace) -> int:
     model, rows = opened_with_model(options, labelled=True)
     seen: bool | None = None
     if options.holdout is not None or options.cv is not None:
-        X, y, _ = some_rows(rows, None, output)
-        found = _Found(held_out_measures(options, model, X, y, options.seed))
+        some = some_rows(rows, None, output)
+        weight = weights_of(options)
+        found = _Found(held_out_measures(options, model, some.X, some.y, options.seed, weight))
     else:
         seen = seen_in_fit(model, rows)
         found = _of_saved_model(options, model, rows, output)
@@ -79,7 +81,12 @@ def evaluate(options: SimpleNamespace) -> int:
 
 
 def held_out_measures(
-    options: SimpleNamespace, model: Any, X: Any, y: NDArray[Any], seed: int
+    options: SimpleNamespace,
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    seed: int,
+    weight: NDArray[np.float64] | None = None,
 ) -> Measures:
     """Measures of new fits of a model on rows that they have not seen, by --holdout or --cv."""
     regression = predicts_numbers(model)
@@ -95,12 +102,13 @@ def held_out_measures(
     except ValueError as error:
         raise UsageError(f"--{error}") from None
     with quietly():  # each fit would warn of the columns again
-        held = cross_predict(model, X, y, parts)
+        held = cross_predict(model, X, y, parts, weight)
+    weight = None if weight is None else weight[held.rows]
     if regression:
-        return regression_measures(y[held.rows], held.predicted)
+        return regression_measures(y[held.rows], held.predicted, weight)
     classes = np.unique(y)
     true, predicted = (np.searchsorted(classes, one) for one in (y[held.rows], held.predicted))
-    return classification_measures(classes.tolist(), true, predicted, held.proba)
+    return classification_measures(classes.tolist(), true, predicted, held.proba, weight)
 
 
 # ---- the saved model -----------------------------------------------------------------------------
@@ -108,16 +116,20 @@ def held_out_measures(
 
 def _of_saved_model(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
     predicts = callable(getattr(model, "predict", None))
+    weight = weights_of(options)
     if predicts_numbers(model):
-        return _regression(model, rows, output)
+        return _regression(model, rows, weight, output)
     if predicts and hasattr(model, "classes_"):
-        return _classification(options, model, rows, output)
+        return _classification(options, model, rows, weight, output)
     if not predicts and callable(getattr(model, "transform", None)):
-        return _neighbours(model, rows, output)
+        return _neighbours(model, rows, weight, output)
     raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
 
 
-def _regression(model: Any, rows: FileRows, output: Output) -> _Found:
+_Weight = NDArray[np.float64] | None
+
+
+def _regression(model: Any, rows: FileRows, weight: _Weight, output: Output) -> _Found:
     model, parts = without_names(model), []
     with output.rows("evaluating") as advance:
         for block, position in rows.blocks():
@@ -125,29 +137,36 @@ def _regression(model: Any, rows: FileRows, output: Output) -> _Found:
             advance(len(block), position.fraction)
     check_some(sum(len(true) for true, _ in parts), rows)
     true, predicted = map(np.concatenate, zip(*parts, strict=True))
-    return _Found(regression_measures(true, predicted), more={"seconds": advance.seconds})
+    measures = regression_measures(true, predicted, weight)
+    return _Found(measures, more={"seconds": advance.seconds})
 
 
-def _neighbours(model: Any, rows: FileRows, output: Output) -> _Found:
+def _neighbours(model: Any, rows: FileRows, weight: _Weight, output: Output) -> _Found:
     """Of a transformer: classes of the nearest neighbours by its features."""
-    X, y, n = some_rows(rows, MOST_ROWS, output)
+    some = some_rows(rows, MOST_ROWS, output)
+    y, n = some.y, some.n
     classes, true = np.unique(y, return_inverse=True)
     if len(y) < 2 or len(classes) < 2:
         raise ValueError(
             f"{rows.sources[0].path}: expected rows of two classes, got {len(y)} of {len(classes)}"
         )
-    predicted = neighbour_labels(features_of(model, X), true.astype(np.intp), len(classes))
+    predicted = neighbour_labels(features_of(model, some.X), true.astype(np.intp), len(classes))
     by = f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"
-    measures = classification_measures(classes.tolist(), true, predicted)
+    weight = None if weight is None else weight[some.index]
+    measures = classification_measures(classes.tolist(), true, predicted, None, weight)
     return _Found(measures, more={"by": by, "of_rows": n})
 
 
-def _classification(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
+def _classification(
+    options: SimpleNamespace, model: Any, rows: FileRows, weight: _Weight, output: Output
+) -> _Found:
     classes = np.asarray(model.classes_)
     model = without_names(model)
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     probable, decides = (hasattr(model, one) for one in ("predict_proba", "predict_early"))
-    parts: list[tuple[Any, ...]] = []  # true, predicted, probabilities, and early decisions
+    # True, predicted, probabilities, early decisions, and numbers of the rows.
+    parts: list[tuple[Any, ...]] = []
+    n = 0
     unknown: Counter[Any] = Counter()
     with output.rows("evaluating") as advance:
         for block, position in rows.blocks():
@@ -166,7 +185,8 @@ def _classification(options: SimpleNamespace, model: Any, rows: FileRows, output
                     decisions = model.predict_early(X)
                     codes = [code_of[label] for label in np.asarray(decisions.label).tolist()]
                     early = np.column_stack([codes, decisions.time])
-                parts.append((true, predicted, proba, early))
+                parts.append((true, predicted, proba, early, n + np.flatnonzero(known)))
+            n += len(block)
             advance(len(block), position.fraction)
     if not parts:
         raise ValueError(
@@ -174,7 +194,7 @@ def _classification(options: SimpleNamespace, model: Any, rows: FileRows, output
             f"{show(classes.tolist(), 200)}, got "
             + (f"{show(sorted(unknown, key=str), 200)}" if unknown else "no rows")
         )
-    true, predicted, proba, early = map(np.concatenate, zip(*parts, strict=True))
+    true, predicted, proba, early, index = map(np.concatenate, zip(*parts, strict=True))
     more: dict[str, Any] = {"seconds": advance.seconds}
     if decides:
         more["early"] = {
@@ -183,7 +203,11 @@ def _classification(options: SimpleNamespace, model: Any, rows: FileRows, output
             "agreement": float(np.mean(early[:, 0] == predicted)),
         }
     measures = classification_measures(
-        classes.tolist(), true, predicted, proba if probable else None
+        classes.tolist(),
+        true,
+        predicted,
+        proba if probable else None,
+        None if weight is None else weight[index],
     )
     return _Found(measures, dict(unknown), more)
 

@@ -8,6 +8,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,14 +16,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn import base
 
 from eigenfeat._base.file_errors import naming
 from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.io.errors import OptionError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
+from eigenfeat.samples.weights import row_weights
 
 __all__ = [
     "STANDARD",
@@ -32,7 +36,7 @@ __all__ = [
     "listed",
     "opened_with_model",
     "rows_of",
-    *("predicts_numbers", "remember_files", "seen_in_fit", "some_rows"),
+    *("predicts_numbers", "remember_files", "seen_in_fit", "some_rows", "weights_of"),
 ]
 
 STANDARD = "-"
@@ -113,38 +117,64 @@ def check_held_out(options: SimpleNamespace) -> None:
         raise UsageError(f"--cv: expected none with --holdout, got {options.cv}")
 
 
-def some_rows(rows: FileRows, most: int | None, output: Output) -> tuple[Any, Any, int]:
-    """All rows, or `most` of them drawn at random in one pass, in their order; and their number.
+def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:
+    """Weights of all rows, from the column that --weight names; None without it."""
+    if options.weight is None:
+        return None
+    if options.skip_bad:
+        raise UsageError("--weight: expected none with --skip-bad")
+    only = {"columns": (options.weight,), "drop": (), "categorical": (), "target": None}
+    try:
+        rows = rows_of(SimpleNamespace(**vars(options) | only), labelled=False)
+    except OptionError as error:
+        raise UsageError(f"--weight: {error.text}") from None
+    weight = np.concatenate([np.zeros(0), *(np.asarray(block.X)[:, 0] for block in rows)])
+    try:
+        return row_weights(weight, len(weight))
+    except ValueError as error:
+        raise ValueError(f"{rows.sources[0].path}: column {options.weight!r}: {error}") from None
 
-    Rows with names of columns are a data frame.
-    """
+
+@dataclass(frozen=True, eq=False)
+class SomeRows:
+    """Rows in memory, all or some drawn at random: a data frame if their columns have names."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    index: npt.NDArray[np.intp]  # numbers of the rows among all
+    n: int  # number of all rows
+
+
+def some_rows(rows: FileRows, most: int | None, output: Output) -> SomeRows:
+    """Read all rows, or `most` of them drawn at random in one pass, in their order."""
     rng, n = np.random.default_rng(0), 0
     reading = rows.table_reading(missing=rows.options.missing)
     source = rows if reading is None else reading.rows
     parts: list[Any] = []
     with output.rows("reading") as advance:
         for block, position in source.blocks():
-            parts.append((block.X.copy(), block.y.copy(), rng.random(len(block))))
+            index = np.arange(n, n + len(block))
+            parts.append((block.X.copy(), block.y.copy(), index, rng.random(len(block))))
             n += len(block)
             if most is not None and sum(len(part[2]) for part in parts) > 2 * most:
                 parts = [_drawn(parts, most)]
             advance(len(block), position.fraction)
     rows.n_skipped = source.n_skipped
     check_some(n, rows)
-    X, y, _ = _drawn(parts, n if most is None else most)
-    return (X if reading is None else reading.frame(X)), y, n
+    X, y, index, _ = _drawn(parts, n if most is None else most)
+    return SomeRows(X if reading is None else reading.frame(X), y, index, n)
 
 
-def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any]:
-    """Samples, labels and keys of the samples with the `most` smallest keys, in their order."""
-    matrices, labels, keys_ = zip(*parts, strict=True)
+def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any, Any]:
+    """Samples, labels, numbers and keys of those with the `most` smallest keys, in their order."""
+    matrices, labels, numbers, keys_ = zip(*parts, strict=True)
     sparse = sp.issparse(matrices[0])
     X: Any = sp.vstack(matrices).tocsr() if sparse else np.concatenate(matrices)
-    y, keys = np.concatenate(labels), np.concatenate(keys_)
+    y, index, keys = map(np.concatenate, (labels, numbers, keys_))
     if len(keys) <= most:
-        return X, y, keys
+        return X, y, index, keys
     drawn = np.sort(np.argpartition(keys, most)[:most])
-    return X[drawn], y[drawn], keys[drawn]
+    return X[drawn], y[drawn], index[drawn], keys[drawn]
 
 
 def remember_files(model: Any, rows: FileRows) -> None:

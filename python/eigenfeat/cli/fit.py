@@ -64,7 +64,7 @@ def fit(options: SimpleNamespace) -> int:
                 raise UsageError(f"--{held_out}: expected rows that fit into --memory")
             X, seed = training.whole.X, getattr(model, "random_state", 0)
             seed = seed if isinstance(seed, int) else 0
-            measures = held_out_measures(options, model, X, training.labels, seed)
+            measures = held_out_measures(options, model, X, training.labels, seed, training.weight)
         fit_rows(options, model, training, output)
         training.keep(model)
         result, lines = _described(options, model, training, measures)
@@ -163,14 +163,17 @@ def _out_of_fold(model: Any, training: Training) -> Measures | None:
         known = ~np.isnan(predicted)
         if len(predicted) != len(y) or not known.any():
             return None
-        return regression_measures(y[known].astype(float), predicted[known])
+        weight = None if training.weight is None else training.weight[known]
+        return regression_measures(y[known].astype(float), predicted[known], weight)
     proba = getattr(model, "out_of_fold_proba_", None)
     if proba is None or len(proba) != len(y):
         return None
     known = ~np.isnan(proba).any(axis=1)
     true = np.searchsorted(model.classes_, y[known])
     proba = proba[known]
-    return classification_measures(model.classes_.tolist(), true, proba.argmax(axis=1), proba)
+    weight = None if training.weight is None else training.weight[known]
+    classes = model.classes_.tolist()
+    return classification_measures(classes, true, proba.argmax(axis=1), proba, weight)
 
 
 def _view(view: Any) -> dict[str, Any]:

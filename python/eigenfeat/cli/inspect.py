@@ -64,7 +64,8 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     """Permutation importances of the columns of labelled rows."""
     options.model, options.threads = options.file, None
     model, rows = opened_with_model(options, "predict", labelled=True)
-    X, y, _ = some_rows(rows, _MOST_ROWS, output)
+    some = some_rows(rows, _MOST_ROWS, output)
+    X, y = some.X, some.y
     names = getattr(model, "feature_names_in_", None)
     names = [f"column {j}" for j in range(X.shape[1])] if names is None else list(map(str, names))
     if not predicts_numbers(model):

@@ -183,6 +183,7 @@ def inspect() -> None:
     opt.data_argument(required=False),
     opt.output_option(),
     opt.held_out_options(),
+    opt.weight_option(),
     click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
     opt.task_option(),
@@ -254,6 +255,7 @@ def predict() -> None:
     *opt.inputs(),
     opt.held_out_options(),
     opt.seed_option(),
+    opt.weight_option(),
     opt.data_options(),
     opt.run_options(),
     examples="""\
@@ -349,6 +351,7 @@ def search() -> None:
     ),
     opt.task_option(),
     opt.seed_option(),
+    opt.weight_option(),
     opt.data_options(),
     opt.categorical_option(),
     opt.memory_option(),
@@ -388,6 +391,7 @@ def compare() -> None:
     ),
     opt.held_out_options(),
     opt.seed_option(),
+    opt.weight_option(),
     opt.data_options(),
     opt.run_options(),
     examples="""\

@@ -107,6 +107,12 @@ def seed_option() -> Decorator:
     return option("--seed", type=kind, default=0, help="Of what is drawn at random (default 0).")
 
 
+def weight_option() -> Decorator:
+    """--weight."""
+    text = "Column of weights of the rows, which is no feature."
+    return option("--weight", metavar="COLUMN", help=text)
+
+
 def memory_option() -> Decorator:
     """Limit of the rows in memory."""
     limit, text = click.FloatRange(min=0), "Most bytes of rows in memory (default 2)."

@@ -14,6 +14,7 @@ from eigenfeat.cli.files import (
     opened_with_model,
     seen_in_fit,
     some_rows,
+    weights_of,
 )
 from eigenfeat.cli.inspect import saved_versions
 from eigenfeat.cli.output import Output, UsageError
@@ -37,7 +38,8 @@ def report(options: SimpleNamespace) -> int:
     check_output(options.output)
     model, rows = opened_with_model(options, labelled=True)
     check_output(options.output, options.model, rows)
-    X, y, n = some_rows(rows, options.max_rows, output)
+    some, weight = some_rows(rows, options.max_rows, output), weights_of(options)
+    y, n = some.y, some.n
     drawn = "" if len(y) == n else f" ({len(y):,} drawn at random from {n:,})"
     sources = {
         "Model": _model_file(options.model),
@@ -48,7 +50,7 @@ def report(options: SimpleNamespace) -> int:
     try:
         write_report(
             model,
-            X,
+            some.X,
             y,
             options.output,
             title=options.title,
@@ -58,6 +60,7 @@ def report(options: SimpleNamespace) -> int:
             holdout=options.holdout,
             cv=options.cv,
             random_state=options.seed,
+            sample_weight=None if weight is None else weight[some.index],
         )
     except ValueError as error:
         file, message = rows.sources[0].path, str(error)

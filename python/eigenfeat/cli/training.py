@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_regressor
+from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.validation import is_table
-from eigenfeat.cli.files import check_output, check_some, remember_files, rows_of
+from eigenfeat.cli.files import check_output, check_some, remember_files, rows_of, weights_of
 from eigenfeat.cli.kinds import unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
@@ -31,6 +32,7 @@ class Training:
 
     rows: FileRows
     whole: Block | None
+    weight: npt.NDArray[np.float64] | None = None
 
     @property
     def labels(self) -> npt.NDArray[Any]:
@@ -52,9 +54,11 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
     """Open the files and read the rows, as `reader` takes them, if they fit into memory."""
     if is_regressor(model):
         options.labels = "float"
+    weighted = getattr(options, "weight", None) is not None
+    if weighted:
+        options.drop = (*options.drop, options.weight)
     rows = rows_of(options)
-    if options.output is not None:
-        check_output(options.output, rows)
+    check_output(options.output, rows)
     rows.memory = options.memory * 1e9
     with output.rows("reading") as advance:
         encodes = getattr(reader, "categorical_features", None) is not None
@@ -63,7 +67,15 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
             rows = rows.prepared_for(reader, fitted=False)
             whole = rows.gathered(rows.memory, advance)
         advance.shown = advance.shown and whole is not None
-    return Training(rows, whole)
+    if not weighted:
+        return Training(rows, whole)
+    if whole is None:
+        raise UsageError("--weight: expected rows that fit into --memory")
+    if not has_fit_parameter(model, "sample_weight"):
+        raise UsageError(
+            f"--weight: expected none with {type(model).__name__}, which has no weights"
+        )
+    return Training(rows, whole, weights_of(options))
 
 
 def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:
@@ -92,7 +104,9 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
     """Fit a model to the rows, block by block if they do not fit into memory."""
     rows, whole = training.rows, training.whole
     if whole is not None:
-        model.fit(whole.X, np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y)
+        y = np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y
+        weights = {} if training.weight is None else {"sample_weight": training.weight}
+        model.fit(whole.X, y, **weights)
         return
     in_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
     if not in_blocks or hasattr(options, "grid"):

@@ -21,6 +21,7 @@ from eigenfeat.report.measures import (
 )
 from eigenfeat.report.peers import Peer, peer_table, peers
 from eigenfeat.samples.targets import task_of
+from eigenfeat.samples.weights import row_weights
 from eigenfeat.tables import TableClassifier, TableRegressor
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def compare(
     time_limit: float | None = None,
     random_state: int = 0,
     n_threads: int | None = None,
+    sample_weight: ArrayLike | None = None,
     progress: Callable[[ComparedModel], object] | None = None,
 ) -> list[ComparedModel]:
     """Compare models on a table by cross-validation.
@@ -103,6 +105,8 @@ def compare(
         Seed of the folds and of the models.
     n_threads : int, optional
         Number of threads; all by default.
+    sample_weight : (n,) array-like, optional
+        Weights of the samples in the fits and the measures.
     progress : callable, optional
         Called with each model once it is measured.
 
@@ -135,6 +139,7 @@ def compare(
     target: NDArray[Any] = labels.astype(np.float64) if regression else labels
     if not regression:
         classes, target = np.unique(labels, return_inverse=True)
+    weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
     parts = held_out_parts(target, cv=cv, random_state=random_state, continuous=regression)
     options: dict[str, Any] = {"random_state": random_state, "n_threads": n_threads}
     ours = TableRegressor(**options)
@@ -146,7 +151,7 @@ def compare(
     out = []
     for peer in [*own, *others]:
         given = X if peer in own else table
-        one = _compared(peer, given, target, classes, parts, time_limit)
+        one = _compared(peer, given, target, classes, parts, weight, time_limit)
         out.append(one)
         if progress is not None:
             progress(one)
@@ -173,6 +178,7 @@ def _compared(
     y: NDArray[Any],
     classes: NDArray[Any],
     parts: list[tuple[Codes, Codes]],
+    weight: NDArray[np.float64] | None,
     time_limit: float | None,
 ) -> ComparedModel:
     """Measure one model; an error of its is the note."""
@@ -184,7 +190,7 @@ def _compared(
     for part in parts:
         try:
             with quietly():
-                held.append(cross_predict(peer.model, X, y, [part]))
+                held.append(cross_predict(peer.model, X, y, [part], weight))
         except Exception as error:  # whatever a model of another package raises
             reason = " ".join(str(error).split())[:200]
             return ComparedModel(peer.name, note=f"{type(error).__name__}: {reason}")
@@ -192,7 +198,7 @@ def _compared(
             break
     found = ComparedModel(
         peer.name,
-        _measures(held, y, classes),
+        _measures(held, y, classes, weight),
         float(np.mean([one.fit_seconds for one in held])),
         float(np.mean([one.predict_seconds for one in held])),
         len(held),
@@ -203,16 +209,20 @@ def _compared(
 
 
 def _measures(
-    held: list[HeldOut], y: NDArray[Any], classes: NDArray[Any]
+    held: list[HeldOut],
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    weight: NDArray[np.float64] | None,
 ) -> ClassificationMeasures | RegressionMeasures:
     rows = np.concatenate([one.rows for one in held])
     predicted = np.concatenate([one.predicted for one in held])
+    weight = None if weight is None else weight[rows]
     if not len(classes):
-        return regression_measures(y[rows], predicted)
+        return regression_measures(y[rows], predicted, weight)
     found = [one.proba for one in held if one.proba is not None]
     proba = np.concatenate(found) if found else None
     return classification_measures(
-        classes.tolist(), y[rows], predicted.ravel().astype(np.intp), proba
+        classes.tolist(), y[rows], predicted.ravel().astype(np.intp), proba, weight
     )
 
 

@@ -52,6 +52,7 @@ class Evidence:
     by: str = "the model"  # what predicts: the model, or neighbours of a transformer's features
     features: NDArray[np.float64] | None = None  # features of a transformer
     unknown: int = 0  # number of samples left out, whose labels the model does not know
+    weight: NDArray[np.float64] | None = None  # weights of the samples in the measures
     regression: bool = False
     part: Part | None = None  # one of the new fits that predict, with its rows, if there are some
 
@@ -59,8 +60,10 @@ class Evidence:
     def measures(self) -> ClassificationMeasures | RegressionMeasures:
         """Measures of the predictions."""
         if self.regression:
-            return regression_measures(self.true, self.predicted)
-        return classification_measures(self.classes.tolist(), self.true, self.predicted, self.proba)
+            return regression_measures(self.true, self.predicted, self.weight)
+        return classification_measures(
+            self.classes.tolist(), self.true, self.predicted, self.proba, self.weight
+        )
 
     @property
     def probe(self) -> tuple[Any, Any, NDArray[Any]]:
@@ -93,7 +96,7 @@ class Evidence:
         rows = np.sort(np.random.default_rng(0).permutation(len(self.true))[:n])
         parts: dict[str, Any] = {
             name: None if (part := getattr(self, name)) is None else taken(part, rows)
-            for name in ("X", "y", "true", "predicted", "proba", "features")
+            for name in ("X", "y", "true", "predicted", "proba", "features", "weight")
         }
         return replace(self, **parts, part=None)
 
@@ -104,6 +107,7 @@ def evidence_of(
     y: NDArray[Any],
     image_shape: Any,
     held_out: dict[str, Any] | None = None,
+    weight: NDArray[np.float64] | None = None,
 ) -> Evidence:
     """Predict samples with a fitted model, or with new fits of it.
 
@@ -134,7 +138,9 @@ def evidence_of(
             y = np.asarray(y, dtype=np.float64)
         except ValueError:
             raise ValueError(f"y: expected numbers for a regression, got {show(y)}") from None
-    evidence = Evidence(model, X, y, names, shape, np.empty(0), y, y, None, regression=regression)
+    evidence = Evidence(
+        model, X, y, names, shape, np.empty(0), y, y, None, weight=weight, regression=regression
+    )
     if held_out is not None:
         return _of_new_fits(evidence, held_out)
     if regression:
@@ -151,7 +157,10 @@ def evidence_of(
         )
     if not known.all():
         X, y, codes = X[known], y[known], codes[known]
-    evidence = replace(evidence, X=X, y=y, classes=classes, true=codes, unknown=int((~known).sum()))
+        weight = None if weight is None else weight[known]
+    evidence = replace(
+        evidence, X=X, y=y, classes=classes, true=codes, unknown=int((~known).sum()), weight=weight
+    )
     with quietly():
         if not predicts:
             features = features_of(model, X)
@@ -171,12 +180,13 @@ def _of_new_fits(evidence: Evidence, held_out: dict[str, Any]) -> Evidence:
     y = evidence.y
     parts = held_out_parts(y, **held_out, continuous=evidence.regression)
     with quietly():
-        found = cross_predict(evidence.model, evidence.X, y, parts)
+        found = cross_predict(evidence.model, evidence.X, y, parts, evidence.weight)
     first, held = found.parts[0], found.rows
     evidence = replace(
         evidence,
         X=taken(evidence.X, held),
         y=y[held],
+        weight=None if evidence.weight is None else evidence.weight[held],
         true=y[held],
         predicted=found.predicted,
         proba=found.proba,

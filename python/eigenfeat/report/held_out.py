@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.pipeline import Pipeline
 
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
@@ -128,6 +129,7 @@ def cross_predict(
     parts : sequence of (train, held out)
         As of `held_out_parts`.
     sample_weight : (n,) array, optional
+        Weights for the fits; a pipeline passes them to its last step.
 
     Returns
     -------
@@ -138,7 +140,10 @@ def cross_predict(
     predictions, probabilities = [], []
     fit_seconds = predict_seconds = 0.0
     for train, test in parts:
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        weights = {}
+        if sample_weight is not None:
+            last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+            weights = {f"{last}sample_weight": sample_weight[train]}
         given, held = taken(X, train), taken(X, test)
         started = time.perf_counter()
         model = clone(estimator).fit(given, y[train], **weights)

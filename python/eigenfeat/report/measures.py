@@ -118,14 +118,18 @@ class ClassificationMeasures:
     def verdict(self, unit: str = "samples") -> str:
         """Say in sentences how the predictions compare with those of a constant.
 
+        Shares of errors are of the weight of the samples.
+
         Parameters
         ----------
         unit : str
             What samples are called.
         """
-        name, rate = show(self.most_common), self.errors / self.n_samples
-        amount = f"{self.errors:,} errors in {self.n_samples:,} {unit} ({rate:.1%})"
-        always = f"always predicting {name} makes {self.majority_errors:,}"
+        amount = f"{self.errors:,} errors in {self.n_samples:,} {unit} ({1 - self.accuracy:.1%})"
+        always = (
+            f"always predicting {show(self.most_common)} makes {self.majority_errors:,} "
+            f"({1 - self.majority_accuracy:.1%})"
+        )
         if self.accuracy > self.majority_accuracy:
             parts = [f"{amount}; {always}."]
         else:

@@ -15,6 +15,7 @@ from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import check_path, show
 from eigenfeat.report.html import Html, fill_page, paragraph
+from eigenfeat.samples.weights import row_weights
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -35,6 +36,7 @@ def write_report(
     holdout: float | None = None,
     cv: int | None = None,
     random_state: int = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> str:
     """Write a self-contained HTML page about a fitted model and its predictions for samples.
 
@@ -69,6 +71,8 @@ def write_report(
         Number of folds: each is predicted by a new fit of the model to the others.
     random_state : int, default=0
         Seed of the draws of `holdout` and `cv`.
+    sample_weight : (n,) array-like, optional
+        Weights of the samples in the measures, and in the new fits of `holdout` and `cv`.
 
     Returns
     -------
@@ -116,7 +120,8 @@ def write_report(
     held_out = None
     if holdout is not None or cv is not None:
         held_out = {"holdout": holdout, "cv": cv, "random_state": random_state}
-    evidence = evidence_of(model, X, labels, image_shape, held_out)
+    weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
+    evidence = evidence_of(model, X, labels, image_shape, held_out, weight)
     with rc_context({"text.parse_math": False}):  # labels may contain dollars
         figures, sections = contents(evidence)
     n_classes = "" if regression else f", {len(evidence.classes)} classes"

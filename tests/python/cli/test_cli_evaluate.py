@@ -115,6 +115,36 @@ def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypat
         assert found["verdict"].startswith("No better than a constant: 20 errors in 1,000 rows")
 
 
+def test_a_column_of_weights(files, rng):
+    X, y = files
+    weight = rng.integers(0, 4, len(y))
+    names = ["a", "b", "c", "d"]
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X.astype(float), columns=names)
+    frame.assign(count=weight, kind=y).to_csv("weighted.csv", index=False)
+    given = ["weighted.csv", "--target", "kind", "--weight", "count", "--json"]
+    fit = ["fit", *given, "-o", "w.efm", "--set", "views=columns"]
+    found = json.loads(run(*fit, "--holdout", "0.3")[1])
+    assert found["features"] == 4
+    model = ef.TableClassifier(["columns"]).fit(frame, y, weight)
+    np.testing.assert_allclose(ef.load("w.efm").predict_proba(frame), model.predict_proba(frame))
+    found = json.loads(run("evaluate", "w.efm", *given)[1])
+    assert found["accuracy"] == pytest.approx(model.score(frame, y, weight))
+    shares = np.bincount(np.unique(y, return_inverse=True)[1], weight) / weight.sum()
+    assert found["majority_accuracy"] == pytest.approx(shares.max())
+    again = json.loads(run("evaluate", "w.efm", *given, "--cv", "3")[1])
+    assert again["majority_accuracy"] == pytest.approx(shares.max())
+    page = ["report", "w.efm", *given, "-o", "w.html", "--max-rows", "150"]
+    assert run(*page)[0] == 0
+    for more, text in (
+        (("--weight", "cost"), "--weight: expected a column of weighted.csv"),
+        (("--skip-bad",), "--weight: expected none with --skip-bad"),
+        (("--weight", "kind"), "kind"),
+    ):
+        status, _, err = run("evaluate", "w.efm", *given[:-1], *more)
+        assert (status in (1, 2), text in err) == (True, True)
+
+
 def test_new_fits_measure_rows_that_they_have_not_seen(files, rng):
     """Labels without any relation to the columns are predicted by chance."""
     X, _ = files

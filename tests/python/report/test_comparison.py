@@ -98,6 +98,17 @@ def test_a_regression(loans):
     assert rows[-1].loss >= rows[0].loss
 
 
+def test_weights_count_in_fits_and_measures(loans):
+    X, y, _ = loans
+    weight = np.where(y == "bad", 3.0, 1.0)
+    rows = compare(X, y, cv=2, sample_weight=weight)
+    notes = {row.note for row in rows if row.measures is None}
+    assert notes <= {"not installed"}
+    shares = next(row for row in rows if row.name == "class shares").measures
+    assert shares.by_class[0].share == pytest.approx(weight[y == "bad"].sum() / weight.sum())
+    assert shares.log_loss == pytest.approx(shares.prior_log_loss, abs=0.01)
+
+
 def test_a_time_limit_ends_after_a_fold(loans):
     X, y, _ = loans
     rows = compare(X, y, cv=3, time_limit=1e-3)

@@ -179,6 +179,8 @@ def test_every_model_has_a_page_or_an_error(name):
     if name.startswith(("SpatialFilters", "TangentSpace")):
         rows, labels = X.reshape(15, 4, 6), Y[:15]
         rows = np.tile(rows, 6) if name.endswith("bands") else rows
+    elif name == "EpochClassifier":
+        rows, labels = np.tile(X.reshape(15, 4, 6), 6), np.arange(15) % 2
     elif name == "MultinomialLogit, two":
         labels = Y == "elm"
     elif name == "GEMClassifier, deep":
