@@ -71,7 +71,7 @@ def fit_pool(
         Probabilities of the samples by pools fitted without their fold; None for one fold.
     """
     folds = _draw_folds(samples)
-    trials, seconds, ended = try_views(
+    trials, seconds, reasons = try_views(
         views,
         lambda view: view.cross_fit(samples, folds),
         lambda trial: f"out-of-fold log loss {trial.log_loss:.4g}",
@@ -101,7 +101,7 @@ def fit_pool(
             )
             say(f"view {name}: weight {w:.2f}", started)
         out.append(one)
-    out += [PooledView(name, 0.0, note=ended) for name in views if name not in trials]
+    out += [PooledView(name, 0.0, note=why) for name, why in reasons.items()]
     if len(folds.parts) == 1:
         return out, None
     return out, _out_of_fold(logits, prior, folds, samples)

@@ -177,7 +177,7 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
                 raise ValueError(f"views: expected one that these samples allow, got {given}")
             views |= {name: EstimatorView(one) for name, one in estimators.items()}
             folds = _draw_folds(len(samples), samples.seed)
-            trials, seconds, ended = try_views(
+            trials, seconds, not_tried = try_views(
                 views,
                 lambda view: self._clipped(view.cross_fit(samples, folds)),
                 lambda prediction: f"out-of-fold R² {_score(samples, prediction, folds):.4g}",
@@ -187,8 +187,9 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
             )
             predictions = np.stack(list(trials.values()))
             weights = _weights(samples, predictions, [held for _, held in folds])
-            reasons |= {name: ended for name in views if name not in trials}
-            found = {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
+            found = {
+                name: PooledView(name, 0.0, note=why) for name, why in (reasons | not_tried).items()
+            }
             for (name, prediction), weight in zip(trials.items(), weights.tolist(), strict=True):
                 score = _score(samples, prediction, folds)
                 found[name] = _pooled_view(name, weight, score, seconds[name], views[name])
@@ -243,13 +244,13 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         -----
         The coverage is that of all samples together, and not of each X. If training and new samples
         are exchangeable, split conformal prediction has at least this coverage for any
-        distribution [1]_ [2]_, and intervals from out-of-fold residuals and the models without
-        each fold have at least ``1 - 2 (1 - coverage)``, and in practice about `coverage` [3]_. The
-        intervals here come from out-of-fold residuals and the model of all samples. For these no
-        bound holds for every distribution: they have the coverage where the model of all samples
-        errs no more than those without a fold. User guide: :doc:`/guide/regression` has measured
-        coverages. Sample weights count in the quantile, for new samples that are distributed as the
-        weighted ones.
+        distribution [1]_ [2]_. Intervals from out-of-fold residuals and the models without each
+        fold have at least ``1 - 2 (1 - coverage)``, less a term that vanishes with n, and in
+        practice about `coverage` [3]_. The intervals here come from out-of-fold residuals and the
+        model of all samples. For these no bound holds for every distribution: they have the
+        coverage where that model errs no more than those without a fold. User guide:
+        :doc:`/guide/regression` has measured coverages. Sample weights count in the quantile, for
+        new samples that are distributed as the weighted ones.
 
         References
         ----------

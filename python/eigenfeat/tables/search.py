@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, warn_caller
 
 __all__ = ["PooledView", "asked_views", "try_views"]
 
@@ -108,8 +108,10 @@ def try_views(
     stop: Callable[[], bool],
     time_limit: float | None = None,
     share: float = 1.0,
-) -> tuple[dict[str, _Trial], dict[str, float], str]:
+) -> tuple[dict[str, _Trial], dict[str, float], dict[str, str]]:
     """Cross-fit views one after the other.
+
+    A view that raises an error is left out with a warning, unless it is the only one.
 
     Parameters
     ----------
@@ -131,19 +133,44 @@ def try_views(
     trials : dict of str to results
     seconds : dict of str to float
         Time that each trial took.
-    ended : str
-        Why the search ended before the last view; empty if it did not.
+    reasons : dict of str to str
+        Why views have no trial.
+
+    Raises
+    ------
+    ValueError
+        If no view could be fitted.
+
+    Warns
+    -----
+    UserWarning
+        If a view is left out because of an error. The message names it.
     """
     begun = time.perf_counter()
     trials: dict[str, _Trial] = {}
     seconds: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    ended = ""
     for name, view in views.items():
         started = time.perf_counter()
         if trials and time_limit is not None and started - begun > share * time_limit:
-            return trials, seconds, f"time limit of {time_limit:g} s"
-        trials[name] = cross_fit(view)
+            ended = f"time limit of {time_limit:g} s"
+        if ended:
+            reasons[name] = ended
+            continue
+        try:
+            trials[name] = cross_fit(view)
+        except Exception as error:  # whatever an estimator of another package raises
+            if len(views) == 1:
+                raise
+            reasons[name] = f"{type(error).__name__}: {error}"
+            warn_caller(f"views: {name} is left out, its fit raised {reasons[name]}", UserWarning)
+            continue
         seconds[name] = time.perf_counter() - started
         say(f"view {name}: {describe(trials[name])}", started)
         if stop():
-            return trials, seconds, "a callback ended the search"
-    return trials, seconds, ""
+            ended = "a callback ended the search"
+    if not trials:
+        given = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+        raise ValueError(f"views: expected one that can be fitted, got {given}")
+    return trials, seconds, reasons

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -547,3 +548,30 @@ def test_equal_weights_and_samples_without_weight_change_nothing(rng):
     weight = np.repeat([1.0, 0.0], [200, 60])
     found = TableClassifier().fit(X, y, sample_weight=weight).predict_proba(X)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+class Failing(BaseEstimator):
+    """Raises in `fit`; both a classifier and a regressor."""
+
+    def fit(self, X, y):
+        raise RuntimeError("out of luck")
+
+    def predict(self, X):
+        raise NotImplementedError
+
+    predict_proba = predict
+
+
+@pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
+def test_views_that_raise_errors_are_left_out_with_a_warning(rng, kind):
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 2
+    with pytest.warns(UserWarning, match="views: Failing is left out, its fit raised RuntimeError"):
+        model = kind([Failing(), "columns"]).fit(X, y)
+    assert model.views_[1].note == "RuntimeError: out of luck"
+    with pytest.raises(RuntimeError, match="out of luck"):
+        kind([Failing()]).fit(X, y)
+    with (
+        pytest.warns(UserWarning, match=r"Failing( 2)? is left out"),
+        pytest.raises(ValueError, match="views: expected one that can be fitted, got Failing: Run"),
+    ):
+        kind([Failing(), Failing()]).fit(X, y)
