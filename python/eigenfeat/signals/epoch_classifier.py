@@ -49,6 +49,7 @@ VIEWS = (
     *("means", "xdawn", "frequencies"),
 )
 _MAX_FOLDS = 5
+_SAMPLES_PER_PERIOD = 3.0  # of a band's upper edge, that epochs in the band keep
 _MIN_TIMES = 28  # samples of an epoch that filters of bands need
 
 
@@ -433,7 +434,12 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         """Epochs, then epochs in each band; of many channels, their principal components."""
         if self.components_ is not None:
             X = self.components_.astype(X.dtype) @ X
-        return [X, *(filter_bank(X, bands, self.sfreq_) if bands else [])]
+        out = [X]
+        for band in bands:
+            filtered = filter_bank(X, [band], self.sfreq_)[0]
+            step = max(1, int((self.sfreq_ or 0.0) / (_SAMPLES_PER_PERIOD * band[1])))
+            out.append(filtered[:, :, ::step].copy() if step > 1 else filtered)
+        return out
 
 
 def _entropy(codes: Codes) -> float:

@@ -36,14 +36,13 @@ def with_power(rng, n=80, channels=6, times=100, k=2, strength=1.6):
 
 
 def with_response(rng):
-    """Epochs of which those of class 1 have a response at a fixed time."""
-    X, y = noise(rng)
-    wave = np.exp(-(((np.arange(100) - 40.0) / 8.0) ** 2))
-    X[y == 1] += 1.5 * rng.standard_normal(6)[:, None] * wave
-    return X, y
+    """Epochs of mixed sources, the first of which responds at a fixed time in class 1."""
+    sources, y = rng.standard_normal((80, 6, 100)), np.arange(80) % 2
+    sources[y == 1, 0] += 1.5 * np.exp(-(((np.arange(100) - 40.0) / 8.0) ** 2))
+    return rng.standard_normal((6, 6)) @ sources, y
 
 
-def with_flicker(rng, phases=True):
+def with_flicker(rng):
     """Epochs with a rhythm of 13 or 17 Hz, of any phase."""
     X, y = noise(rng, times=200)
     phase = rng.uniform(0, 2 * np.pi, (len(X), 1))
