@@ -25,7 +25,7 @@ from eigenfeat.cli.training import (
 )
 from eigenfeat.io.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, why_unused
+from eigenfeat.report.card import columns_by_kind, view_score, why_unused
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import classification_measures, regression_measures
 
@@ -177,10 +177,9 @@ def _out_of_fold(model: Any, training: Training) -> Measures | None:
 
 
 def _view(view: Any) -> dict[str, Any]:
-    score = getattr(view, "log_loss", getattr(view, "score", np.nan))
-    name = "log_loss" if hasattr(view, "log_loss") else "r2"
+    score = view_score(view)
     found = {"name": view.name, "weight": float(view.weight), "note": view.note}
-    return found | {name: float(score) if np.isfinite(score) else None}
+    return found | {"score": score if np.isfinite(score) else None}
 
 
 def _left_out(model: Any, training: Training) -> dict[str, str]:

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
 
-__all__ = ["columns_by_kind", "model_card", "why_unused"]
+__all__ = ["columns_by_kind", "model_card", "view_score", "why_unused"]
 
 
 def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
@@ -27,6 +27,11 @@ def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
     ]
     del kinds["left out"]
     return dict(kinds), left_out
+
+
+def view_score(view: Any) -> float:
+    """Out-of-fold score of a view of a pool: R^2 or the negative log loss, higher is better."""
+    return float(view.score if hasattr(view, "score") else -view.log_loss)
 
 
 def why_unused(note: str) -> str:

@@ -100,7 +100,7 @@ def compare(
         Number of folds, drawn at random and by class.
     time_limit : float, optional
         Seconds for each model. After the fold in which they end, no further fold is fitted; the
-        model is measured on the folds so far. `TableClassifier` also ends its search for views.
+        model is measured on the folds so far. Pools of views also end their search for views.
     random_state : int, default=0
         Seed of the folds and of the models.
     n_threads : int, optional
@@ -142,9 +142,9 @@ def compare(
     weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
     parts = held_out_parts(target, cv=cv, random_state=random_state, continuous=regression)
     options: dict[str, Any] = {"random_state": random_state, "n_threads": n_threads}
-    ours = TableRegressor(**options)
-    if not regression:
-        ours = TableClassifier(**options, time_limit=time_limit and time_limit / cv)
+    limit = None if time_limit is None else time_limit / cv
+    kind = TableRegressor if regression else TableClassifier
+    ours = kind(**options, time_limit=limit)
     table = peer_table(X)
     own = [Peer(type(ours).__name__, ours), *(Peer(*one) for one in (models or {}).items())]
     others = peers(table, regression=regression, n_classes=len(classes), **options)

@@ -206,4 +206,6 @@ def origin(
         return "training", (
             f"Figures come from {unit} that the model was fitted to, and are too good."
         )
-    return "other files", "Figures come from files that differ from those of the fit."
+    return "not in the fit", (
+        f"Figures come from {unit} that, as far as is known, had no part in the fit."
+    )

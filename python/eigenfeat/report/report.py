@@ -93,7 +93,8 @@ def write_report(
     >>> from eigenfeat.report import write_report
     >>> X, y = load_wine(return_X_y=True)
     >>> model = TableClassifier().fit(X[::2], y[::2])
-    >>> "<title>Wines</title>" in write_report(model, X[1::2], y[1::2], title="Wines")
+    >>> page = write_report(model, X[1::2], y[1::2], title="Wines", seen_in_fit=False)
+    >>> "<title>Wines</title>" in page
     True
     """
     if path is not None:

@@ -30,7 +30,7 @@ from eigenfeat.plotting.figures import (
     short,
     short_tau,
 )
-from eigenfeat.report.card import model_card, why_unused
+from eigenfeat.report.card import model_card, view_score, why_unused
 from eigenfeat.report.column_sections import column_sections
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.held_out import taken
@@ -269,12 +269,12 @@ def _views(evidence: Evidence) -> Html | None:
     if not views:
         return None
     most = max(view.weight for view in views)
-    score = "R^2" if evidence.regression else "log loss"
+    score, sign = ("R^2", 1) if evidence.regression else ("log loss", -1)
     lines = [
         (
             view.name,
             bar(view.weight / most, f"{view.weight:.2f}"),
-            f"{view.score if evidence.regression else -view.score:.3f}".replace("nan", "\u2013"),
+            f"{sign * view_score(view):.3f}".replace("nan", "\u2013"),
             why_unused(view.note),
         )
         for view in views

@@ -64,7 +64,7 @@ def test_the_text_names_classes_and_what_is_confused(files):
     assert re.match(
         r"model.efm: \d+ errors in 200 rows .*; always predicting '\w+' makes", lines[0]
     )
-    assert lines[1] == "Figures come from files that differ from those of the fit."
+    assert lines[1] == "Figures come from rows that, as far as is known, had no part in the fit."
     start = next(at for at, line in enumerate(lines) if line.startswith("class "))
     table = [line.split() for line in lines[start + 1 : start + 4]]
     assert [row[0] for row in table] == ["ant", "bee", "moth"]
