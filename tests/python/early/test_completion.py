@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
@@ -141,24 +140,6 @@ def test_features_that_are_not_affine_are_refused(walks):
         model.condition(X, features=np.eye(9))
     with pytest.raises(ValueError, match="features: expected a map of 9 columns"):
         model.condition(X, features=PCA(2).fit(X[:, :5]))
-
-
-def test_factorisations_are_kept_for_each_pattern(rng, walks):
-    """Up to a limit, beyond which older ones go."""
-    X, _ = walks
-    model = GaussianCompletion().fit(X)
-    rows = punched(rng, X)
-    expected = model.transform(rows)
-    kept = len(model.mixture_.cache)
-    assert_array_equal(model.transform(rows), expected)
-    assert len(model.mixture_.cache) == kept
-    model.mixture_.cache.MAX_BYTES = 4000
-    model.transform(punched(rng, X))
-    assert len(model.mixture_.cache) < kept
-    assert_array_equal(model.transform(rows), expected)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.transform(rows), model.transform(rows))
-    assert_array_equal(copy.deepcopy(model).transform(rows), model.transform(rows))
 
 
 def test_few_rows_many_columns_duplicates_and_units(rng):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -98,47 +96,6 @@ def test_labels_and_times_keep_their_promises(tau, conditional):
         early_share.append(np.mean(early.time < 10))
     assert binom.cdf(kept, RUNS, CONFIDENCE) >= 1e-3
     assert np.mean(early_share) > 0.2
-
-
-def test_on_average_every_class_keeps_its_promise():
-    shares = []
-    for seed in range(RUNS):
-        random = np.random.default_rng([seed, 3])
-        X, y = rare_events(random, [320, 20])
-        new, truth = rare_events(random, [500, 500])
-        _, agrees = agreement(fitted(X, y, 0.7, seed, correct="average"), new)
-        shares.append([agrees[truth == k].mean() for k in (0, 1)])
-    shares = np.array(shares)
-    error = shares.std(axis=0) / np.sqrt(RUNS)
-    assert (shares.mean(axis=0) >= 0.7 - 3 * error).all()
-
-
-@pytest.mark.parametrize("name", ["Wafer", "MedicalImages"])
-@pytest.mark.parametrize("tau", [0.9, 0.95])
-def test_measured_series(shared_data, name, tau):
-    data = shared_data(f"ucr/{name}.npz")
-    X, y = data["X_test"][:1500], data["y_test"][:1500]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = ReliableClassifier(lda(), reliability=tau).fit(data["X_train"], data["y_train"])
-    _, agrees = agreement(model, X)
-    if name == "Wafer":
-        for label in model.classes_:
-            own = agrees[y == label]
-            assert binom.cdf(own.sum(), len(own), tau) > 0.01
-        assert_array_equal(model.reliability_by_class_, [tau, tau])
-        assert not caught
-        plain = clone(model).set_params(conditional=None).fit(data["X_train"], data["y_train"])
-        _, forgets = agreement(plain, X)
-        assert forgets[y == -1].mean() < tau - 0.1
-        assert plain.reliability_by_class_[0] < forgets[y == -1].mean()
-        return
-    (warning,) = caught
-    assert f"expected at least {least(tau)} held-out samples" in str(warning.message)
-    assert agrees.mean() >= tau - 0.01
-    assert "6 of class 8" in str(warning.message)
-    small = np.isin(model.classes_, np.flatnonzero(np.bincount(data["y_train"]) < least(tau)))
-    assert (model.reliability_by_class_[small] < tau).all()
 
 
 # ---- how they are learned ------------------------------------------------------------------------

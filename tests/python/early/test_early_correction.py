@@ -25,7 +25,7 @@ from eigenfeat.early import (
 from eigenfeat.early.correction import Correction, stable_shares
 from eigenfeat.early.reliable import correct_rule
 from eigenfeat.early.rules import lower_bounds
-from eigenfeat.early.series import stratified_draw, training_rows
+from eigenfeat.early.series import training_rows
 
 
 def walks(random, n, d=30):
@@ -95,16 +95,6 @@ def test_with_a_confidence_the_promise_holds_that_often():
         model = lda(reliability=0.9).fit(X, y)
         kept += np.mean(model.predict_early(fresh).label == model.predict(fresh)) >= 0.9
     assert kept >= 24 * 0.9 - 2 * np.sqrt(24 * 0.09)
-
-
-def test_where_the_model_is_right_nothing_is_lost(rng):
-    y = rng.integers(0, 2, 1200)
-    X = rng.standard_normal((1200, 12)) + 0.8 * y[:, None]
-    model = lda(reliability=0.9).fit(X[:400], y[:400])
-    found, raw = model.predict_early(X[400:]), model.uncorrected().predict_early(X[400:])
-    assert found.time.mean() <= raw.time.mean() + 1
-    assert model.reliability_ == 0.9
-    assert model.correction_.n == 400
 
 
 def test_a_looser_reliability_is_not_later(rng):
@@ -272,19 +262,6 @@ def test_a_rare_class_stays_in_the_fit():
         assert_array_equal(model.fit(X, y).classes_, [0, 1, 5, 9])
 
 
-def test_drawn_samples_are_stratified_and_equally_likely():
-    y = np.repeat([0, 1, 2], [60, 30, 7])
-    counts = np.zeros(len(y))
-    for seed in range(400):
-        drawn = stratified_draw(y, 33, seed)
-        assert drawn.sum() == 33
-        assert np.all(np.abs(np.bincount(y[drawn]) - 33 / 97 * np.bincount(y)) < 1.5)
-        counts += drawn
-    assert np.all(np.abs(counts / 400 - 33 / 97) < 5 * np.sqrt(0.34 * 0.66 / 400))
-    spared = stratified_draw(y, 97, 0, spare_last=True)
-    assert_array_equal(np.bincount(y[~spared]), [1, 1, 1])
-
-
 def test_what_is_held_out_is_not_fitted(rng):
     X, y = waves(rng, 80, 6)
     options = {"rule": Sampled(64), "reliability": 0.8, "held_out": 0.4}
@@ -321,11 +298,3 @@ def test_decision_times_are_those_of_the_correction(rng, rule, held_out):
     raw = model.uncorrected()
     assert not hasattr(raw, "decision_times_")
     assert len(raw.predict_early(X[80:], trace=True).steps) == 70
-
-
-def test_channels_have_common_decision_times(rng):
-    X, y = waves(rng, 100, 120)
-    series = np.stack([X[:, ::2], X[:, 1::2]], axis=1)
-    model = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.8).fit(series, y)
-    assert model.decision_times_[-1] == model.n_timepoints_ == 60
-    assert np.isin(model.predict_early(series).time, model.decision_times_).all()

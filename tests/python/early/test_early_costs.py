@@ -17,7 +17,6 @@ from eigenfeat.early import (
     early_scores,
     interval_summaries,
 )
-from eigenfeat.early.minimum_cost import cost_tables
 from eigenfeat.early.stopping import fitted_policy
 from eigenfeat.rayleigh import QuadraticDiscriminant
 
@@ -82,16 +81,6 @@ def test_costs_of_wrong_labels_move_them():
     missed = [np.sum((m.predict_early(fresh).label == 0) & (truth == 1)) for m in (even, careful)]
     assert missed[1] <= missed[0]
     assert careful.predict_early(fresh).time.mean() != even.predict_early(fresh).time.mean()
-
-
-def test_tables_of_costs():
-    times = np.array([1, 3, 5])
-    by_number = cost_tables(2.0, None, times, 5, 2)
-    assert_allclose(by_number[:, 0, 0], [0.4, 1.2, 2.0])
-    assert_allclose(by_number[:, 0, 1], [1.4, 2.2, 3.0])
-    by_time = cost_tables(np.arange(5.0), 5.0, times, 5, 2)
-    assert_allclose(by_time[:, 1, 1], [0, 2, 4])
-    assert_allclose(by_time[:, 1, 0], [5, 7, 9])
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,14 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
-from eigenfeat import TableClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.early import MinimumCostClassifier
-from eigenfeat.early.stages import fitted_stages, held_out_stages
-from eigenfeat.signals.convolutions import logit_factor
 
 
 def lda():
@@ -176,24 +172,6 @@ def test_times_that_a_classifier_cannot_take_are_skipped():
         MinimumCostClassifier(_Picky(), n_folds=2).fit(X[:, :5], y)
 
 
-def test_a_pool_of_views_is_fitted_once_for_each_time(monkeypatch):
-    """Its own folds have the probabilities of series that it was not fitted to."""
-    rng = np.random.default_rng(0)
-    X, y = signals(60, rng)
-    fits = []
-    fit = TableClassifier.fit
-    monkeypatch.setattr(TableClassifier, "fit", lambda *given: fits.append(1) or fit(*given))
-    model = MinimumCostClassifier(
-        TableClassifier(views=["columns", "gem"]), delay_cost=0.5, n_times=2
-    ).fit(X, y)
-    assert len(fits) == len(model.times_) == 2
-    held = held_out_stages(
-        TableClassifier(views=["columns", "gem"]), X[:, None], y, model.classes_, model.times_, 5
-    )
-    for k, one in enumerate(model.classifiers_):
-        assert_array_equal(held.probabilities[0, k], one.out_of_fold_proba_)
-
-
 @pytest.mark.parametrize("classifier", [RidgeClassifierCV(), SVC()])
 def test_classifiers_with_scores_alone(classifier):
     X, y = signals(60, np.random.default_rng(0))
@@ -208,21 +186,6 @@ def test_classifiers_with_scores_alone(classifier):
     assert_array_equal(model.classifiers_[-1].predict(N), model.predict(N))
     loss = -np.log(probability[np.arange(60), np.searchsorted(model.classes_, t)]).mean()
     assert loss < 0.9  # of three classes; log 3 is 1.1
-
-
-def test_two_classes_of_scores_are_calibrated_out_of_folds():
-    X, y = signals(60, np.random.default_rng(0))
-    X, y = X[y != y[0]][:, None], y[y != y[0]]
-    classes = np.unique(y)
-    svm = LinearSVC(C=0.1, random_state=0)
-    held = held_out_stages(svm, X, y, classes, np.array([10, 60]), 5)
-    model = fitted_stages(svm, X, y, held)[0]
-    score = svm.fit(X[:, 0, :10], y).decision_function(X[:, 0, :10])
-    logits = held.factors[0] * np.column_stack([-score, score]) / 2
-    assert_allclose(model.predict_proba(X[:, 0, :10]), softmax(logits, axis=1), atol=1e-9)
-    probabilities, rows = held.stacked()
-    again = logit_factor(np.log(probabilities[0]), np.searchsorted(classes, y)[rows])
-    assert_allclose(again, 1.0, atol=1e-3)  # no other factor has a smaller log loss
 
 
 def test_lists_of_unequal_series():

@@ -28,11 +28,9 @@ import eigenfeat as ef
 from eigenfeat.early import (
     GaussianCompletion,
     LocalQDA,
-    MixtureCompletion,
     ReliableClassifier,
     Sampled,
     reliable,
-    sampling,
 )
 from eigenfeat.early.discriminants import Opaque
 from eigenfeat.early.sampling import SampledRule
@@ -153,41 +151,6 @@ def test_auto_is_sampled_where_there_are_no_discriminants(rng):
     assert ReliableClassifier(frozen, correct=False).fit(X, y).rule_ == "sampled"
 
 
-def test_the_test_stops_early_and_decides_the_same(rng):
-    X, y = walks(rng, 90)
-    rows, _ = walks(rng, 30)
-    model = ReliableClassifier(
-        CLASSIFIERS["pipeline"], MixtureCompletion(), Sampled(512), correct=False
-    ).fit(X, y)
-    rule_input = model.fitted_.prefix_input(rows, np.array([2, 5, 8]))
-    asked = []
-
-    def counted(inputs):
-        asked.append(len(inputs))
-        return plain(inputs)
-
-    rule = model.fitted_.rule
-    plain, rule.predict = rule.predict, counted
-    for tau in (0.3, 0.97):
-        taus = np.full(90, tau)
-        asked.clear()
-        whole = model.fitted_.rule.decide(rule_input, taus, whole=True)
-        most = sum(asked)
-        assert 90 * (512 + 17) <= most <= 90 * (512 + 32)
-        asked.clear()
-        stopped = model.fitted_.rule.decide(rule_input, taus)
-        assert sum(asked) < 0.7 * most
-        assert_array_equal(stopped.decided, whole.decided)
-        assert_array_equal(stopped.best, whole.best)
-    grid = np.array([1e-12, 0.5, 0.9, 0.97])
-    best = rule.best_classes(rule_input)
-    for tau, decided in zip(grid, rule.evaluate_grid(rule_input, grid, best), strict=True):
-        assert_array_equal(
-            decided,
-            rule.decide(rule_input, np.full(90, tau)).decided | (tau < 0.1),
-        )
-
-
 def test_errors(rng):
     X, y = walks(rng, 60)
     with pytest.raises(ValueError, match="classifier: expected predict to return labels in"):
@@ -255,14 +218,6 @@ def test_too_few_samples_warn(rng):
             Sampled(n_samples=given)
 
 
-def test_rows_enough_to_show_what_is_promised(rng):
-    """The more samples, the fewer rows are held out, but not fewer than can show tau."""
-    X, y = ramps(rng, 500)
-    model = lda(Sampled(2048), reliability=0.99, held_out=2).fit(X, y)
-    assert model.correction_.n >= 460
-    assert model.correction_.least_known(0.99) < 6
-
-
 # ---- classifiers that take long ------------------------------------------------------------------
 
 
@@ -270,15 +225,6 @@ def slow(**options):
     X, y = walks(np.random.default_rng(0), 36)
     model = ReliableClassifier(KNeighborsClassifier(5), rule="sampled", held_out=2, **options)
     return model.fit(X, y)
-
-
-def test_batches_of_several_times_are_those_one_by_one(monkeypatch):
-    N, _ = walks(np.random.default_rng(1), 30)
-    found = slow().predict_early(N)
-    monkeypatch.setattr(sampling, "BLOCK_NUMBERS", 1)
-    again = slow().predict_early(N)
-    assert_array_equal(found.time, again.time)
-    assert_array_equal(found.reliability, again.reliability)
 
 
 def test_progress_and_minutes_are_announced(capsys, monkeypatch):

@@ -123,28 +123,6 @@ def test_outlook_is_the_trace(fitted):
     assert (before.label, before.time) == (known.label[0], 0)
 
 
-@pytest.mark.parametrize(
-    ("kind", "correct"),
-    [("pairwise", True), ("mixture", False), ("mahalanobis", False), ("box", True)],
-)
-def test_one_series_is_as_one_of_many(series, kind, correct):
-    X, y = series
-    completion = MixtureCompletion() if kind == "mixture" else None
-    rule = "pairwise" if kind == "mixture" else kind
-    lda = LinearDiscriminantAnalysis()
-    model = ReliableClassifier(lda, completion, rule, 0.9, correct=correct).fit(X[:100], y[:100])
-    rows = X[100:112]
-    many = model.streams(len(rows))
-    for t in range(D):
-        many.push(rows[:, t])
-    for i, row in enumerate(rows):
-        stream = model.stream()
-        decision = [stream.push(value) for value in row][-1]
-        assert (decision.label, decision.time) == (many.labels[i], many.time[i])
-        # Bisection ends where all rows are close enough.
-        assert decision.reliability == pytest.approx(many.reliability[i], rel=1e-6)
-
-
 def test_a_step_whose_rule_fails_changes_nothing(series, monkeypatch):
     X, y = series
     model = model_of("mixture").set_params(correct=False, reliability=0.999).fit(X[:100], y[:100])

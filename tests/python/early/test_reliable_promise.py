@@ -142,18 +142,3 @@ def test_quantiles_have_their_levels(weights):
     truth = pairs_beyond(np.array(weights), found)
     assert np.all(truth <= levels * (1 + 1e-6))
     assert_allclose(truth, levels, rtol=1e-5)
-
-
-def test_many_features_take_the_bound(monkeypatch, latent):
-    """Without eigenvalues the radius is larger, and the promise holds as well."""
-    classifier, X, fresh = latent
-    monkeypatch.setattr("eigenfeat.early.chi_squares.MAX_EIGENVALUES", 50)
-    model = ReliableClassifier(
-        FrozenEstimator(classifier),
-        GaussianCompletion(shrinkage=0),
-        rule="quadratic",
-        correct=False,
-    ).fit(X, classifier.predict(X))
-    realised, count = agreement(model, fresh[:4000], np.arange(X.shape[1]) == 0, 0.9)
-    assert realised >= 0.9
-    assert count > 20

@@ -1,11 +1,8 @@
 """Quadratic discriminants over sets: one eigendecomposition for all samples of a pattern."""
 
 import numpy as np
-from sklearn.datasets import make_classification
-from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from eigenfeat._base.core import core
-from eigenfeat.early import MixtureCompletion, ReliableClassifier, set_rules
 from eigenfeat.regions import certified_sign, trust_region_minimum
 
 
@@ -67,27 +64,3 @@ def test_a_level_at_zero_to_rounding_is_not_proved(rng):
         1,
     )
     np.testing.assert_array_equal(levels, [1, 0, 0])
-
-
-def test_decisions_are_those_of_single_quadratics(monkeypatch):
-    X, y = make_classification(48, 7, n_informative=5, n_classes=3, random_state=0)
-    classifier = QuadraticDiscriminantAnalysis(reg_param=0.1)
-    fits = []
-    for least in (set_rules._MIN_GROUP, 10**9):
-        monkeypatch.setattr(set_rules, "_MIN_GROUP", least)
-        model = ReliableClassifier(
-            classifier, MixtureCompletion(), reliability=0.8, held_out=2
-        ).fit(X, y)
-        early = model.predict_early(X)
-        known = np.where(np.arange(7) < 5, X, np.nan)
-        fits.append((model, early, model.decide(known), model.reliabilities(known)))
-        if least != 10**9:
-            monkeypatch.setattr(set_rules, "shares_quadratics", lambda rule_input, kind: False)
-    (shared, early, decided, sure), (single, early_1, decided_1, sure_1) = fits
-    for tau in (0.5, 0.8, 0.95):
-        assert shared.correction_.least_known(tau) == single.correction_.least_known(tau)
-    np.testing.assert_array_equal(early.label, early_1.label)
-    np.testing.assert_array_equal(early.time, early_1.time)
-    np.testing.assert_array_equal(decided.decided, decided_1.decided)
-    np.testing.assert_allclose(sure, sure_1, rtol=1e-4)
-    assert 0 < decided.decided.sum() < len(X)

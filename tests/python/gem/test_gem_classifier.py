@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from command_line import python
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_wine
@@ -161,16 +158,6 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
     assert model.score(X[600:], y[600:]) > 0.9
 
 
-def test_moments_of_hidden_features_do_not_depend_on_the_blocks(digits, monkeypatch):
-    X, y = digits
-    options = {"depth": 2, "hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
-    whole = gem_classifier(**options).fit(X, y)
-    monkeypatch.setattr("eigenfeat.expansion.features._BLOCK_BYTES", 1.0)  # 512 rows at a time
-    blocks = gem_classifier(**options).fit(X, y)
-    assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=5e-3)
-    assert_array_equal(blocks.predict(X), whole.predict(X))
-
-
 def test_without_directions_there_are_the_shares_of_the_classes(digits):
     X, y = digits
     kept = (y > 2) | (np.arange(len(y)) % 3 == 0)
@@ -178,36 +165,6 @@ def test_without_directions_there_are_the_shares_of_the_classes(digits):
     assert model.layers_[0].directions.shape == (64, 0)
     shares = np.bincount(y[kept]) / kept.sum()
     assert_allclose(model.predict_proba(X[:2]), [shares, shares], atol=5e-3)
-
-
-MEMORY = """
-import resource, sys
-import numpy as np
-from eigenfeat import GEM, GEMClassifier
-
-rng = np.random.default_rng(0)
-y = np.arange({n}) % 10
-X = rng.integers(0, 200, ({n}, 48)).astype(np.uint8)
-X[:, :40] += (rng.integers(0, 50, (10, 40)) * (rng.random((10, 40)) < 0.3))[y].astype(np.uint8)
-few = GEM(n_directions=1, threshold=None)
-GEMClassifier(gem=few, n_threads=1).fit(X[:500], y[:500])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-gem = GEM(n_directions=3, threshold=None, scale="none")
-model = GEMClassifier(gem=gem, n_threads=2).fit(X, y)
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(after - before, model.logit_.n_features_in_)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in kB on Linux")
-def test_features_are_never_formed():
-    """Less than half of what the features alone would need in float32; a quarter in float64."""
-    n = 80_000  # the metric's samples, in bytes, are fewer
-    out = python(MEMORY.format(n=n)).stdout
-    kilobytes, width = (int(word) for word in out.split())
-    assert width == 6 * 3 * 90
-    assert 1024 * kilobytes < 0.5 * (4 * n * width)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import ClassMoments, GEMEnsemble
+from eigenfeat import GEMEnsemble
 from eigenfeat.samples import ArrayBlocks
 
 SMALL = gem_classifier(pairs="hypercube", n_directions=2)
@@ -106,21 +106,6 @@ def test_weights_reach_the_members(digits, rng):
         alone = clone(member).fit(X, y, weight)
         assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
         assert set(member.layers_[0].pairs.ravel()) == set(range(10))
-
-
-def test_rows_are_read_once_for_the_moments(digits, monkeypatch):
-    X, y = digits
-    seen = []
-    update = ClassMoments.update
-
-    def counted(self, X, *args, **options):
-        seen.append(X.shape[0])
-        return update(self, X, *args, **options)
-
-    monkeypatch.setattr(ClassMoments, "update", counted)
-    estimator = clone(SMALL).set_params(gem__scale="none")
-    GEMEnsemble(estimator, n_members=4).fit(X, y)
-    assert seen == [900]
 
 
 def test_members_differ_and_seeds_decide(digits, model):

@@ -115,16 +115,6 @@ def test_epochs_lower_loss_and_errors(depth, include_input):
         assert not np.array_equal(one.directions, other.directions)
 
 
-def test_shifted_rows_make_it_robust():
-    plain, robust = (
-        joint_classifier(epochs=10, perturbation=p, **SMALL).fit(X[TRAIN], Y[TRAIN])
-        for p in (0.0, 0.25)
-    )
-    rng = np.random.default_rng(0)
-    noisy = X[TEST] + 4 * rng.standard_normal(X[TEST].shape)
-    assert robust.score(noisy, Y[TEST]) > plain.score(noisy, Y[TEST])
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("include_input", [False, True])
 def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):

@@ -13,7 +13,6 @@ from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.gem import RandomizedGEM
 from eigenfeat.gem._randomized import denominator
 from eigenfeat.gem._randomized.pencils import TOLERANCES
-from eigenfeat.gem._randomized.samples import SparseRows
 
 OPTIONS = [
     {},
@@ -231,45 +230,6 @@ def test_gem_names_the_alternative():
     X = sparse.csr_matrix(([1.0, 1.0], ([0, 1], [0, 999_999])), shape=(2, 1_000_000))
     with pytest.raises(MemoryError, match=r"bytes .*use eigenfeat\.gem\.RandomizedGEM"):
         GEM().fit(X, [0, 1])
-
-
-@pytest.mark.parametrize("vectors", [np.float64, np.float32])
-def test_products_do_not_depend_on_the_width(vectors):
-    """Bit for bit: compilers may fuse products and sums of many columns, and not those of one."""
-    X = sparse.random(40, 300, 0.5, format="csr", random_state=1, dtype=np.float32)
-    rows = SparseRows(X.data, X.indices, X.indptr.astype(np.int64), 300).checked()
-    V = np.random.default_rng(2).standard_normal((300, 63)).astype(vectors)
-    whole = rows.times(V)
-    for at, width in [(0, 1), (62, 1), (3, 2), (5, 4), (1, 7), (9, 8), (2, 15), (0, 16), (7, 33)]:
-        assert_array_equal(rows.times(V, at=at, width=width), whole[:, at : at + width])
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_products_of_rows(rng, dtype):
-    X = sparse.random(70, 50, 0.2, format="csr", random_state=1, dtype=dtype)
-    X = sparse.csr_matrix(sparse.vstack([X[:3], sparse.csr_matrix((1, 50), dtype=dtype), X[4:]]))
-    rows = SparseRows(X.data, X.indices, X.indptr.astype(np.int64), 50).checked()
-    for operator, matrix in ((rows, X.toarray().astype(float)),):
-        V, U = rng.standard_normal((50, 45)), rng.standard_normal((70, 13))
-        assert_allclose(operator.times(V), matrix @ V, atol=1e-12)
-        assert_allclose(operator.transposed_times(U), matrix.T @ U, atol=1e-12)
-        out = np.ones((70, 20))
-        operator.times(V, out, at=7, out_at=2, width=9, add=True)
-        expected = np.ones((70, 20))
-        expected[:, 2:11] += matrix @ V[:, 7:16]
-        assert_allclose(out, expected, atol=1e-12)
-        assert_allclose(operator.kernel(), matrix @ matrix.T, atol=1e-12)
-        assert_allclose(operator.squared_norms(), (matrix**2).sum(axis=1), atol=1e-12)
-
-
-def test_automatic_pairs_and_numbers_of_directions():
-    X, y = words(n=300, k=51)
-    cube = fitted(X, y, n_directions=1, threshold=None, random_state=3)
-    named = fitted(X, y, n_directions=1, threshold=None, random_state=3, pairs="hypercube")
-    assert_array_equal(cube.pairs_, named.pairs_)
-    X, y = words(k=19)  # 342 pairs
-    few = fitted(X, y, n_directions="auto", threshold=None)
-    assert few.ranks_.max() + 1 == 8
 
 
 def test_the_default_ridge_follows_samples_and_columns():

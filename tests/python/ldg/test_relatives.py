@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -238,28 +236,6 @@ def test_constant_columns_have_no_part(rng):
         zeros = X.copy()
         zeros[:, 4] = 0.0
         assert_allclose(model.fit(zeros, y).transform(zeros), expected, atol=1e-9)
-
-
-@pytest.mark.long
-def test_no_matrix_of_columns_by_columns(rng):
-    X, y = make(rng, 20, 60, k=3)
-    X = np.hstack([X] * 100)  # 6,000 columns: 288 MB a matrix
-    for model in MEMBERS.values():
-        tracemalloc.start()
-        model.fit(X, y).transform(X)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 60e6, model
-
-
-@pytest.mark.long
-def test_local_fisher_keeps_no_matrix_of_rows_by_rows(rng):
-    X, y = make(rng, 9000, 3, k=2)  # 162 MB a class
-    tracemalloc.start()
-    LocalFisher().fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 10e6
 
 
 def test_singular_scatter_without_a_ridge(rng):

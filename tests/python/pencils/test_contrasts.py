@@ -11,9 +11,8 @@ from sklearn.base import clone
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import pair_directions
-from eigenfeat.pencils.class_matrices import ClassMatrices, Unions
+from eigenfeat.pencils.class_matrices import Unions
 from eigenfeat.pencils.contrasts import Contraction, Contrasts, class_tree, one_vs_rest
-from eigenfeat.pencils.options import PencilOptions
 
 
 def sample(rng, n=300, d=5, k=4, loc=2.0):
@@ -176,23 +175,6 @@ def test_a_feature_without_variance_in_a_union_is_singular(rng, constant):
         pair_directions(moments, contrasts, 0.0, **options)
     ridge = float(str(info.value).split("ridge=")[-1].split(" ")[0])
     assert pair_directions(moments, contrasts, ridge, **options).status.tolist() == [0]
-
-
-def test_matrices_are_exactly_symmetric(rng):
-    X, y, weights = sample(rng, k=9)
-    unions = Unions(ClassMoments().update(X, y, weights), list(range(9)))
-    scale = rng.random(5) + 0.01
-    rest = [Contraction(np.array([c]), np.zeros(1), others=1.0) for c in range(9)]
-    items = np.array([[c, (c + 1) % 9] for c in range(9)])
-    bordered = PencilOptions(constant=True, scale=scale)
-    about_mean = PencilOptions(denominator="covariance", scale=scale)
-    for options, centre in ((bordered, rng.standard_normal(5)), (about_mean, None)):
-        batch = ClassMatrices(unions, rest, options, centre).batch(items)
-        for matrix in batch.numerators + batch.denominators:
-            assert_array_equal(matrix, matrix.T)
-        assert batch.shifts.ndim == 1 + options.constant
-        if options.constant:
-            assert_array_equal(batch.shifts[:, -1], 0.0)
 
 
 # ---- the tree

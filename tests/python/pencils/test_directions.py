@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -14,8 +13,6 @@ from eigenfeat import GEM, ClassMoments
 from eigenfeat._base import validation
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs, pair_directions
-from eigenfeat.pencils import pencils as _pencils
-from eigenfeat.pencils.options import directions_per_pair
 
 
 def sample(rng, n=400, d=6, k=3):
@@ -66,16 +63,6 @@ def test_directions_solve_equation_3(moments, solver, denominator, ridge):
         mine = found.vectors[:, columns]
         assert_allclose(np.abs(mine), np.abs(V[:, ::-1][:, :4]), atol=1e-7 * np.abs(V).max())
         assert_allclose(mine.T @ below @ mine, np.eye(4), atol=1e-9)
-
-
-def test_shapes_types_and_repr(moments):
-    found = pair_directions(moments, [(0, 1), (1, 2)], 0.1, 2, constant=True)
-    assert repr(found) == "PairDirections(4 directions of 2 pairs, 6 features)"
-    assert found.pairs.tolist() == [[0, 1], [0, 1], [1, 2], [1, 2]]
-    assert found.offset.shape == found.eigenvalues.shape == (4,)
-    assert found.vectors.flags.c_contiguous
-    assert set(found.solver.tolist()) <= {"full", "subset", "tridiagonal", "krylov"}
-    assert pair_directions(moments, n_directions=50).vectors.shape == (6, 36)
 
 
 def test_threshold_drops_directions_and_may_drop_all(moments):
@@ -253,14 +240,6 @@ def test_one_feature(constant):
         assert_allclose(found.vectors, [[10**-0.5]])
 
 
-@pytest.mark.parametrize(
-    ("n_pairs", "expected"),
-    [(1, 10), (90, 10), (300, 10), (306, 9), (380, 7), (650, 4), (999, 3), (3000, 3), (3001, 1)],
-)
-def test_automatic_number_of_directions(n_pairs, expected):
-    assert directions_per_pair("auto", n_pairs) == expected
-
-
 def test_directions_of_many_classes_are_the_first_of_each_pair(rng):
     X, y = rng.standard_normal((400, 11)), np.arange(400) % 20
     moments = ClassMoments().update(X, y)
@@ -337,45 +316,6 @@ def test_gem_uses_the_offset(rng, constant):
 
 
 # ---- batches of bounded memory give what a single one gives --------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("pairs", "denominator"),
-    [
-        ("all", "covariance"),
-        ("one_vs_rest", "second_moment"),
-        ("class_tree", "covariance"),
-        ("confusion", "second_moment"),
-    ],
-)
-def test_many_batches_find_what_one_does(rng, monkeypatch, pairs, denominator):
-    moments = ClassMoments().update(*sample(rng, n=300, d=5, k=8))
-    options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
-    one = pair_directions(moments, pairs, **options)
-    monkeypatch.setattr(_pencils, "_MIN_MATRICES", 4)
-    monkeypatch.setattr(_pencils, "_MAX_BYTES", 1)
-    monkeypatch.setattr(_pencils, "_MAX_SHARED_BYTES", 1)
-    many = pair_directions(moments, pairs, **options)
-    for name in ("pairs", "ranks", "solved_pairs", "status", "solver"):
-        assert_array_equal(getattr(one, name), getattr(many, name))
-    for name in ("eigenvalues", "vectors", "offset"):
-        assert_allclose(getattr(many, name), getattr(one, name), rtol=1e-9, atol=1e-9)
-    threaded = [pair_directions(moments, pairs, n_threads=t, **options) for t in (1, 2, 7)]
-    for found in threaded:
-        assert_array_equal(found.vectors, many.vectors)
-
-
-def test_one_set_of_matrices_is_enough(rng):
-    """With the constant, numerators serve as denominators; one_vs_rest keeps a bounded number."""
-    d, k = 300, 8
-    moments = ClassMoments().update(rng.standard_normal((k * 3, d)), np.arange(k * 3) % k)
-    for pairs, most in (("all", k), ("one_vs_rest", 2 * k), ([(0, i) for i in range(1, k)], k)):
-        tracemalloc.start()
-        pair_directions(moments, pairs, n_directions=1, constant=True)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        kept = 6 if pairs == "one_vs_rest" else 0
-        assert peak < (most + kept + 3) * 8 * (d + 1) ** 2
 
 
 def test_memory_is_checked_before_it_is_taken(rng, monkeypatch):

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.gem import ClassComponents
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
-from eigenfeat.pencils.pairs import confusion_pairs
 from eigenfeat.pencils.pencils import pair_directions
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rayleigh.quadratic import QuadraticDiscriminant
@@ -113,11 +112,6 @@ def test_directions_are_those_of_the_matrices(samples, rng, options):
     np.testing.assert_allclose(mine.vectors / size, theirs.vectors / size, atol=1e-7)
     if mine.offset is not None:
         np.testing.assert_allclose(mine.offset, theirs.offset, atol=1e-6)
-
-
-def test_pairs_by_confusion_are_those_of_the_matrices(samples):
-    few, formed = both(*samples)
-    assert confusion_pairs(few) == confusion_pairs(formed)
 
 
 def test_a_ridge_is_named_where_the_span_is_too_large_for_a_class(samples):

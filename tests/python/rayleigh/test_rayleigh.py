@@ -338,21 +338,7 @@ def test_a_declared_class_without_samples_has_no_probability():
     assert_array_equal(found[:, 3], 0.0)
 
 
-def test_probabilities_in_float32_stay():
-    X, y = load_iris(return_X_y=True)
-    assert FisherLDA().fit(X, y).predict_proba(X.astype(np.float32)).dtype == np.float32
-
-
 # ---- misuse --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("member", [RayleighPCA, FisherLDA])
-def test_solvers_do_not_matter(rows, member):
-    X, y = rows
-    expected = member(2).fit(X, y)
-    for solver in ("full", "subset", "tridiagonal", "krylov"):
-        other = member(2, solver=solver).fit(X, y)
-        assert_allclose(other.transform(X), expected.transform(X), atol=1e-8)
 
 
 def test_a_batch_of_one_class_may_come_first(rows):

@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 
 import eigenfeat
 from eigenfeat import ClassMoments
-from eigenfeat._base import threads as _threads
 from eigenfeat.samples import DaskBlocks, class_moments, dask_blocks, reductions
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
@@ -190,22 +189,6 @@ def test_merging_leaves_results_as_they_are(rows):
     sums = [blocks.reduce(remembered, added_in_place, kept) for _ in range(2)]
     assert_array_equal(sums, np.full((2, 3), 4500.0))
     assert {start: value[0] for start, value in kept.items()} == {s: s for s in range(0, 1000, 100)}
-
-
-def test_a_task_has_one_thread_by_default(rows):
-    X, y, _ = rows
-    dX = da.from_array(X, chunks=(500, 6))
-
-    def asked(block, n_threads):
-        return {_threads.resolve(n_threads)}
-
-    assert DaskBlocks(dX, y).reduce(asked, set.union, None) == {1}
-    assert DaskBlocks(dX, y, n_threads=3).reduce(asked, set.union, None) == {3}
-    assert DaskBlocks(dX, y).reduce(asked, set.union, 2) == {2}
-    assert _threads.resolve(None) == 0
-    with _threads.default(2), _threads.default(5):
-        assert _threads.resolve(None) == 5
-    assert _threads.resolve(None) == 0
 
 
 # ---- GEM and methods on partitions ---------------------------------------------------------------

@@ -106,14 +106,6 @@ def test_the_search_is_that_of_one_machine(digits, tmp_path):
         assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
 
 
-def test_scales_are_tried_on_the_same_rows(digits):
-    X, y = digits[0] * np.r_[np.full(10, 1000.0), np.ones(54)], digits[1]
-    local = eigenfeat.GEM(n_directions=2).fit(X, y)
-    spread = eigenfeat.GEM(n_directions=2).fit(*on_dask(X, y))
-    assert str(spread.scale_report_) == str(local.scale_report_)
-    assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-8)
-
-
 @pytest.mark.parametrize(
     "kind", [eigenfeat.FisherLDA, eigenfeat.rayleigh.OrientedPCA, eigenfeat.GEMEnsemble]
 )

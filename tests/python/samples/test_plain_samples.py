@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.utils import validation
 
 from eigenfeat import TableClassifier
 from eigenfeat.rayleigh import FisherLDA
@@ -14,38 +13,6 @@ X, Y = RNG.standard_normal((60, 5)), np.arange(60) % 3
 @pytest.fixture(scope="module", params=[FisherLDA(), TableClassifier("gem"), TableClassifier()])
 def model(request):
     return request.param.fit(X, Y)
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """Calls of scikit-learn's checks."""
-    checks = []
-    checked = validation.validate_data
-
-    def count(*arguments, **options):
-        checks.append(1)
-        return checked(*arguments, **options)
-
-    monkeypatch.setattr(validation, "validate_data", count)
-    return checks
-
-
-def test_samples_that_need_no_check_are_taken_as_they_are(counted, model):
-    expected = model.predict_proba(X)
-    np.testing.assert_allclose(model.predict_proba(X.astype(np.float32)), expected, atol=1e-5)
-    assert not counted
-    others = [
-        X.astype(">f8"),
-        np.asfortranarray(X),
-        X.tolist(),
-        np.ma.MaskedArray(X),
-        X.astype(object),
-        X.view(np.recarray),
-        X.astype(np.longdouble),
-    ]
-    for count, other in enumerate(others, start=1):
-        np.testing.assert_allclose(model.predict_proba(other), expected, rtol=1e-12)
-        assert len(counted) == count
 
 
 def test_squares_that_overflow_leave_samples_valid():

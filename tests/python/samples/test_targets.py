@@ -51,15 +51,6 @@ def test_sizes_are_balanced_up_to_ties(y, b):
 
 
 @quick
-@given(st.integers(2, 200), n_bins, st.integers(0, 9))
-def test_without_ties_sizes_differ_by_one_at_most(n, b, seed):
-    y = np.random.default_rng(seed).permutation(n)
-    sizes = np.bincount(discretize_target(y, b))
-    assert len(sizes) == min(n, b)
-    assert np.ptp(sizes) <= 1
-
-
-@quick
 @given(integers, n_bins, st.integers(0, 9))
 def test_a_weight_counts_as_so_many_rows(y, b, seed):
     y = np.array(y)
