@@ -1,18 +1,19 @@
 """`TableClassifier()` and other classifiers on tables, all with their defaults.
 
-    python bench/tables.py --data DIR [--csv FILE] [--only shown|twelve|small] [--models ...]
+    python bench/tables.py --data DIR [--csv FILE] [--only shown|large|twelve|small] [--models ...]
 
 The shown tables are the CSV files of DIR/tables: the column `class` is the label, columns whose
 names end in ":cat" are categories, and empty cells are missing. A split is a stratified half of at
-most 4,000 training samples; there are three. The twelve are the files of DIR that the papers use
-and two that scikit-learn brings, all of numbers: official splits where there are such, otherwise
-random halves. The small ones are 60 to 500 training samples of eight sets, five splits each, for
-`TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get one-hot
-categories, and standardised numbers, with means for missing ones; forests get codes of the
+most 4,000 training samples; there are three. The large tables are the CSV files of DIR/large_tables
+and Covertype, one split with 15,000 training samples each. The twelve are the files of DIR that the
+papers use and two that scikit-learn brings, all of numbers: official splits where there are such,
+otherwise random halves. The small ones are 60 to 500 training samples of eight sets, five splits
+each, for `TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get
+one-hot categories, and standardised numbers, with means for missing ones; forests get codes of the
 categories and means; boosted trees and `TableClassifier` read the table as it is. Each split has a
 process of its own, on one thread; seconds are those of the processor.
-FILE keeps what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come
-with ``pip install ".[bench]"``; without them they are left out.
+FILE keeps what is finished, and a run goes on where the last one ended. LightGBM, XGBoost and
+CatBoost come with ``pip install ".[bench]"``; without them they are left out.
 
 Prints mean ranks, mean errors, log losses and seconds.
 """
@@ -53,26 +54,35 @@ from eigenfeat import TableClassifier
 
 FIELDS = ("group", "table", "split", "model", "samples", "columns", "classes")
 FIELDS += ("error", "log_loss", "fit_seconds", "predict_seconds")
-MOST = 4000  # samples of a half
-GROUPS = ("shown", "twelve", "small")
+MOST, MOST_LARGE = 4_000, 15_000  # training samples
+GROUPS = ("shown", "large", "twelve", "small")
 
 
-def shown(path, split):
+def shown(path, split, most=MOST):
     """Training and test samples of a CSV file."""
     frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
     X, y = frame.drop(columns="class"), LabelEncoder().fit_transform(frame["class"].astype(str))
     for name in categories(X):
         X[name] = X[name].astype(object).where(X[name].notna(), None)
-    train = min(len(X) // 2, MOST)
-    sizes = {"train_size": train, "test_size": min(len(X) - train, MOST)}
+    train = min(len(X) // 2 if most == MOST else len(X) * 4 // 5, most)
+    sizes = {"train_size": train, "test_size": min(len(X) - train, most)}
     parts = train_test_split(X, y, **sizes, random_state=split, stratify=y)
     X, X_test, y, y_test = parts
     varies = [name for name in X if X[name].nunique(dropna=False) > 1]
     return X[varies], y, X_test[varies], y_test
 
 
+def covertype(path):
+    """Training and test samples of Covertype, from 50,000 random ones."""
+    with np.load(path) as arrays:
+        X, y = arrays["X_random50k"].astype(float), arrays["y_random50k"]
+    sizes = {"train_size": MOST_LARGE, "test_size": MOST_LARGE}
+    X, X_test, y, y_test = train_test_split(X, y, **sizes, stratify=y, random_state=0)
+    return X, y, X_test, y_test
+
+
 def of_papers(file, load, split):
-    """Likewise of a file that the papers use."""
+    """Training and test samples of a file that the papers use."""
     context = Context(seed=split)
     data = load(file, context)
     test = data.test()
@@ -136,7 +146,11 @@ def load(folder, group, name, split):
     """Training and test samples, as frames."""
     if group == "shown":
         return shown(folder / "tables" / f"{name}.csv.gz", split)
-    if group == "small":
+    if group == "large" and name != "Covertype":
+        return shown(folder / "large_tables" / f"{name}.csv.gz", split, MOST_LARGE)
+    if group == "large":
+        parts = covertype(folder / "covtype_subset.npz")
+    elif group == "small":
         parts = few(folder, name, split)
     else:
         file, read, _ = TWELVE[name]
@@ -203,6 +217,12 @@ def lightgbm(X):
     return AsCategories(LGBMClassifier(n_jobs=1, random_state=0, verbose=-1), X)
 
 
+def xgboost(X):
+    from xgboost import XGBClassifier
+
+    return AsCategories(XGBClassifier(n_jobs=1, random_state=0, enable_categorical=True), X)
+
+
 def catboost(X):
     from catboost import CatBoostClassifier
 
@@ -224,6 +244,7 @@ MODELS = {
     "ExtraTrees": partial(codes, ExtraTreesClassifier(random_state=0)),
     "HistGradientBoosting": boosting,
     "LightGBM": lightgbm,
+    "XGBoost": xgboost,
     "CatBoost": catboost,
 }
 
@@ -262,6 +283,9 @@ def splits(options):
     """What there is to run: group, table, split."""
     files = sorted((options.data / "tables").glob("*.csv.gz"))
     tables = [("shown", file.name.removesuffix(".csv.gz"), 3) for file in files]
+    files = sorted((options.data / "large_tables").glob("*.csv.gz"))
+    tables += [("large", file.name.removesuffix(".csv.gz"), 1) for file in files]
+    tables += [("large", "Covertype", 1)]
     tables += [("twelve", name, count) for name, (_, _, count) in TWELVE.items()]
     tables += [("small", f"{name} {count}", SMALL_SPLITS) for name, count in SMALL]
     for group, name, count in tables:

@@ -83,7 +83,7 @@ _Parts = Sequence[tuple["LabelledSamples", "LabelledSamples"]]
 
 VIEWS = ("columns", "splines", "gem", "gem_ranks", "kernel", "interactions", "forest", "boosting")
 
-# bench/tables.py and bench/large_tables.py show the effect of the following numbers.
+# bench/tables.py shows the effect of the following numbers.
 MANY_SAMPLES = 5_000  # beyond, one fold is held out, and some views are smaller
 _MAX_COLUMNS = 200  # of many samples, for other views than "gem" and "forest"
 _MAX_SPLINES = 1_500  # features of all columns
