@@ -97,8 +97,12 @@ _RIDGES = {"columns": 100.0, "splines": 100.0}
 _TREES, _TREES_OF_MANY = 200, 100
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
+_MAX_BOOSTED = 3_000  # columns times classes of many samples
 _MIN_THREADED = 50_000  # samples of boosting
-_BOOSTED_TREES, _BOOSTED_LEAVES, _BOOSTING_RATE = 100, 16, 0.1
+_BOOSTED_TREES = 100
+_BOOSTING = {"max_leaf_nodes": 16, "learning_rate": 0.1}
+# Without an L2 penalty, boosting of many classes diverges.
+_BOOSTING_OF_MANY = {"max_leaf_nodes": 31, "learning_rate": 0.15, "l2_regularization": 1.0}
 LOG_FLOOR = -30.0  # least log probability of a view
 
 
@@ -548,10 +552,9 @@ class BoostingView(View):
 
         boosting = HistGradientBoostingClassifier(
             max_iter=_BOOSTED_TREES,
-            max_leaf_nodes=_BOOSTED_LEAVES,
-            learning_rate=_BOOSTING_RATE,
             early_stopping=False,
             random_state=samples.seed,
+            **(_BOOSTING_OF_MANY if samples.is_large else _BOOSTING),
         )
         X = samples.table.columns[indices]
         weight = None if samples.weight is None else samples.weight[indices]
@@ -654,8 +657,10 @@ def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return "no column with spread"
     if name == "boosting" and samples.rows.n_samples < _MIN_BOOSTED:
         return f"fewer than {_MIN_BOOSTED:,} samples"
-    if name == "boosting" and k > _MAX_BOOSTED_CLASSES:
-        return f"more than {_MAX_BOOSTED_CLASSES} classes"
+    if name == "boosting" and not samples.is_large and k > _MAX_BOOSTED_CLASSES:
+        return f"more than {_MAX_BOOSTED_CLASSES} classes, which need {MANY_SAMPLES:,} samples"
+    if name == "boosting" and samples.is_large and k * varying > _MAX_BOOSTED:
+        return f"columns times classes are more than {_MAX_BOOSTED:,}"
     if name in ("forest", "boosting"):
         return ""
     if samples.is_large and varying > _MAX_COLUMNS:

@@ -367,6 +367,13 @@ def test_more_samples_than_one_fold_drop_no_view(rng):
     assert losses[1] < losses[0] + 0.01
 
 
+def test_boosting_of_many_samples_and_classes_is_stable(rng):
+    X = rng.integers(0, 8, (6_100, 4)).astype(float)
+    y = (np.abs(X[:, 0] - X[:, 1]) + np.maximum(X[:, 2], X[:, 3])).astype(int)  # 15 classes
+    model = TableClassifier(["boosting"]).fit(X[:5_100], y[:5_100])
+    assert log_loss(y[5_100:], model.predict_proba(X[5_100:])) < 0.8
+
+
 def test_small_tables_have_the_log_loss_of_logistic_regression_or_less():
     X, y = load_breast_cancer(return_X_y=True)
     A, B, a, b = train_test_split(X, y, train_size=80, stratify=y, random_state=0)
