@@ -39,7 +39,7 @@ from eigenfeat.tables.classification_views import (
     candidate_views,
 )
 from eigenfeat.tables.pool import fit_pool, pooled_logits
-from eigenfeat.tables.search import PooledView, asked_views
+from eigenfeat.tables.search import PooledView, asked_views, table_of, with_gaps
 from eigenfeat.tables.views import Table, TableStatistics
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         self.__dict__.pop("alone_", None)
         missing, d = rows.block.missing, rows.n_features
         self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else np.arange(0)
-        X = _with_gaps(rows.block.X, missing, self.gaps_)
+        X = with_gaps(rows.block.X, missing, self.gaps_)
         columns = self.columns_.indicator_groups if hasattr(self, "columns_") else np.arange(d)
         groups = np.append(columns, columns[self.gaps_])
         weight = rows.block.weight
@@ -297,10 +297,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
         if hasattr(X, "toarray"):
             X = X.toarray()
-        filled = complete(self, X)
-        columns = _with_gaps(filled, np.isnan(X) if len(self.gaps_) else None, self.gaps_)
-        low, high = self.statistics_.quantiles[[0, -1]]
-        return self.statistics_.table(np.clip(columns, low, high), self.n_threads)
+        return table_of(self, X)
 
     def _most_steps(self) -> int:
         names, estimators = self._asked()
@@ -321,9 +318,3 @@ def _why_one_view(rows: LabelledSamples) -> str:
     if np.bincount(rows.codes).max() < 2:
         return "no class has two samples, which folds need"
     return ""
-
-
-def _with_gaps(filled: Any, missing: Any, gaps: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Complete columns, followed by indicators of the missing entries of the columns `gaps`."""
-    columns = np.hstack([filled, missing[:, gaps]]) if len(gaps) else filled
-    return np.asarray(columns, dtype=np.float64)

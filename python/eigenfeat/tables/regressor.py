@@ -24,7 +24,6 @@ from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
-    complete,
     encoded_names,
     keep_completion,
     unchanged_on_error,
@@ -37,7 +36,7 @@ from eigenfeat.samples.targets import output_deviations
 from eigenfeat.samples.weights import weighted_rows
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.regression_views import VIEWS, EstimatorView, Samples, View, candidate_views
-from eigenfeat.tables.search import PooledView, asked_views, try_views
+from eigenfeat.tables.search import PooledView, asked_views, table_of, try_views, with_gaps
 from eigenfeat.tables.views import Table, TableStatistics
 
 __all__ = ["TableRegressor"]
@@ -287,9 +286,7 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
 
     def table(self, X: Any) -> Table:
         """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
-        columns = _with_gaps(complete(self, X), X, self.gaps_)
-        low, high = self.statistics_.quantiles[[0, -1]]
-        return self.statistics_.table(np.clip(columns, low, high), self.n_threads)
+        return table_of(self, X)
 
     def _in_units(self, outputs: _Array) -> _Array:
         """Outputs (n, q) in the units of the targets."""
@@ -332,13 +329,13 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         weight = np.ones(len(X)) if weight is None else weight / weight.mean()
         outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
 
-        given, one_class = X, np.zeros(len(X), dtype=np.int32)
+        one_class = np.zeros(len(X), dtype=np.int32)
         names = encoded_names(self)
         X, missing, gaussian = completed(X, one_class, weight, self.n_threads, names)
         keep_completion(self, gaussian)
         self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else _NO_COLUMNS
         equal = bool((weight == 1.0).all())
-        columns = _with_gaps(X, given, self.gaps_)
+        columns = with_gaps(X, missing, self.gaps_)
         self.statistics_ = TableStatistics.fit(columns, None if equal else weight)
 
         scale = output_deviations(outputs, weight)
@@ -433,11 +430,6 @@ def _draw_folds(n: int, seed: int) -> list[tuple[Codes, Codes]]:
     fold[order] = np.arange(n) % count
     parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
     return [(train, held) for train, held in parts if len(train) and len(held)]
-
-
-def _with_gaps(filled: Any, X: Any, gaps: NDArray[np.intp]) -> _Array:
-    """Completed columns, and indicators of the missing entries of the columns `gaps`."""
-    return np.hstack([filled, np.isnan(X[:, gaps])]).astype(np.float64, copy=False)
 
 
 def _numbers(y: Any) -> Any:

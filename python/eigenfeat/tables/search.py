@@ -1,4 +1,4 @@
-"""Search for views: what the pools of classifiers and of regressors share."""
+"""Shared by pools of classifiers and of regressors: new samples, and the search for views."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show, warn_caller
+from eigenfeat.samples.estimator import complete
+from eigenfeat.tables.views import Table, TableStatistics
 
-__all__ = ["PooledView", "asked_views", "try_views"]
+__all__ = ["PooledView", "asked_views", "table_of", "try_views", "with_gaps"]
 
 _View = TypeVar("_View")
 _Trial = TypeVar("_Trial")
@@ -98,6 +101,23 @@ def asked_views(
         count = sum(other.partition(" ")[0] == name for other in estimators)
         estimators[f"{name} {count + 1}" if count else name] = one
     return [name for name in known if name in names], estimators
+
+
+def with_gaps(
+    filled: Any, missing: NDArray[np.bool_] | None, gaps: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Completed columns, followed by indicators of the missing entries of the columns `gaps`."""
+    columns = filled if missing is None else np.hstack([filled, missing[:, gaps]])
+    return np.asarray(columns, dtype=np.float64)
+
+
+def table_of(estimator: Any, X: Any) -> Table:
+    """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
+    missing = np.isnan(X) if len(estimator.gaps_) else None
+    columns = with_gaps(complete(estimator, X), missing, estimator.gaps_)
+    statistics: TableStatistics = estimator.statistics_
+    low, high = statistics.quantiles[[0, -1]]
+    return statistics.table(np.clip(columns, low, high), estimator.n_threads)
 
 
 def try_views(
