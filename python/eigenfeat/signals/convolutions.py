@@ -16,7 +16,7 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +27,7 @@ from eigenfeat._base.types import Floats, Labels, Seed
 from eigenfeat._base.validation import plain_rows, random_generator, real_array, show
 from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
-from eigenfeat.signals.intervals import interval_summaries
+from eigenfeat.signals.intervals import count_summaries, interval_summaries
 
 __all__ = [
     "ConvolutionClassifier",
@@ -53,7 +53,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     """How often convolutions of a series exceed thresholds, in the manner of MiniRocket.
 
     Use it for series whose classes differ in shape, before a ridge classifier. Tune `n_features`.
-    User guide: :doc:`/guide/early_costs`.
+    User guide: :doc:`/guide/series`.
 
     The 84 kernels have nine taps, three of weight 2 and six of weight -1, and are spread by several
     dilations. A feature is the share of a convolution's outputs above a threshold, which is a
@@ -291,8 +291,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     """Ridge regression of convolution features, with probabilities of leave-one-out scores.
 
-    Use it for series whose classes differ in shape, and as a candidate of `MinimumCostClassifier`.
-    It needs no tuning. User guide: :doc:`/guide/early_costs`.
+    Use it first for complete series, and as a candidate of `MinimumCostClassifier`. It needs no
+    tuning. User guide: :doc:`/guide/series`.
 
     Each class has a target of 1 for its series and -1 for the others. The penalty minimises the
     squared error of the leave-one-out predictions, which have a closed form. Probabilities are the
@@ -306,10 +306,11 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     alphas : sequence of float > 0 or None, default=None
         Penalties to choose from, on standardised features. None: ten from 1e-3 to 1e3 times the
         number of features over 1000.
-    intervals : bool, default=False
+    intervals : bool or "auto", default="auto"
         Whether to add the `interval_summaries` of the series, which know levels and trends. Their
         weight, from nothing to as much as all convolution features have, is chosen with the
-        penalty. Series then have one length.
+        penalty. Series then have one length. "auto" adds them to series of one length if there are
+        no more of them than convolution features.
     random_state : int, RandomState, Generator or None, default=None
         Of `ConvolutionFeatures`.
     n_threads : int or None, default=None
@@ -328,6 +329,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         The chosen penalty.
     interval_weight_ : float
         The chosen weight of the summaries, of 0, 0.03, 0.1, 0.3 and 1; 0 without them.
+    n_times_ : int or None
+        With summaries, the length of the series.
     loo_scores_ : (n, k) array
         Leave-one-out scores of the training series.
     factor_ : float
@@ -361,7 +364,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features": [Interval(Integral, _KERNELS, None, closed="left")],
         "alphas": ["array-like", None],
-        "intervals": ["boolean"],
+        "intervals": ["boolean", StrOptions({"auto"})],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -373,6 +376,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     loo_scores_: _Array
     alpha_: float
     interval_weight_: float
+    n_times_: int | None
     factor_: float
 
     def __init__(
@@ -380,7 +384,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         n_features: int = 10000,
         *,
         alphas: Sequence[float] | None = None,
-        intervals: bool = False,
+        intervals: bool | str = "auto",
         random_state: Seed = None,
         n_threads: int | None = None,
     ) -> None:
@@ -475,16 +479,39 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
         self.features_ = features
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        self._solve([values, *self._summaries(X)], targets, alphas)
+        summaries = self._summaries_to_fit(X, values.shape[1])
+        self._solve([values, *summaries], targets, alphas)
+        self.n_times_ = read_series(X)[0].shape[2] if self.interval_weight_ > 0 else None
+        if self.n_times_ is None:
+            self.coef_ = np.ascontiguousarray(self.coef_[:, : values.shape[1]])
         self.factor_ = logit_factor(self.loo_scores_, codes)
 
-    def _summaries(self, X: Any) -> list[Floats]:
-        """Return the summaries of intervals, if they are used."""
-        if not self.intervals:
+    def _summaries_to_fit(self, X: Any, n_features: int) -> list[Floats]:
+        """Summaries of intervals of training series, if `intervals` asks for them."""
+        if self.intervals is False:
             return []
         series, lengths = read_series(X)
-        if (lengths < series.shape[2]).any():
-            raise ValueError("X: expected series of one length with intervals=True, got several")
+        one_length = bool((lengths == series.shape[2]).all())
+        if self.intervals is True:
+            if not one_length:
+                raise ValueError(
+                    "X: expected series of one length with intervals=True, got several"
+                )
+        elif not one_length or count_summaries(*series.shape[1:]) > n_features:
+            return []
+        return [interval_summaries(series)]
+
+    def _summaries(self, X: Any) -> list[Floats]:
+        """Summaries of intervals of series to predict, if they have a weight."""
+        if self.n_times_ is None:
+            return []
+        series, lengths = read_series(X)
+        wrong = np.flatnonzero(lengths != self.n_times_)
+        if len(wrong):
+            raise ValueError(
+                f"X: expected series of {self.n_times_} samples as in fit, got "
+                f"{lengths[wrong[0]]} of series {wrong[0]}"
+            )
         return [interval_summaries(series)]
 
     def _scores(self, X: Any) -> _Array:

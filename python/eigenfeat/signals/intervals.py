@@ -7,9 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat.samples.estimator import check_array
 
-__all__ = ["interval_summaries"]
+__all__ = ["count_summaries", "interval_summaries"]
 
 SHORTEST = 4  # samples of an interval
+
+
+def count_summaries(n_channels: int, n_times: int) -> int:
+    """Number of summaries of a series."""
+    count, width = 2 * n_times - 1, SHORTEST
+    while width <= n_times:
+        count += 3 * ((n_times - width) // (width // 2) + 1)
+        width *= 2
+    return n_channels * count
 
 
 def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from eigenfeat.early import interval_summaries
 from eigenfeat.early.stages import stage_probabilities
 from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
 from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
+from eigenfeat.signals.intervals import count_summaries
 
 TAPS = list(combinations(range(9), 3))
 
@@ -249,6 +250,28 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
     assert_allclose(model.decision_function(X), ridge.predict(Z), atol=1e-6)
     with pytest.raises(ValueError, match="X: expected series of one length with intervals=True"):
         model.fit([X[0], X[1, :9]], y[:2])
+
+
+def test_summaries_are_added_to_series_of_one_length(rng):
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, 40)) + 0.5 * y[:, None]
+    model = ConvolutionClassifier(random_state=0).fit(X, y)
+    asked = ConvolutionClassifier(intervals=True, random_state=0).fit(X, y)
+    assert model.interval_weight_ > 0
+    assert model.n_times_ == 40
+    assert_array_equal(model.predict_proba(X), asked.predict_proba(X))
+    with pytest.raises(ValueError, match="X: expected series of 40 samples as in fit, got 30 of"):
+        model.predict(X[:, :30])
+    several = ConvolutionClassifier(random_state=0).fit([*X[:-1], X[-1, :30]], y)
+    assert several.n_times_ is None
+    assert several.predict([X[0], X[1, :20]]).shape == (2,)
+    long = ConvolutionClassifier(84, random_state=0).fit(X, y)  # fewer features than summaries
+    assert long.coef_.shape == (2, 84)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 4), (3, 37)])
+def test_summaries_are_counted(rng, shape):
+    assert count_summaries(*shape) == interval_summaries(rng.standard_normal((2, *shape))).shape[1]
 
 
 def bad(rng):
