@@ -12,13 +12,13 @@ from bench.papers import figures
 from bench.papers.tables import HOW, mean_and_deviation, mean_fields, new_table, picked
 
 SIGNIFICANCE = 0.05
-PRINTED = {  # by what is measured, set and method
+PRINTED = {  # by quantity, set and method
     "accuracy": figures.TABLE_3_1 | figures.TABLE_3_4,
     "few": figures.TABLE_3_3,
     "seconds": figures.TABLE_3_1_SECONDS | figures.TABLE_3_5,
 }
 OURS = ("LDG", "TransferLDG")
-# Ways to choose LDG's directions that were tried, and stay out of counts of the thesis's methods.
+# Other choices of LDG's directions, which are left out of counts of the thesis's methods.
 TRIED = ("LDG, 5 folds", "LDG, larger gamma", "LDG and Reg. FDA", "LDG or Reg. FDA")
 ABOVE, WITHIN, BELOW = "at or above", "within spread", "below"
 LEGEND = (
@@ -36,11 +36,11 @@ FIELDS = (
 CURVE_FIELDS = ("problem", "method", "dimension", "accuracy", "accuracy_deviation", "splits")
 
 
-class Found:
-    """What was measured on a problem: outcomes and accuracies by method; and the thesis's.
+class Comparison:
+    """Outcomes and accuracies on a problem by method, and the thesis's figures.
 
-    `ours` is the name of our method, "" if it has not run; `tied` are the best, if there are
-    several to compare.
+    `ours` is the name of eigenfeat's method, "" if it has not run. `tied` are the best methods, if
+    there are several.
     """
 
     def __init__(self, problem, run, value):
@@ -48,11 +48,11 @@ class Found:
         self.accuracies = accuracies(problem, run, value)
         self.printed = printed(value, problem)
         self.ours = next((name for name in OURS if name in self.accuracies), "")
-        usual = {name: one for name, one in self.accuracies.items() if name not in TRIED}
+        usual = {name: a for name, a in self.accuracies.items() if name not in TRIED}
         self.tied = best_or_tied(usual) if len(usual) > 1 else set()
 
     def verdict(self):
-        """Say how ours is beside the thesis's, or among the others for want of a figure."""
+        """Compare our method with the thesis's figure or, without one, with the other methods."""
         own = self.accuracies.get(self.ours, [])
         if told := verdict(own, self.printed.get(self.ours, "")):
             return told
@@ -64,19 +64,19 @@ class Found:
 
 
 def printed(kind, problem):
-    """Return what the thesis prints of a problem, by method."""
+    """Return the thesis's figures of a problem, by method."""
     return PRINTED[kind].get(problem.name, {})
 
 
 def done_on(problem, run):
-    """Return what has been measured on a problem, by method."""
+    """Return the outcomes with results on a problem, by method."""
     return {name: outcome for name, outcome in run.done(problem).items() if outcome.splits}
 
 
 def accuracies(problem, run, value="accuracy"):
-    """Return what each method that has run got on a problem, one number a split.
+    """Return the accuracies of each method on a problem, a number for each split.
 
-    `value` is "accuracy", in the chosen dimension, or "few", in one less than there are classes.
+    `value` is "accuracy", in the chosen dimension, or "few", in one dimension less than classes.
     """
     return {
         name: [getattr(score, value) for score in outcome.splits]
@@ -85,14 +85,14 @@ def accuracies(problem, run, value="accuracy"):
 
 
 def best_or_tied(accuracies):
-    """Return the best mean's name, and those not significantly worse by a paired t-test."""
+    """Return the names of the best mean and of methods not significantly worse (paired t-test)."""
     from scipy.stats import ttest_rel
 
     best = max(accuracies.values(), key=np.mean, default=[])
     tied = set()
     for name, values in accuracies.items():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of gaps without any spread, which are what they are
+            warnings.simplefilter("ignore")  # of constant differences
             p = ttest_rel(best, values).pvalue
         if np.mean(best) - np.mean(values) <= 1e-12 or p >= SIGNIFICANCE:
             tied.add(name)
@@ -114,11 +114,12 @@ def verdict(values, printed):
 
 
 def tell_of_sets(title, problems, run, value="accuracy"):
-    """Yield a table of accuracies, a line a data set, what it comes to, and a table of seconds.
+    """Yield a table of accuracies, a line for each data set, a summary, and a table of seconds.
 
-    The latter does not come with accuracies in `few` dimensions, which are of the same fits.
+    Accuracies in `few` dimensions have no table of seconds, because the fits are those of the
+    chosen dimensions.
     """
-    begun = [Found(problem, run, value) for problem in problems if run.done(problem)]
+    begun = [Comparison(problem, run, value) for problem in problems if run.done(problem)]
     if not begun:
         return
     names = [method.name for found in begun for method in found.problem.methods]
@@ -144,7 +145,7 @@ def tell_of_sets(title, problems, run, value="accuracy"):
     yield "\nProcessor seconds a split, choices included; below them the thesis's seconds"
     yield table
     for found in begun:
-        if found.problem.split:  # where the data is not the thesis's
+        if found.problem.split:  # differs from the thesis's data
             yield f"{found.problem.name}: {found.problem.split}"
 
 
@@ -243,7 +244,7 @@ def _seconds(outcome):
 
 
 def lines(run):
-    """Return one line a method and problem, and accuracies by dimension in a file beside it."""
+    """Return a line for each method and problem, and a second file of accuracies by dimension."""
     done = [(p, one) for p in run.protocol.problems for one in run.done(p).values()]
     found = [_line(problem, outcome, run.context) for problem, outcome in done]
     curves = [line for _, outcome in done for line in _curve_lines(outcome)]

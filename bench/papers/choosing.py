@@ -1,4 +1,4 @@
-"""Estimators by name, ours and scikit-learn's; hyperparameters chosen on rows that are held out."""
+"""Estimators of eigenfeat and scikit-learn by name; hyperparameters chosen on held-out samples."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bench.papers.protocol import Scores
 from eigenfeat.expansion.features import expand
 
-HELD_OUT = 1 / 6  # share of the training rows to choose hyperparameters on
-RANDOM_DIRECTIONS = 900  # where no count of GEM's directions is known
+HELD_OUT = 1 / 6  # share of the training samples to choose hyperparameters on
+RANDOM_DIRECTIONS = 900  # if GEM's number of directions is not known
 FLOATS = [np.float64, np.float32]
 
 # ---- estimators ----------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ class RandomDirections(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        """Draw directions on which the rows have unit variance and mean zero."""
+        """Draw directions; projections have mean 0 and unit variance."""
         X = validate_data(self, X, dtype=FLOATS, order="C")
         shape = (X.shape[1], self.n_directions)
         directions = np.random.RandomState(self.random_state).standard_normal(shape)
@@ -50,13 +50,13 @@ class RandomDirections(TransformerMixin, BaseEstimator):
 def made(context, *, where, **parameters):
     """Make an estimator, or a pipeline of several, by their modules and names.
 
-    Only what is made is imported: the memory of a method's process is measured. Whatever takes a
-    seed gets the context's.
+    Only modules of these estimators are imported, because the memory of a method's process is
+    measured. Estimators with a random state get the context's seed.
     """
     from sklearn.pipeline import make_pipeline
 
     parts = []
-    for module, _, name in (one.rpartition(".") for one in where):
+    for module, _, name in (path.rpartition(".") for path in where):
         kind = getattr(import_module(module), name)
         known = signature(kind).parameters
         given = {"random_state": context.seed} if "random_state" in known else {}
@@ -70,7 +70,7 @@ def made(context, *, where, **parameters):
 
 
 def gem_parts():
-    """GEM and the logit of a classifier, with its defaults, whose parameters are set by name."""
+    """Return GEM and the logit of a classifier, with defaults, for nested parameters."""
     from eigenfeat import gem
     from eigenfeat.gem.classifier import default_logit
 
@@ -100,7 +100,7 @@ standardised_logistic = partial(
 
 
 def lightgbm(context, **parameters):
-    """LightGBM's boosted trees, which the extra "bench" installs."""
+    """LightGBM's boosted trees; the extra "bench" installs it."""
     if find_spec("lightgbm") is None:
         raise ImportError(
             'lightgbm: expected to be installed, as by pip install "eigenfeat[bench]"'
@@ -109,7 +109,7 @@ def lightgbm(context, **parameters):
 
 
 def random_directions(context):
-    """As many random directions as GEM has found eigenvectors, and the same logit."""
+    """Random directions, in the number of GEM's eigenvectors, and GEM's logit."""
     count = context.directions or RANDOM_DIRECTIONS
     where = (f"{__name__}.RandomDirections", LOGIT)
     return made(context, where=where, randomdirections__n_directions=count)
@@ -119,10 +119,10 @@ def random_directions(context):
 
 
 def train(method, data, objective, context, outcome, step):
-    """Choose a method's hyperparameters without the test rows, and return it trained with them.
+    """Choose a method's hyperparameters without the test samples, and return the trained method.
 
-    The choice minimises the `objective`, "error" or "cross_entropy"; on a tie the first candidate
-    is taken. The outcome gets what was chosen out of how many candidates, and seconds.
+    The choice minimises the `objective`, "error" or "cross_entropy", and takes the first of equal
+    candidates. The outcome gets the choice, the number of candidates, and seconds.
     """
     estimator = method.build(context).set_params(**method.set_for(context))
     grid = method.chosen_from(context)
@@ -141,7 +141,7 @@ def train(method, data, objective, context, outcome, step):
     chosen = time.perf_counter()
     step("training")
     model = clone(estimator).set_params(**best)
-    if method.ensemble:  # one member for each hypercube, or draw of frequencies
+    if method.ensemble:  # a member for each hypercube, or draw of frequencies
         given = {"n_members": method.ensemble[context.quick], "random_state": context.seed}
         if method.drawn_pairs:
             from bench.papers.baselines.pairs import DrawnPairsEnsemble
@@ -166,18 +166,18 @@ def score(model, rows):
     classes = np.asarray(model.classes_)
     error = float(np.mean(classes[probabilities.argmax(axis=1)] != rows.y))
     given = np.where(classes == rows.y[:, None], probabilities, 0.0).sum(axis=1)
-    least = np.finfo(np.float64).tiny
-    return Scores(error, float(-np.log(np.maximum(given, least)).mean()))
+    tiny = np.finfo(np.float64).tiny
+    return Scores(error, float(-np.log(np.maximum(given, tiny)).mean()))
 
 
 def _chooses_itself(estimator, data, objective):
-    """Whether there is a search of the estimator's own that can do it."""
+    """Whether GEMClassifierCV can search."""
     is_gem = type(estimator).__name__ == "GEMClassifier"
     return is_gem and data.development is None and objective == "error"
 
 
 def _by_trial(estimator, candidates, data, objective, context, step):
-    """Train each candidate on the same rows, and return the one that does best on the others."""
+    """Train each candidate on a part of the samples, and return the best on the held-out part."""
     fit, held_out = data.train, data.development
     if held_out is None:
         splits = _splitter(data, context.seed).split(fit.y[:, None], fit.y)

@@ -1,7 +1,7 @@
 """Chapter 5 of Parrish's thesis: early decisions on the archive's time series.
 
-Each method is run over its knob. The thesis's other sets are not at hand; those here have an
-official split. Rows of the test part are in random order, and at most so many are taken.
+Each method runs with several values of its parameter. The sets are those of the thesis that are at
+hand, with official splits. Test series are in random order, and at most `TEST_ROWS` are taken.
 """
 
 from __future__ import annotations
@@ -34,12 +34,15 @@ from eigenfeat.ldg import LDG
 
 TAUS = (0.001, 0.1, 0.25, 0.9)
 PAIRWISE_TAUS = (0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
-WANTED = (0.9, 0.95)  # agreements to calibrate for, on half of the test rows
+WANTED = (0.9, 0.95)  # agreements to calibrate for, on half of the test series
 CONFIDENCE = 0.9
 SUPPORTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a series, for fixed times
 TEST_ROWS, QUICK_ROWS = 1_000, 60
-SLOW_ROWS, QUICK_SLOW_ROWS = 10, 2  # on which local QDA solves an eigenproblem a row and step
+SLOW_ROWS, QUICK_SLOW_ROWS = (
+    10,
+    2,
+)  # for which local QDA solves an eigenproblem for each series and step
 TIMED_ROWS, REPEATS = 50, 3
 SVM_ITERATIONS = 5_000
 
@@ -59,7 +62,7 @@ ARRAYS = {
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """An official split: series and labels; `slow_rows` are as many as a slow method tests on."""
+    """An official split: series and labels, and the number of test series for slow methods."""
 
     X_train: NDArray[np.float64]
     y_train: NDArray[np.int64]
@@ -68,13 +71,13 @@ class Series:
     slow_rows: int
 
     def part(self, rows):
-        """The same with some of the test rows; they are in random order."""
+        """Return the split with a part of the test series, which are in random order."""
         return replace(self, X_test=self.X_test[rows], y_test=self.y_test[rows])
 
 
 @dataclass(frozen=True)
 class Point(EarlyScores):
-    """Scores of one run; `value` is that of the method's knob, seconds are per test row."""
+    """Scores of a run with a value of the method's parameter; seconds are per test series."""
 
     value: float
     seconds: float
@@ -82,12 +85,11 @@ class Point(EarlyScores):
 
 @dataclass
 class Trial(Outcome):
-    """What a method did on a set of series of so many samples.
+    """Results of a method on a set of series with `n_samples` samples.
 
-    `first_seconds` is the time per row of deciding at t = 1.
-
-    For a calibrated one, by the agreement that is wanted: `taus` are those that were certified,
-    `nominal` is what a tau of that agreement does on the same rows.
+    `knob` is the name of the parameter that varies, `first_seconds` the time per series of a
+    decision at t = 1. Calibrated methods have, by wanted agreement, certified `taus` and `nominal`,
+    the scores of a tau that equals the agreement, on the same series.
     """
 
     n_samples: int = 0
@@ -102,11 +104,11 @@ class Trial(Outcome):
 
 
 def load(path, context):
-    """Return a set's split with some of its test rows, in an order that the seed says."""
+    """Return a set's split with a part of its test series, in an order drawn by the seed."""
     X, y, X_test, y_test = read_arrays(path, *ARRAYS)
     limit = QUICK_ROWS if context.quick else TEST_ROWS
     limit = limit if context.rows is None else context.rows
-    # Shuffled even where all are taken, so that the first ones are a random part.
+    # Always shuffled, so that the first series are a random part.
     kept = np.random.RandomState(context.seed).permutation(len(y_test))[:limit]
     slow = QUICK_SLOW_ROWS if context.quick else SLOW_ROWS
     wide = X.astype(np.float64), X_test.astype(np.float64)
@@ -114,7 +116,7 @@ def load(path, context):
 
 
 def study(job, trial, step):
-    """Fill in a trial: one point for each value of the knob."""
+    """Fill in a trial: a point for each value of the parameter."""
     from threadpoolctl import threadpool_limits
 
     threads = job.context.threads
@@ -124,14 +126,14 @@ def study(job, trial, step):
     with threadpool_limits(threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for point in job.method.build(data, trial, threads, step):
-            trial.points.append(point)  # those before an error stay
+            trial.points.append(point)  # points before an error stay
 
 
-# ---- methods: each yields a point for each value of its knob, whose name goes into the trial -----
+# ---- methods, which yield a point for each value of a parameter and set the trial's `knob` -------
 
 
 def _timed_fit(model, data, trial):
-    """Train, and leave in the trial how long it took."""
+    """Train, and set the trial's seconds of training."""
     started = time.perf_counter()
     model.fit(data.X_train, data.y_train)
     trial.fit_seconds = time.perf_counter() - started
@@ -139,7 +141,7 @@ def _timed_fit(model, data, trial):
 
 
 def _neighbours(classifier):
-    """Say how many neighbours were chosen, choices of which count as training."""
+    """Describe the chosen number of neighbours; the choice is part of the training."""
     count = getattr(classifier, "n_neighbors_", None)
     return "" if count is None else f"{count} neighbours"
 
@@ -186,7 +188,7 @@ def reliable(data, trial, threads, step, *, slow=False, taus=TAUS, **given):
 
 
 def calibrated(data, trial, threads, step, **given):
-    """Half of the test rows certify a tau for an agreement that is wanted, on half it is tried."""
+    """Certify a tau for each wanted agreement on half of the test series; test on the rest."""
     trial.knob = "agreement"
     model = _fitted(data, trial, threads, step, **given)
     held = len(data.X_test) // 2
@@ -217,7 +219,7 @@ def ects(data, trial, threads, step):
 def fixed(data, trial, threads, step, *, qda):
     """Local QDA, or the nearest neighbour, at fixed times.
 
-    The number of neighbours is that of complete series.
+    Complete series choose the number of neighbours.
     """
     trial.knob = "samples"
     classifier = complete = None
@@ -244,11 +246,11 @@ def _measured(data, complete, value, decide):
 
 
 def _first_seconds(model, X):
-    """Seconds a row to decide, or not, after one sample; tau as in the thesis's tables."""
+    """Return the seconds per series of a decision after one sample, with the tau of the tables."""
     rows = np.full(X[:TIMED_ROWS].shape, np.nan)
     rows[:, 0] = X[: len(rows), 0]
     decide = partial(model.decide, rows, TABLE_TAU)
-    decide()  # builds what all later calls share
+    decide()  # builds factorisations that later calls share
     return min(repeat(decide, number=1, repeat=REPEATS)) / len(rows)
 
 
@@ -267,7 +269,7 @@ METHODS = (
     _named("linear SVM, box", THREE, rule="box"),
     _named("linear SVM, Chebyshev", THREE, rule="chebyshev"),
     _named("linear SVM, quadratic, mixture", THREE, mixture=True),
-    # (5.3) and (5.4) as they are printed; a mixture is one set then.
+    # (5.3) and (5.4) as printed, with a single set for a mixture.
     _named("local QDA, quadratic, literal", THREE, literal=True),
     _named("local QDA, Chebyshev, literal", THREE, rule="chebyshev", slow=True, literal=True),
     _named("local QDA, quadratic, mixture, literal", THREE, mixture=True, literal=True),
@@ -282,7 +284,7 @@ METHODS = (
     (Method("fixed time, 1-NN", partial(fixed, qda=False)), SETS),
 )
 
-# ---- what is run ---------------------------------------------------------------------------------
+# ---- problems ------------------------------------------------------------------------------------
 
 
 PROBLEMS = tuple(

@@ -1,8 +1,8 @@
-"""Reductions of the thesis by name, and its classifier, the 3 nearest rows of reduced data.
+"""Reductions of the thesis by name, and its classifier, 3-NN on reduced samples.
 
-A family is called with training rows (n, d), their codes (n,) and `Rules`, and yields pairs of
-parameters and a fitted transformer, the candidates among which 3-NN chooses. A transformer's
-columns are nested: fewer are the first of more.
+A family is called with training samples (n, d), their codes (n,) and `Rules`, and yields pairs of
+parameters and a fitted transformer: the candidates from which 3-NN chooses. A transformer's columns
+are nested: the first m columns are the reduction to m dimensions.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from eigenfeat.neighbours.local_means import local_neighbours
 VOTES = 3
 RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
 SPARSITY = 3  # section 3.4.1
-SLACKS = (0.1, 1.0, 10.0)  # of ITML; the thesis has those of its authors' code
+SLACKS = (0.1, 1.0, 10.0)  # of ITML; the thesis uses the values of ITML's code
 SLACK_FOLDS = 3
 SMALL_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 LARGE_GAMMAS = (1.5, 3.0, 10.0)
 SMALL_NEIGHBOURS = (1, 4, 16)
-MOST_NCA = 40
+MAX_NCA_DIMENSIONS = 40
 
 # ---- 3-NN ----------------------------------------------------------------------------------------
 
 
 def accuracy(rows, codes, queries=None, asked=None):
-    """Return the share of queries (m, d) of codes `asked` that rows (n, d) get right.
+    """Return the share of queries (m, d) of codes `asked` that 3-NN by rows (n, d) gets right.
 
-    Without queries it is the share of rows that the others get right. Two of three rows decide, or
-    the nearest one where all differ.
+    Without queries, each row is classified by the other rows. Two of three neighbours decide, or
+    the nearest neighbour if all three differ.
     """
     together = np.zeros(len(codes), dtype=np.int64)
     found = local_neighbours(rows, together, 1, VOTES, queries=queries)[:, 0]
@@ -50,12 +50,12 @@ def accuracy(rows, codes, queries=None, asked=None):
 
 @dataclass(frozen=True)
 class Rules:
-    """How parameters and dimensions are chosen by 3-NN accuracy.
+    """Rules by which 3-NN accuracy chooses parameters and dimensions.
 
-    Parameters are compared in `at` dimensions more than there are classes; of equal ones the last
-    is taken. `steps` are candidates for the dimension, beyond the number of classes; None means
-    greedily from 1 up to `most`. Without `folds` accuracies are those that rows leave to each
-    other in directions of all of them; with it, those of rows that had no part in the directions.
+    Parameters are compared in `at` dimensions more than there are classes; of equal accuracies the
+    last candidate is taken. `steps` are candidates for the dimension, relative to the number of
+    classes; None means greedily from 1 up to `most`. Without `folds`, directions of all samples
+    have leave-one-out accuracies; with `folds`, directions are fitted without the queries.
     """
 
     gammas: tuple[float, ...]
@@ -66,17 +66,17 @@ class Rules:
     folds: int | None = None
 
     def limit(self, n_classes):
-        """Return how many directions are of use."""
+        """Return the largest number of directions that is compared."""
         return self.most if self.steps is None else n_classes + max(self.steps)
 
     def quick(self):
-        """Return rules with fewer candidates, for a run that shows that all works."""
+        """Return rules with fewer candidates, for a quick run."""
         return replace(self, gammas=self.gammas[::2], ridges=self.ridges[::2])
 
 
 @dataclass(frozen=True, eq=False)
 class ByItself:
-    """A reduction that chooses parameters and dimension by itself; rules have no part in it.
+    """A reduction that chooses parameters and dimension by itself, without rules.
 
     `make` takes the dimension, or "cv", and returns an estimator.
     """
@@ -85,7 +85,7 @@ class ByItself:
 
 
 def family(candidates):
-    """Turn what yields candidates of a context, rows, codes and rules into a method's `build`."""
+    """Turn a generator of candidates (context, samples, codes, rules) into a method's `build`."""
 
     @wraps(candidates)
     def build(context, **given):
@@ -94,15 +94,15 @@ def family(candidates):
     return build
 
 
-def _most(X, codes, rules):
-    """Return how many directions are of use, at most as many as rows or columns have."""
+def _max_directions(X, codes, rules):
+    """Return the rules' limit on directions, or the rank of the samples if it is smaller."""
     n, d = X.shape
     rank = d if d < n else int(np.linalg.matrix_rank(X - X.mean(axis=0)))
     return min(rules.limit(int(codes.max()) + 1), rank)
 
 
 def made(name, *given, **parameters):
-    """Make an estimator of `eigenfeat.ldg`, which only a method's own process imports."""
+    """Make an estimator of `eigenfeat.ldg`, which is imported in a method's process alone."""
     from eigenfeat import ldg
 
     return getattr(ldg, name)(*given, **parameters)
@@ -121,30 +121,30 @@ def chosen_by(model, *names):
 def ldg(context, X, codes, rules):
     """LDG in many dimensions, with the rules' gammas."""
     given = {"gamma": list(rules.gammas)}
-    if len(X) <= X.shape[1] + 1:  # rows left out choose gamma, and not in all those dimensions
+    if len(X) <= X.shape[1] + 1:  # left-out samples choose gamma, in few dimensions
         chosen = made("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
         given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
-    model = made("LDG", _most(X, codes, rules), random_state=context.seed, **given)
+    model = made("LDG", _max_directions(X, codes, rules), random_state=context.seed, **given)
     yield chosen_by(model.fit(X, codes)), model
 
 
 def ldg_by_itself(context):
-    """LDG with its defaults, as a user has it."""
+    """LDG with its defaults."""
     return ByItself(partial(made, "LDG", random_state=context.seed))
 
 
 @family
 def ldg_by_folds(context, X, codes, rules, *, gammas=SMALL_GAMMAS):
-    """LDG, chosen as the other methods are.
+    """LDG, with parameters chosen by folds like those of the other methods.
 
     A gamma above 1 shrinks V: the eigenvectors of ``(1 - s) V + s I - gamma A`` are those of
     ``V - gamma / (1 - s) A``.
     """
-    most = _most(X, codes, rules)
+    most = _max_directions(X, codes, rules)
     for gamma in gammas:
         for count in SMALL_NEIGHBOURS:
             given = {"gamma": gamma, "n_neighbors": count}
-            # Classes of fewer rows use all of them.
+            # Smaller classes use all of their samples, with a warning.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 yield given, made("LDG", most, random_state=context.seed, **given).fit(X, codes)
@@ -155,7 +155,7 @@ ldg_larger_gamma = partial(ldg_by_folds, gammas=SMALL_GAMMAS + LARGE_GAMMAS)
 
 @family
 def ldg_or_fisher(context, X, codes, rules):
-    """LDG or Fisher's directions, whichever other rows prefer."""
+    """LDG or Fisher's directions, by accuracy on held-out samples."""
     yield from ldg_by_folds(context)(X, codes, rules)
     yield from regularized_fisher(context)(X, codes, rules)
 
@@ -168,7 +168,7 @@ def ldg_and_fisher(context, X, codes, rules):
         units = np.linalg.qr(first.components_.T)[0].T
         rest = X - (X @ units.T) @ units
         for gamma in SMALL_GAMMAS[::2]:
-            most = max(_most(X, codes, rules) - len(units), 1)
+            most = max(_max_directions(X, codes, rules) - len(units), 1)
             given = {"gamma": gamma, "n_neighbors": 4}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
@@ -191,17 +191,17 @@ class Directions:
 def sparse_ldg(context, X, codes, rules, *, deflation):
     """SparseLDG, its matrix deflated by sparse directions or in their orthogonal complement."""
     given = {"sparsity": SPARSITY, "gamma": list(rules.gammas), "n_neighbors": "cv"}
-    most = _most(X, codes, rules)
+    most = _max_directions(X, codes, rules)
     model = made("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
     yield chosen_by(model.fit(X, codes)), model
 
 
-# ---- what it is compared with --------------------------------------------------------------------
+# ---- other reductions ----------------------------------------------------------------------------
 
 
 @family
 def all_columns(context, X, codes, rules):
-    """Rows as they are."""
+    """All columns, without a reduction."""
     from sklearn.preprocessing import FunctionTransformer
 
     yield {}, FunctionTransformer().fit(X)
@@ -212,7 +212,7 @@ def pca(context, X, codes, rules):
     """Principal components."""
     from sklearn.decomposition import PCA
 
-    yield {}, PCA(_most(X, codes, rules), svd_solver="auto", random_state=0).fit(X)
+    yield {}, PCA(_max_directions(X, codes, rules), svd_solver="auto", random_state=0).fit(X)
 
 
 @family
@@ -223,18 +223,17 @@ def plain(context, X, codes, rules, *, name, **given):
 
 @family
 def ridged(context, X, codes, rules, *, name, ridges=()):
-    """RegularizedFisher or LocalFisher, one candidate for each ridge."""
-    most = (_most(X, codes, rules),) if name == "LocalFisher" else ()
+    """RegularizedFisher or LocalFisher, a candidate for each ridge."""
+    most = (_max_directions(X, codes, rules),) if name == "LocalFisher" else ()
     for ridge in ridges or rules.ridges:
         yield {"ridge": ridge}, made(name, *most, ridge=ridge).fit(X, codes)
 
 
 @family
 def pca_fisher(context, X, codes, rules):
-    """Fisherfaces, in directions of length 1; the thesis does not say how it scales them.
+    """Fisherfaces, in directions of length 1; the thesis does not state their scale.
 
-    Of unit variance within classes, of which there is next to none, they would have 66% right
-    instead of 71% over its small sets.
+    Directions of unit variance within classes have 66% right instead of 71% over its small sets.
     """
     model = made("PCAFisher").fit(X, codes)
     lengths = np.linalg.norm(model.components_, axis=1, keepdims=True)
@@ -248,23 +247,25 @@ regularized_fisher = partial(ridged, name="RegularizedFisher")
 regularized_local_fisher = partial(ridged, name="LocalFisher")
 direct_lda = partial(plain, name="DirectLDA")
 gsvd = partial(plain, name="GSVDDiscriminant")
-# Among as many principal components as have a full scatter within classes.
+# The principal components of largest number whose scatter within classes is regular.
 pca_local_fisher = partial(plain, name="LocalFisher", pca_components="auto", ridge=0.0)
 
 
 @family
 def itml(context, X, codes, rules):
-    """ITML, one candidate for each slack; features are ranked by mutual information."""
+    """ITML, a candidate for each slack; features are ranked by mutual information."""
     for slack in SLACKS:
         model = made("ITML", slack=slack, random_state=context.seed).fit(X, codes)
-        model.components_ = model.components_[_ranked(model, X, codes, _most(X, codes, rules))]
+        model.components_ = model.components_[
+            _rank_features(model, X, codes, _max_directions(X, codes, rules))
+        ]
         yield {"slack": slack}, model
 
 
-def _ranked(model, X, codes, count):
+def _rank_features(model, X, codes, count):
     """Return places of features of a whole metric by mutual information with the classes.
 
-    Features that no row has, outside the span of the rows, have no part in it.
+    Features outside the span of the samples are left out.
     """
     from eigenfeat.ldg.metric_learning import ranked_by_information
 
@@ -273,14 +274,14 @@ def _ranked(model, X, codes, count):
 
 
 def itml_by_itself(context):
-    """The whole metric of ITML, its slack chosen by folds; few features by their rank."""
+    """ITML with a slack chosen by folds: its whole metric, or its first features by rank."""
     return ByItself(partial(ChosenITML, context.seed, {}))
 
 
 class ChosenITML:
-    """ITML in so many dimensions, or its whole metric ("cv"), of the slack that folds prefer.
+    """ITML in `dimension` dimensions, or its whole metric ("cv"), with a slack chosen by folds.
 
-    `metrics` has whole metrics by slack and fold; they are shared by all dimensions of a split.
+    `metrics` has whole metrics by slack and fold, which all dimensions of a split share.
     """
 
     def __init__(self, seed, metrics, dimension):
@@ -288,7 +289,7 @@ class ChosenITML:
         self.metrics = metrics
         self.dimension = None if dimension == "cv" else dimension
 
-    def _learn(self, X, codes, slack, fold=None):
+    def _fit_metric(self, X, codes, slack, fold=None):
         if (slack, fold) not in self.metrics:
             self.metrics[slack, fold] = made("ITML", slack=slack, random_state=self.seed).fit(
                 X, codes
@@ -297,46 +298,46 @@ class ChosenITML:
         if self.dimension is None:
             return model
         few = copy(model)
-        few.components_ = model.components_[_ranked(model, X, codes, self.dimension)]
+        few.components_ = model.components_[_rank_features(model, X, codes, self.dimension)]
         return few
 
     def fit(self, X, codes):
-        """Choose the slack, and fit all rows; of equal ones the smallest is taken."""
+        """Choose the slack, the smallest of equal ones, and fit all samples."""
         order = np.argsort(codes, kind="stable")
         hits = np.zeros(len(SLACKS))
         for number in range(SLACK_FOLDS):
             fold = np.zeros(len(codes), dtype=bool)
             fold[order[number::SLACK_FOLDS]] = True
             for place, slack in enumerate(SLACKS):
-                model = self._learn(X[~fold], codes[~fold], slack, number)
+                model = self._fit_metric(X[~fold], codes[~fold], slack, number)
                 known, asked = (np.ascontiguousarray(model.transform(X[f])) for f in (~fold, fold))
                 hits[place] += fold.sum() * accuracy(known, codes[~fold], asked, codes[fold])
         self.gamma_ = SLACKS[int(np.argmax(hits))]
-        self.model_ = self._learn(X, codes, self.gamma_)
+        self.model_ = self._fit_metric(X, codes, self.gamma_)
         return self
 
     def transform(self, X):
-        """Return the reduced rows."""
+        """Return the reduced samples."""
         return self.model_.transform(X)
 
 
 def nca(context):
-    """NCA, fitted anew in each dimension: counted up from 1 until rows are less often right."""
+    """NCA, fitted separately in each dimension, from 1 until the accuracy falls."""
     return ByItself(partial(GreedyNCA, context.seed))
 
 
 class GreedyNCA:
-    """NCA in so many dimensions, or in those that rows left to each other prefer."""
+    """NCA in `dimension` dimensions, or greedily ("cv") by leave-one-out accuracy."""
 
     def __init__(self, seed, dimension):
         self.seed = seed
         self.dimension = dimension
 
     def fit(self, X, codes):
-        """Fit one, or more and more dimensions until one more lowers the accuracy."""
+        """Fit a number of dimensions, or increasing numbers until the accuracy falls."""
         greedy = self.dimension == "cv"
         before = -1.0
-        for m in range(1, min(X.shape[1], MOST_NCA) + 1) if greedy else (self.dimension,):
+        for m in range(1, min(X.shape[1], MAX_NCA_DIMENSIONS) + 1) if greedy else (self.dimension,):
             model = made("NCA", m, random_state=self.seed).fit(X, codes)
             score = accuracy(np.ascontiguousarray(model.transform(X)), codes)
             if score < before:
@@ -345,5 +346,5 @@ class GreedyNCA:
         return self
 
     def transform(self, X):
-        """Return the reduced rows."""
+        """Return the reduced samples."""
         return self.model_.transform(X)

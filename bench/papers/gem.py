@@ -1,7 +1,7 @@
 """Tables 2 to 4 of the GEM paper, and defaults beside defaults on data that it does not use.
 
-Problems, methods and their hyperparameters are in gem.json, what the paper prints in
-figures/gem.csv; here are the splits, and how errors are told beside the paper's.
+Problems, methods and their hyperparameters are in gem.json, the paper's figures in figures/gem.csv.
+This module has the splits, and tables of errors beside the paper's.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MNIST_QUICK_ROWS = 6_000
 COVERTYPE_QUICK_ROWS = 12_000
 COVERTYPE_TEST_SHARE = 0.1
 N_NUMERIC = 10  # columns before the indicators of wilderness and soil
-N_REPEATED = 1_720  # first rows of X_random50k, which X_first20k holds, too
+N_REPEATED = 1_720  # first samples of X_random50k, which X_first20k also has
 COVERTYPE_PARTS = (("extra", 0), ("random50k", N_REPEATED), ("first20k", 0))
 DEVELOPMENT_SPEAKER, TEST_SPEAKER = "theo", "yweweler"  # the last two by name, unseen when chosen
 N_STATES = 3
-SPEECH_QUICK_EVERY = 6  # one recording of so many
+SPEECH_QUICK_EVERY = 6  # a quick run takes every sixth recording
 DEFAULTS_QUICK_ROWS = 1_500
 TEST_SHARE = 0.5
 OCR_TRAINING_FOLDS = (0,)  # the other folds are for testing
@@ -45,26 +45,26 @@ OCR_TRAINING_FOLDS = (0,)  # the other folds are for testing
 
 
 def load_mnist(path, context):
-    """Return the official split, pixels in 0..1; a quick run trains on fewer rows."""
+    """Return the official split, pixels in 0..1; a quick run has fewer training samples."""
 
     def part(name, limit=None):
         rows = subsample(read_rows(path, f"X_{name}", f"y_{name}"), limit, context.seed)
         rows.X[...] /= 255
         return rows
 
-    # Digits of one writer stand together (3.7% have the nearest other one of their class within a
-    # hundred rows, eleven times chance), and the test set is of other writers.
+    # Digits of a writer follow each other (3.7% have the nearest digit of their class within 100
+    # samples, eleven times chance), and the test set is of other writers.
     train = part("train", MNIST_QUICK_ROWS if context.quick else None)
     return Data(train, lambda: part("test"), by_source=not context.quick)
 
 
 def load_covertype(path, context):
-    """Return distinct rows in random order, the last tenth for testing.
+    """Return distinct samples in random order, the last tenth for testing.
 
-    The file holds 102,821 of them. 15,120, the first of X_first20k, are the balanced sample of the
-    data's own study, 2,160 rows of each class; so rare classes are more frequent than in the
-    paper's random split of all rows, and its figures are not of the same problem. Numeric columns
-    are standardised by the training rows' means and deviations.
+    The file has 102,821 distinct samples. The first 15,120 of X_first20k are the balanced sample of
+    the data's original study, 2,160 of each class. Rare classes are therefore more frequent than in
+    the paper's random split of all samples, and the paper's figures are of a different problem.
+    Numeric columns are standardised by the training samples' means and deviations.
     """
     X, y = (
         np.concatenate([read_arrays(path, f"{a}_{p}")[0][skip:] for p, skip in COVERTYPE_PARTS])
@@ -85,10 +85,7 @@ def load_covertype(path, context):
 
 
 def load_speech(path, context):
-    """Return frames of four speakers to train on, of one to choose on and of one to test on.
-
-    A quick run takes one recording of six.
-    """
+    """Return frames of four speakers for training, one for choices and one for testing."""
     frames = fsdd_frames(_fewer(path) if context.quick else path, N_STATES)
 
     def spoken(*names):
@@ -100,7 +97,7 @@ def load_speech(path, context):
 
 
 def _fewer(path):
-    """Return one recording of several, end to end again."""
+    """Return the arrays of every sixth recording, end to end."""
     arrays = dict(zip(FSDD_ARRAYS, read_arrays(path, *FSDD_ARRAYS), strict=True))
     kept = np.split(arrays["audio"], arrays["offsets"])[1:-1:SPEECH_QUICK_EVERY]
     arrays |= {name: arrays[name][::SPEECH_QUICK_EVERY] for name in ("digit", "speaker")}
@@ -113,7 +110,7 @@ def load_official(path, context):
 
 
 def load_half(path, context, *, end="", skip=0, unit=1):
-    """Return a stratified random half for training, of some arrays' rows in some unit."""
+    """Return a stratified random half for training, of the arrays X and y with this ending."""
     rows = read_rows(path, f"X{end}", f"y{end}")
     rows = Rows(rows.X / np.float32(unit), rows.y)[np.arange(skip, len(rows.y))]
     splitter = StratifiedShuffleSplit(1, test_size=TEST_SHARE, random_state=context.seed)
@@ -122,7 +119,7 @@ def load_half(path, context, *, end="", skip=0, unit=1):
 
 
 def load_ocr(path, context):
-    """Return the official folds, some for training and all others for testing."""
+    """Return the official folds: the first for training, all others for testing."""
     rows = read_rows(path, "X", "y")
     training = np.isin(read_arrays(path, "fold")[0], OCR_TRAINING_FOLDS)
     return _data(rows[training], rows[~training], context)
@@ -133,13 +130,13 @@ load_cover = partial(load_half, end="_random50k", skip=N_REPEATED)
 
 
 def _data(train, test, context):
-    """Return the two parts, in a quick run at most so many rows of each."""
+    """Return both parts; a quick run limits their samples."""
     limit = DEFAULTS_QUICK_ROWS if context.quick else None
     kept = subsample(test, limit, context.seed)
     return Data(subsample(train, limit, context.seed), lambda: kept)
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 SECONDS = ("choose_seconds", "train_seconds", "test_seconds")
 FIELDS = (
@@ -151,7 +148,7 @@ FIELDS = (
 
 
 def tell(run):
-    """Yield each problem that was begun: its split and sizes, its table, and what was chosen."""
+    """Yield the split, sizes, table and chosen hyperparameters of each problem with outcomes."""
     for problem in run.protocol.problems:
         if done := run.done(problem):
             yield ""
@@ -222,7 +219,7 @@ def _entropies(scores):
 
 
 def lines(run):
-    """Return one line for each row of ours."""
+    """Return a line for each measured row of the tables."""
     found = [
         {
             "method": name,
@@ -245,16 +242,16 @@ def lines(run):
     return {"": (FIELDS, found)}
 
 
-# ---- what is run ---------------------------------------------------------------------------------
+# ---- protocols -----------------------------------------------------------------------------------
 
 
 def _printed(name):
-    """Return a method's name, and what the paper prints of it in the table that comes before."""
+    """Return the method's name and printed figures from the name 'table, method'."""
     return name.partition(", ")[2], figures("gem").get(name, {})
 
 
 def _method(entry):
-    """Return a method as the file describes it."""
+    """Return a method from its description in the file."""
     given = {name: value for name, value in entry.items() if name != "why"}
     given["build"] = getattr(choosing, entry["build"])
     given["paper"] = _printed(entry.get("paper", ""))[1]

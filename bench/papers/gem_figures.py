@@ -49,8 +49,8 @@ def study(job, outcome, step):
 
 
 def tell(run):
-    """Yield eigenvalues, and what Figure 2's text says of the squares."""
-    for outcome in (one for one in run.outcomes if not one.failure):
+    """Yield eigenvalues, and the squares of Figure 2 by digit."""
+    for outcome in (o for o in run.outcomes if not o.failure):
         table = new_table(["pair", *(f"eigenvalue {rank + 1}" for rank in range(TOP))])
         for pair in PAIRS:
             values = outcome.model.eigenvalues_[outcome.columns(pair)]
@@ -58,7 +58,7 @@ def tell(run):
         yield f"Figure 1: eigenvalues of the training rows, {outcome.n_train:,}, gamma {RIDGE}"
         yield table
         table = new_table(["", *map(str, range(10))])
-        table.add_row("mean square", *(f"{one:.2f}" for one in outcome.squares[0, 0]))
+        table.add_row("mean square", *(f"{square:.2f}" for square in outcome.squares[0, 0]))
         yield (
             "Figure 2: squares of projections on the first eigenvector of (3, 2), by digit; in the "
             "paper 1 for twos and the eigenvalue for threes (with the ridge, twos have less than 1)"
@@ -82,7 +82,7 @@ def lines(run):
 
 def draw(run):
     """Yield the two pictures."""
-    for outcome in (one for one in run.outcomes if not one.failure):
+    for outcome in (o for o in run.outcomes if not o.failure):
         shown = FiltersDisplay.from_estimator(outcome.model, pairs=PAIRS, n_filters=TOP)
         yield "gem-figure-1.png", shown.figure_
         rows, model = outcome.rows, outcome.model

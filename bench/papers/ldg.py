@@ -1,7 +1,7 @@
 """The thesis's LDG: Table 3.1, Figures 3.4 to 3.8, Tables 3.3 to 3.5, Figures 4.5 and 4.6.
 
-Data of many kinds (ldg.json describes the files), time series that are fewer than their samples,
-and rows of one domain classified with help from another: product images, and digits.
+Data of many kinds (ldg.json describes the files), sets with fewer series than time points, and
+samples of a domain classified with labels of another domain: product images, and digits.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from bench.papers.splits import Score, Table, by_splits
 # ---- data of many kinds --------------------------------------------------------------------------
 
 TRAINING_SHARE = 0.7
-MOST_TRAINING, QUICK_TRAINING = 3_000, 200
-MOST_TESTING, QUICK_TESTING = 5_000, 400  # which only MNIST and USPS have more of
+MAX_TRAINING, QUICK_TRAINING = 3_000, 200
+MAX_TESTING, QUICK_TESTING = 5_000, 400  # only MNIST and USPS have more
 RULES = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=40)  # section 3.4
 
 
 def load(path, context, *, parts=("",)):
-    """Return the rows of a set, those of all official parts."""
+    """Return the samples of all official parts of a set."""
     X, y = (np.concatenate(read_arrays(path, *(f"{a}{part}" for part in parts))) for a in "Xy")
     return _table(X, y, context)
 
@@ -57,10 +57,10 @@ def load_sparse(path, context):
 
 
 def _table(X, y, context):
-    """Return rows of which 70% train, up to a limit."""
+    """Return a table of which 70% of the samples train, up to a limit."""
     codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
-    most = QUICK_TRAINING if context.quick else MOST_TRAINING
-    testing = QUICK_TESTING if context.quick else MOST_TESTING
+    most = QUICK_TRAINING if context.quick else MAX_TRAINING
+    testing = QUICK_TESTING if context.quick else MAX_TESTING
     return Table(X, codes, min(most, round(TRAINING_SHARE * len(codes))), testing)
 
 
@@ -108,13 +108,13 @@ ARRAYS = _described["arrays"]
 
 
 def tell(run):
-    """Yield Table 3.1, its times, and what sparse directions gave."""
+    """Yield Table 3.1, its times, and the results of sparse directions."""
     title = "Table 3.1: accuracy in %, in a dimension chosen greedily"
     yield from tell_of_sets(title, TABLE, run)
     yield from tell_of_sparsity(SPARSE_PROBLEM, run)
 
 
-# ---- time series that are fewer than their samples -----------------------------------------------
+# ---- fewer series than time points ---------------------------------------------------------------
 
 SMALL_QUICK_TESTING = 200
 OFFSET = 2.0  # deviation of offsets, in deviations of a series
@@ -143,7 +143,7 @@ SMALL_METHODS = (
 
 
 def load_small(path, context):
-    """Return the series of both official parts; as many as in the first of them train."""
+    """Return the series of both official parts; the training part gives the number that train."""
     n_train = len(read_arrays(path, "y_train")[0])
     most = SMALL_QUICK_TESTING if context.quick else None
     return replace(load_mnist(path, context), n_train=n_train, most_testing=most)
@@ -177,7 +177,7 @@ def _small(name, folder="ucr", load=load_small, split=""):
 
 
 def tell_small(run):
-    """Yield Tables 3.3, 3.4 and 3.5, and what they come to."""
+    """Yield Tables 3.3, 3.4 and 3.5, and their conclusions."""
     few = "Table 3.3: accuracy in %, in one dimension less than there are classes"
     yield from tell_of_sets(few, run.protocol.problems, run, value="few")
     title = "Table 3.4: accuracy in %, in a dimension chosen by cross-validation"
@@ -195,10 +195,10 @@ def tell_small(run):
 
 # ---- one domain with help from another -----------------------------------------------------------
 
-LABELLED = 2  # rows a class of the target, section 4.5.3
+LABELLED = 2  # samples of each class of the target, section 4.5.3
 EXTRA = 5  # dimensions beyond the classes
-MOST_DIMENSIONS = 40
-QUICK_ROWS = 300  # of the source
+MAX_DIMENSIONS = 40
+QUICK_ROWS = 300  # samples of the source
 DOMAINS = ("amazon", "webcam", "dslr")
 PER_CLASS, QUICK_PER_CLASS = 300, 20  # digits, section 4.5.1
 SIDE = 16  # of a USPS image
@@ -207,7 +207,7 @@ USPS = "usps.npz"
 
 @dataclass(frozen=True, eq=False)
 class Domains:
-    """Rows and codes of a source, all of which train, and of a target."""
+    """Samples and class codes of a source, which all train, and of a target."""
 
     Xs: NDArray[np.float64]
     ys: NDArray[np.int64]
@@ -215,12 +215,12 @@ class Domains:
     yt: NDArray[np.int64]
 
     def labelled(self, seed):
-        """Return the target's rows that train: two random ones a class, ascending."""
+        """Return the indices of the target's training samples, two random samples of each class."""
         return np.sort(some_of_each(self.yt, LABELLED, seed))
 
 
 def load_domains(path, context, *, source, target):
-    """Return the word counts of two domains; in a quick run fewer of the source."""
+    """Return the word counts of two domains; a quick run has fewer samples of the source."""
     Xs, ys, Xt, yt = read_arrays(path, f"X_{source}", f"y_{source}", f"X_{target}", f"y_{target}")
     classes = np.unique(ys)
     if context.quick:
@@ -231,7 +231,7 @@ def load_domains(path, context, *, source, target):
 
 
 def load_digits(path, context, *, source, target, scattered):
-    """Return so many random digits a class of both, as 16 x 16 pixels or what these scatter."""
+    """Return random digits of both domains, as 16 x 16 pixels or their scattering coefficients."""
     found = {}
     for name, file in (("mnist", path), ("usps", path.with_name(USPS))):
         X, y = read_arrays(file, "X_train", "y_train")
@@ -244,9 +244,9 @@ def load_digits(path, context, *, source, target, scattered):
 
 
 def resized(images, side):
-    """Return images (n, size, size) in another size, by linear interpolation.
+    """Resize images (n, size, size) by linear interpolation.
 
-    What is made smaller is averaged with weights that fall to 0 at the next pixel's centre.
+    Smaller images are weighted averages; weights fall to 0 at the next pixel's centre.
     """
     scale = images.shape[1] / side
     centres = (np.arange(side)[:, None] + 0.5) * scale - 0.5
@@ -257,7 +257,7 @@ def resized(images, side):
 
 
 def transfer(job, outcome, step):
-    """Fill in an outcome: one score a split of the target's rows."""
+    """Fill in an outcome: a score for each split of the target's samples."""
     step("loading")
     domains = job.load()
     for seed in seeds(job.context, step):
@@ -268,7 +268,7 @@ def transfer(job, outcome, step):
 
 
 def _score(model, domains, known):
-    """Reduce, and classify target rows from the source's and the labelled ones of the target."""
+    """Reduce, and classify target samples by samples of the source and labelled target samples."""
     Xs, ys, Xt, yt = domains.Xs, domains.ys, domains.Xt, domains.yt
     asked = np.setdiff1d(np.arange(len(yt)), known)
     started = time.process_time()
@@ -278,10 +278,10 @@ def _score(model, domains, known):
     rows = np.vstack([model.transform(Xs, sample_domain=ones), model.transform(Xt[known])])
     codes, queries = np.concatenate([ys, yt[known]]), model.transform(Xt[asked])
     most = rows.shape[1]
-    # More columns than that are those of a whole metric, in no order.
-    shown = range(1, most + 1) if most <= MOST_DIMENSIONS else [most]
+    # A whole metric has more columns, in no order.
+    shown = range(1, most + 1) if most <= MAX_DIMENSIONS else [most]
     curve = {m: accuracy(rows[:, :m], codes, queries[:, :m], yt[asked]) for m in shown}
-    usual = min(len(np.unique(ys)) + EXTRA, most) if most <= MOST_DIMENSIONS else most
+    usual = min(len(np.unique(ys)) + EXTRA, most) if most <= MAX_DIMENSIONS else most
     parameters = families.chosen_by(model, "alpha", "gamma")
     return Score(curve[usual], usual, seconds, parameters, curve)
 
@@ -293,13 +293,13 @@ def _transfer(method, estimator, peer=False, **parameters):
 
 BASELINES = "bench.papers.baselines.domains"
 REDUCED = (
-    _transfer("TransferLDG", "eigenfeat.ldg.TransferLDG", n_components=MOST_DIMENSIONS),
-    _transfer("pooled PCA", f"{BASELINES}.PooledPCA", n_components=MOST_DIMENSIONS),
+    _transfer("TransferLDG", "eigenfeat.ldg.TransferLDG", n_components=MAX_DIMENSIONS),
+    _transfer("pooled PCA", f"{BASELINES}.PooledPCA", n_components=MAX_DIMENSIONS),
     _transfer("pooled FDA", f"{BASELINES}.PooledFisher", ridge=RIDGE),
 )
 TRANSFER_METHODS = (
     *REDUCED,
-    _transfer("ITML", f"{BASELINES}.TransferITML", peer=True, n_components=MOST_DIMENSIONS),
+    _transfer("ITML", f"{BASELINES}.TransferITML", peer=True, n_components=MAX_DIMENSIONS),
     _transfer("ITML, whole metric", f"{BASELINES}.TransferITML", peer=True),
 )
 
@@ -348,8 +348,7 @@ def _dimensions_won(problem, run):
     own = done[ours].splits
     dimensions = own[0].curve
     for m in dimensions:
-        # Fisher's directions end at one less than classes: beyond, its last stays. So does what
-        # a whole metric has.
+        # Methods with fewer directions, such as Fisher's, keep their last accuracy.
         at = {
             name: [score.curve.get(m, score.curve[max(score.curve)]) for score in outcome.splits]
             for name, outcome in done.items()
@@ -363,7 +362,7 @@ def _dimensions_won(problem, run):
     )
 
 
-# ---- what is run ---------------------------------------------------------------------------------
+# ---- protocols -----------------------------------------------------------------------------------
 
 TRAINING_ONLY = ("CinCECGTorso", "InlineSkate", "Mallat", "Yoga")
 SMALL = tuple(_small(name) for name in figures.TABLE_3_4 if name not in TRAINING_ONLY)

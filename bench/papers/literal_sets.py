@@ -1,8 +1,8 @@
 """The thesis's sets as they are printed: d degrees of freedom, and a mixture as one distribution.
 
-d counts the entries that are missing; of the others nothing varies. The package's sets are smaller
-where the theorems allow it (`degrees_of`), and its quadratic set also holds for correlated
-entries (`QuadraticSet`), for which the thesis's chi-square quantile is none.
+d is the number of missing entries. The package's sets are smaller if the theorems allow it
+(`degrees_of`), and its quadratic set is also valid for correlated entries (`QuadraticSet`), unlike
+the thesis's chi-square quantile.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ SETS = {"chebyshev": PrintedChebyshev(), "quadratic": PrintedQuadratic()}
 
 
 def by_the_letter(model, rule):
-    """Give a fitted `ReliableClassifier` the set of this name as the thesis prints it."""
+    """Replace the rule of a fitted `ReliableClassifier` by the set that the thesis prints."""
     model.fitted_ = replace(model.fitted_, rule=SetRule(SETS[rule]))
     return model

@@ -1,4 +1,4 @@
-"""One method on one problem, measured: scores, seconds, memory; alone in a process of its own."""
+"""Measure scores, seconds and memory of a method on a problem, in a separate process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def measure(job, step):
-    """Run a job in a fresh process, so that its memory is its own; its end cannot be ours.
+    """Run a job in a new process, whose memory is measured and whose crash does not end this one.
 
     The outcome has a `failure` if there was an error or the process was killed.
     """
@@ -48,7 +48,7 @@ def measure(job, step):
 
 
 def run(job, step):
-    """Run a job in this process, and measure its memory; an error is told in the outcome."""
+    """Run a job in this process, and measure its memory; the outcome reports errors."""
     outcome = job.problem.outcome(job.problem.name, job.method.name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -63,7 +63,7 @@ def run(job, step):
 
 
 def _train_and_test(job, outcome, step):
-    """Load, choose, train, and read the test rows once at the end."""
+    """Load, choose, train, and read the test samples once at the end."""
     step("loading")
     data = job.load()
     model = train(job.method, data, job.problem.objective, job.context, outcome, step)
@@ -79,10 +79,9 @@ def _train_and_test(job, outcome, step):
 
 
 def peak_bytes():
-    """Return the most memory that this process has held so far, the interpreter included.
+    """Return the peak memory of this process, including the interpreter.
 
-    From Linux's `VmHWM` where there is one: `ru_maxrss` also counts the parent at the time of the
-    fork.
+    Linux's `VmHWM` is preferred, because `ru_maxrss` includes the parent at the time of the fork.
     """
     try:
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
@@ -94,18 +93,18 @@ def peak_bytes():
         import resource
     except ImportError:  # not on Windows
         return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _work(job, connection):
-    """Send steps and in the end an outcome; Ctrl-C is the parent's business."""
+    """Send steps and finally an outcome; the parent handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection.send(run(job, connection.send))
 
 
 def _thread_variables(threads):
-    """Set what a new process's numerical libraries read when they are loaded."""
+    """Set environment variables that limit the threads of a new process's libraries."""
     given = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
     return patch.dict(os.environ, given)
 
@@ -124,8 +123,8 @@ def _n_directions(model):
 
 @contextmanager
 def _interrupts_held_back():
-    """Let Ctrl-C wait until a process has been started, which itself never hears it."""
-    resource_tracker.ensure_running()  # or it is started within, and lets the signal through
+    """Delay Ctrl-C until a process has started; the process ignores it."""
+    resource_tracker.ensure_running()  # before signals are blocked, which it would unblock
     masks = hasattr(signal, "pthread_sigmask")
     with Interrupts() as waiting:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()

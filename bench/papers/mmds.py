@@ -40,20 +40,20 @@ from bench.papers.protocol import (
 )
 from bench.papers.tables import new_table, picked
 
-FIT_C = (1.0, 0.1)  # of the SVM that moves rows; chosen on held-out rows
+FIT_C = (1.0, 0.1)  # candidates for C of the SVM that moves samples; held-out samples choose
 CURVE_C = 1.0  # of Figure 3's moves
-SCALES = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)  # moves relative to rows; chosen on held-out rows
+SCALES = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)  # candidates for relative moves; held-out samples choose
 QUICK_SCALES = (0.6, 1.5)
 CURVE_SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # Figure 3
 # Of exp(-gamma |x - x'|^2), over the inverse of the median squared distance.
-KERNEL_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # chosen on held-out rows for each extractor
+KERNEL_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # candidates; held-out samples choose for each extractor
 
 EMBEDDED = (1, 3, 5, 8)  # digits of Figure 2
 EMBEDDING_SCALES = {"PCA": 0.0, "PCA of moved rows": 1.5}
 
 
 class Case(NamedTuple):
-    """What is measured: a table, data, an extractor, dimensions, and the paper's two figures."""
+    """A cell of a table: table, data, extractor, dimensions, and the paper's two accuracies."""
 
     table: str
     data: str
@@ -64,14 +64,14 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment(Method):
-    """A method of one case: `build` fills in an outcome, of a job's folder and context."""
+    """The method of a case: `build` takes a job, an outcome to fill in, and a progress function."""
 
     case: Case | None = None
 
 
 @dataclass
 class Shifted(Outcome):
-    """Accuracies in percent: of features of rows as they are, and of moved ones."""
+    """Accuracies in percent of features of the original and of the moved samples."""
 
     case: Case | None = None
     original: float = np.nan
@@ -84,14 +84,14 @@ class Shifted(Outcome):
     curve: list[tuple[float, float, float]] = field(default_factory=list)
 
     def over(self, found):
-        """Take accuracies without and with moves, and scales, of each split."""
+        """Set means and deviations of the splits' accuracies without and with moves, and scales."""
         found = np.array(found)
         self.n_splits = len(found)
-        self.original, self.shifted = (float(one) for one in np.mean(found[:, :2], axis=0))
+        self.original, self.shifted = np.mean(found[:, :2], axis=0).tolist()
         self.scale = float(np.median(found[:, 2]))
         if len(found) > 1:
             spread = np.std(found[:, :2], axis=0, ddof=1)
-            self.original_deviation, self.deviation = (float(one) for one in spread)
+            self.original_deviation, self.deviation = spread.tolist()
             gains = found[:, 1] - found[:, 0]
             self.gain_error = float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
@@ -100,7 +100,7 @@ class Shifted(Outcome):
 
 
 class Features:
-    """A data set's rows, or their kernel features of several widths, which experiments share."""
+    """Samples of a data set, or their kernel features of several widths; experiments share them."""
 
     def __init__(self, data, kernels, folder, context, seed):
         split = mmds_data.load(data, folder, quick=context.quick, seed=seed)
@@ -116,15 +116,15 @@ class Features:
         self._parts = {}
 
     def parts(self, width, C):
-        """Shifters of parts of the training rows by an SVM of this C, and the rows kept back."""
+        """Return shifters of parts of the training samples for this C, and the held-out samples."""
         if (width, C) not in self._parts:
             self._parts[width, C] = held_out(self._trains[width], C, self.threads)
         return self._parts[width, C]
 
-    def _chosen(self, case):
-        """An extractor, its kernel's width by number, and the test rows.
+    def _choose_extractor(self, case):
+        """Return an extractor, the index of its kernel's width, and the test samples.
 
-        The width is best for the extractor and rows as they are on held-out rows.
+        The width is the best on held-out samples for the extractor of the original samples.
         """
         make = partial(mmds_data.extractor, *case[2:4], quick=self.quick)
         scores = [
@@ -135,8 +135,8 @@ class Features:
         return make, width, _mapped(self._kernels[width], self._test)
 
     def measure(self, case):
-        """Accuracies without moves, with those that held-out rows prefer to none, and the scale."""
-        make, width, test = self._chosen(case)
+        """Return accuracies without and with moves, and the scale that held-out samples choose."""
+        make, width, test = self._choose_extractor(case)
         scales = QUICK_SCALES if self.quick else SCALES
         C, scale = chosen_move({C: self.parts(width, C) for C in FIT_C}, make, scales)
         shifter = Shifter(self._trains[width], C, self.threads)
@@ -144,8 +144,8 @@ class Features:
         return original, shifter.accuracy(make(), scale, test) if scale else original, scale
 
     def curve(self, outcome):
-        """Accuracy and reconstruction error of test rows for each of many scales: Figure 3."""
-        make, width, test = self._chosen(outcome.case)
+        """Measure accuracy and reconstruction error of test samples by scale, for Figure 3."""
+        make, width, test = self._choose_extractor(outcome.case)
         shifter = Shifter(self._trains[width], CURVE_C, self.threads)
         for scale in CURVE_SCALES:
             learnt = make()
@@ -158,15 +158,15 @@ class Features:
 
 
 def _mapped(kernel, rows):
-    """A kernel's features of rows; without one, rows as they are."""
+    """Return a kernel's features of samples, or the samples without a kernel."""
     return rows if kernel is None else Rows(kernel.transform(rows.X).astype(np.float32), rows.y)
 
 
-shared = lru_cache(maxsize=N_SPLITS)(Features)  # those of the splits of one data set
+shared = lru_cache(maxsize=N_SPLITS)(Features)  # of all splits of a data set
 
 
 def by_features(job, outcome, step):
-    """A cell of Table 3 or 4, over random splits."""
+    """Measure a cell of Table 3 or 4, over random splits."""
     _, data, extractor, *_ = outcome.case
     given = data, extractor in BY_KERNELS, job.folder, job.context
     found = [shared(*given, seed).measure(outcome.case) for seed in seeds(job.context, step)]
@@ -174,7 +174,7 @@ def by_features(job, outcome, step):
 
 
 def by_curve(job, outcome, step):
-    """A panel of Figure 3."""
+    """Measure a panel of Figure 3."""
     _, data, extractor, *_ = outcome.case
     shared(data, extractor in BY_KERNELS, job.folder, job.context, job.context.seed).curve(outcome)
 
@@ -182,13 +182,13 @@ def by_curve(job, outcome, step):
 # ---- Table 1: few rows of each of many people ----------------------------------------------------
 
 FACE_COMPONENTS = 10
-FACE_C = (10.0, 1000.0)  # few rows of few differences
+FACE_C = (10.0, 1000.0)
 FACE_SCALES = (0.3, 0.6, 1.0, 2.0, 4.0)
-MOST_FOLDS = 5
+MAX_FOLDS = 5
 
 
 class Choice(NamedTuple):
-    """How rows are prepared (by number), the SVM's C, and how far rows are moved."""
+    """Index of the preparation of samples, the SVM's C, and the scale of the moves."""
 
     kind: int
     C: float
@@ -196,36 +196,36 @@ class Choice(NamedTuple):
 
 
 def columns(X):
-    """Standardised; rows of length 1 on average."""
+    """Standardise columns, and scale samples to a mean length of 1."""
     deviation = X.std(axis=0)
     scaled = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     return scaled / np.sqrt(np.float32(X.shape[1]))
 
 
 def pixels(X):
-    """As they are; rows of length 1 on average."""
+    """Scale samples to a mean squared length of 1."""
     return X / np.sqrt((X.astype(np.float64) ** 2).sum(axis=1).mean()).astype(np.float32)
 
 
 def by_faces(job, outcome, step, *, one_split, arrays, per_class, ways):
-    """Accuracies of ten components of rows and of moved rows, over random splits.
+    """Measure ten components of original and of moved samples, over random splits.
 
-    What is done to the rows before, and what `one_split` has to choose, are chosen by folds of the
-    training rows, as many as a class has rows and at most five.
+    Folds of the training samples choose the preparation of samples and the parameters of
+    `one_split`. There are up to five folds, and no more than a class has samples.
     """
     rows = read_rows(job.folder / job.problem.file, *arrays)
     kinds = [Rows(way(rows.X), rows.y) for way in ways]
     found = []
     for seed in seeds(job.context, step):
-        splits = [few_of_each(one, per_class, seed) for one in kinds]
+        splits = [few_of_each(samples, per_class, seed) for samples in kinds]
         found.append(one_split(splits, seed, job.context.threads))
     outcome.over(found)
 
 
 def lda_split(splits, seed, threads):
-    """Accuracy of linear discriminant analysis, which is supervised: rows are not moved.
+    """Return the accuracy of linear discriminant analysis, which moves no samples.
 
-    The first preparation is taken where a fold has one row of each class.
+    The first preparation is used if a fold has a single sample of each class.
     """
     means = [np.mean([_by_lda(p, threads) for p in _folds(s.train, seed)]) for s in splits]
     right = _by_lda(splits[int(np.argmax(np.nan_to_num(means)))], threads)
@@ -242,7 +242,7 @@ def _by_lda(split, threads):
 
 
 def supervised_split(splits, seed, threads, *, kind):
-    """Accuracy of a supervised reduction; preparation and its weight are chosen by folds."""
+    """Return the accuracy of a supervised reduction; folds choose preparation and weight."""
     means = {}
     for place, split in enumerate(splits):
         for part in _folds(split.train, seed):
@@ -261,14 +261,14 @@ def _by(kind, weight, split, threads):
 
 
 def pca_split(splits, seed, threads):
-    """Accuracy of PCA, of PCA of moved rows, and how far these were moved."""
+    """Return accuracies of PCA of original and of moved samples, and the scale of the moves."""
     scores = {}
     for kind, split in enumerate(splits):
         for part in _folds(split.train, seed):
             for choice, score in _scores(kind, part, threads):
                 scores.setdefault(choice, []).append(score)
-    # The best mean; of equal ones that with the smallest move.
-    means = {choice: (float(np.mean(one)), -choice.scale) for choice, one in scores.items()}
+    # The best mean; of equal means, the smallest move.
+    means = {choice: (float(np.mean(s)), -choice.scale) for choice, s in scores.items()}
     still = max((choice for choice in means if choice.scale == 0), key=means.__getitem__)
     moved = max((choice for choice in means if choice.scale > 0), key=means.__getitem__)
     accuracies = []
@@ -283,14 +283,14 @@ def _scores(kind, part, threads):
     train, held = centred(part)
     for number, C in enumerate(FACE_C):
         shifter = Shifter(train, C, threads)
-        still = () if number else (0.0,)  # rows that stay do not depend on C
+        still = () if number else (0.0,)  # C has no effect on samples that stay
         for scale in (*still, *FACE_SCALES):
             yield Choice(kind, C, scale), shifter.accuracy(_ten(), scale, held)
 
 
 def _folds(rows, seed):
     fewest = int(np.unique(rows.y, return_counts=True)[1].min())
-    folds = StratifiedKFold(min(max(fewest, 2), MOST_FOLDS), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(min(max(fewest, 2), MAX_FOLDS), shuffle=True, random_state=seed)
     for fit, held in folds.split(rows.y[:, None], rows.y):
         yield Split(rows[fit], rows[held])
 
@@ -299,12 +299,12 @@ def _ten():
     return mmds_data.extractor("PCA", FACE_COMPONENTS, quick=False)
 
 
-# ---- what is run ---------------------------------------------------------------------------------
+# ---- problems ------------------------------------------------------------------------------------
 
 BY_KERNELS = ("KPCA", "ICA", "SPCA", "KM", "FA", "NMF")  # on random Fourier features of rows
-# What Table 1 is of: a file, its arrays, training rows a class, and ways to prepare rows; those of
-# length 1, as lights differ. Stand-ins, of other rows and classes, are in place of the paper's 11
-# Tumors, which is not at hand.
+# Data of Table 1: file, arrays, training samples of each class, and preparations of samples. Faces
+# are normalised to length 1, because lights differ. Stand-ins replace the paper's gene expressions,
+# such as 11 Tumors, which are not at hand.
 FACES = {
     "Yale": ("faces_yale.npz", ("X", "y"), 3, (pixels, normalize)),
     "Yale B": ("faces_yaleb.npz", ("X", "y"), 5, (pixels, normalize)),
@@ -317,7 +317,7 @@ FACES = {
 
 
 def _cases(table, file):
-    """Read pairs of accuracies; a row is named by its data and, but for 5, its dimension."""
+    """Read pairs of accuracies; a line's name has its data and, unless it is 5, its dimension."""
     for name, row in figures(file).items():
         data, _, dimension = name.partition(" ")
         for extractor in dict.fromkeys(column.split()[0] for column in row):
@@ -325,7 +325,7 @@ def _cases(table, file):
 
 
 def _paper(row, extractor):
-    """Return what a row prints of an extractor: accuracies of rows and of moved ones."""
+    """Return the printed accuracies of an extractor: of original and of moved samples."""
     cells = (row.get(f"{extractor} {kind}") for kind in ("rows", "moved"))
     return tuple(None if cell is None else float(cell) for cell in cells)
 
@@ -338,10 +338,10 @@ CURVES = {
 
 
 def study(job, outcome, step):
-    """Fill in an outcome as its method does."""
+    """Fill in an outcome by its method."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Two faces of each of many people look like a regression.
+        # scikit-learn warns that labels of many people with two faces each look like a regression.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         outcome.case = job.method.case
         job.method.build(job, outcome, step)
@@ -355,7 +355,7 @@ def _problem(table, data, file, methods):
 
 
 def _faces():
-    """Table 1: faces, and gene expressions, of which the paper prints nothing."""
+    """Yield Table 1: faces, and gene expressions, for which the paper prints no figures."""
     for data, (file, arrays, count, ways) in FACES.items():
         printed = figures("mmds-1").get(data, {})
         given = {"arrays": arrays, "per_class": count, "ways": ways}
@@ -369,7 +369,7 @@ def _faces():
 
 
 def _shifts():
-    """Tables 4 and 3 and Figure 3; what shares features stands together."""
+    """Yield Tables 4 and 3 and Figure 3; problems that share features follow each other."""
     for (data, file), kernels, table in product(
         mmds_data.FILES.items(), (True, False), ("Table 4", "Table 3")
     ):
@@ -385,7 +385,7 @@ def _shifts():
         yield _problem("Figure 3", data, mmds_data.FILES[data], curves)
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 TITLES = {
     "Table 1": "Table 1: PCA of faces and of gene expressions, few rows a class",
@@ -401,7 +401,7 @@ FIELDS = (
 
 
 def tell(run):
-    """Yield a table for each of the paper's."""
+    """Yield a table for each table of the paper."""
     for name, title in TITLES.items():
         done = [one for one in run.outcomes if one.case.table == name and not one.failure]
         if not done:
@@ -425,7 +425,7 @@ def tell(run):
 
 
 def lines(run):
-    """Return one line for each outcome."""
+    """Return a line for each outcome."""
     found = [
         {
             **dict(zip(FIELDS, one.case[:4], strict=False)),
@@ -440,7 +440,7 @@ def lines(run):
 
 
 def draw(run):
-    """Draw test digits in two components of rows and of moved rows, and accuracies by scale."""
+    """Draw test digits in two components of original and moved samples, and accuracies by scale."""
     if any(outcome.case.data == "Digits" for outcome in run.outcomes):
         split = mmds_data.load("Digits", run.folder, quick=run.context.quick)
         train, test = (part[np.isin(part.y, EMBEDDED)] for part in (split.train, split.test))

@@ -1,4 +1,4 @@
-"""What max-margin shifting is tried on: data as its paper splits it, extractors, moved rows."""
+"""Data of the paper on max-margin data shifting with its splits, extractors, and moved samples."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SEED = 0
 QUICK_TEST_ROWS, QUICK_TRAIN_ROWS = 2_000, 1_000
 MNIST_ROWS = 500
 FILES = {"MNIST": "mnist.npz", "Digits": "opencv_digits.npz", "Letters": "ocr_letters.npz"}
-LETTER_FOLD = 1  # 5,375 rows, as many as in the paper
+LETTER_FOLD = 1  # 5,375 samples, the number in the paper
 KERNEL_FEATURES = {"MNIST": 1_000, "Digits": 500, "Letters": 1_000}
 QUICK_KERNEL_FEATURES = 200
 AUTOENCODER_ITERATIONS, QUICK_ITERATIONS = 150, 30
 READ_C = 1.0  # of the SVM that reads the features
-TOLERANCE, EPOCHS = 1e-2, 60  # also of the one that moves: the paper's stops at a fixed number, too
+TOLERANCE, EPOCHS = 1e-2, 60  # of all SVMs; the paper's also stop after a fixed number of epochs
 HELD_OUT = 0.2
-FEW_ROWS, SPLITS_OF_FEW = 1_000, 6  # below so many rows one held-out part would say too little
+FEW_ROWS, SPLITS_OF_FEW = 1_000, 6  # fewer samples have six held-out parts instead of one
 
 
 class Split(NamedTuple):
@@ -39,16 +39,16 @@ class Split(NamedTuple):
 
 
 class AboveZero(TransformerMixin, BaseEstimator):
-    """Columns less their minimum, and nothing below 0: what NMF can read."""
+    """Nonnegative columns for NMF: each column minus its minimum, and at least 0."""
 
     def fit(self, X, y=None):
-        """Remember the least of every column."""
-        self.least_ = np.asarray(X).min(axis=0)
+        """Find the minimum of every column."""
+        self.minimum_ = np.asarray(X).min(axis=0)
         return self
 
     def transform(self, X):
-        """Return ``max(X - least_, 0)``."""
-        return np.maximum(np.asarray(X) - self.least_, 0)
+        """Return ``max(X - minimum_, 0)``."""
+        return np.maximum(np.asarray(X) - self.minimum_, 0)
 
 
 def load(data, folder, *, quick, seed=SEED):
@@ -61,7 +61,7 @@ def load(data, folder, *, quick, seed=SEED):
 
 
 def fewer(split):
-    """Take the rows of a quick run; classes keep their shares, as folds need rows of every one."""
+    """Return the samples of a quick run, stratified, so that folds have all classes."""
     train, test = split
     if len(train) > QUICK_TRAIN_ROWS:
         draw = StratifiedShuffleSplit(1, train_size=QUICK_TRAIN_ROWS, random_state=SEED)
@@ -70,7 +70,7 @@ def fewer(split):
 
 
 def mnist(folder, seed=SEED):
-    """Pixels in 0..1, few of the official training rows."""
+    """Load pixels in 0..1, with a subsample of the official training samples."""
     train, test = (read_rows(folder / "mnist.npz", f"X_{p}", f"y_{p}") for p in ("train", "test"))
     train = subsample(train, MNIST_ROWS, seed)
     return Split(*(Rows(rows.X / np.float32(255), rows.y) for rows in (train, test)))
@@ -82,13 +82,13 @@ def _digits(folder, seed):
 
 
 def halves(rows, seed):
-    """Split rows at random."""
+    """Split samples into random halves."""
     order = np.random.RandomState(seed).permutation(len(rows))
     return Split(*(rows[half] for half in np.split(order, [len(rows) // 2])))
 
 
 def letters(folder, seed):
-    """One of ten folds to train on, all others to test on."""
+    """Load one of ten folds for training, all other folds for testing."""
     rows = read_rows(folder / "ocr_letters.npz", "X", "y")
     folds = read_arrays(folder / "ocr_letters.npz", "fold")[0]
     known = np.unique(folds)
@@ -97,10 +97,10 @@ def letters(folder, seed):
 
 
 def gradients(images, bins=16):
-    """Histograms of gradient directions in the four quarters of square images, 64 numbers each.
+    """Return histograms of gradient directions in the four quarters of square images: 64 numbers.
 
-    As in OpenCV's example for these digits: slants are taken out before, and histograms of
-    gradient magnitudes are normalised by Hellinger's measure after.
+    As in OpenCV's example for these digits, slants are removed first, and histograms of gradient
+    magnitudes are normalised by Hellinger's measure.
     """
     images = _upright(images.astype(np.float64))
     rows, columns = np.gradient(images, axis=(1, 2))
@@ -138,23 +138,23 @@ def _upright(images):
 
 
 def few_of_each(rows, count, seed):
-    """So many random rows of every class, at most half of it, to train on; the others to test."""
+    """Split: `count` random samples of every class, at most half of it, train; the rest test."""
     train = np.sort(some_of_each(rows.y, count, seed, most=0.5))
     return Split(rows[train], rows[np.setdiff1d(np.arange(len(rows)), train)])
 
 
 def kernel(data, X, width, *, quick):
-    """Random Fourier features, fitted; `width` is relative to the median distance of rows."""
-    some = X[:500].astype(np.float64)
-    squares = (some**2).sum(axis=1)
-    distance = np.median(squares[:, None] + squares - 2 * some @ some.T)
+    """Fit random Fourier features; `width` is relative to the median squared distance."""
+    first = X[:500].astype(np.float64)
+    squares = (first**2).sum(axis=1)
+    distance = np.median(squares[:, None] + squares - 2 * first @ first.T)
     count = QUICK_KERNEL_FEATURES if quick else KERNEL_FEATURES[data]
     gamma = width / float(distance)
     return RBFSampler(gamma=gamma, n_components=count, random_state=SEED).fit(X)
 
 
 def extractor(name, n_components, *, quick):
-    """One of the paper's extractors by its name there."""
+    """Make an extractor of the paper by its name there."""
     k, given = n_components, {"random_state": SEED}
     iterations = QUICK_ITERATIONS if quick else AUTOENCODER_ITERATIONS
     makers = {
@@ -175,7 +175,7 @@ def extractor(name, n_components, *, quick):
 
 
 def centred(split):
-    """Return the rows of a split less the mean of those that train."""
+    """Subtract the mean of the training samples from both parts of a split."""
     mean = split.train.X.mean(axis=0)
     return Split(*(Rows(rows.X - mean, rows.y) for rows in split))
 
@@ -184,7 +184,7 @@ def centred(split):
 
 
 class Shifter:
-    """Rows, and how an SVM moves them: fitted once, for every extractor and scale."""
+    """Samples and their moves by an SVM, which is fitted once for all extractors and scales."""
 
     def __init__(self, rows, C, threads):
         self.rows, self.threads = rows, threads
@@ -194,19 +194,19 @@ class Shifter:
         self.unit = float(np.linalg.norm(self.moves) / spread)
 
     def moved(self, scale):
-        """Rows moved so far, relative to their spread."""
+        """Return the samples moved by this scale, relative to their spread."""
         if scale == 0.0 or self.unit == 0.0:
             return self.rows.X
         return self.rows.X + self.rows.X.dtype.type(scale / self.unit) * self.moves
 
     def accuracy(self, extractor, scale, test):
-        """Of a linear SVM on features of the rows as they are, in percent."""
+        """Return the accuracy in percent of a linear SVM on features of the original samples."""
         extractor.fit(self.moved(scale))
         return read_accuracy(extractor.transform, self.rows, test, self.threads)
 
 
 def read_accuracy(features, train, test, threads):
-    """Accuracy of a linear SVM on standardised features, in percent."""
+    """Return the accuracy in percent of a linear SVM on standardised features."""
     known, new = features(train.X), features(test.X)
     mean, deviation = known.mean(axis=0), known.std(axis=0)
     deviation[deviation == 0] = 1
@@ -219,7 +219,7 @@ def _svm(X, y, C, threads):
 
 
 def held_out(rows, C, threads):
-    """Shifters of parts of the training rows, and the rows that were kept from them."""
+    """Return shifters of parts of the training samples, each with its held-out samples."""
     n = SPLITS_OF_FEW if len(rows) < FEW_ROWS else 1
     splitter = StratifiedShuffleSplit(n, test_size=HELD_OUT, random_state=SEED)
     splits = splitter.split(rows.y[:, None], rows.y)
@@ -227,14 +227,14 @@ def held_out(rows, C, threads):
 
 
 def scores_of(parts, make, scale):
-    """Accuracies on held-out rows, one a split."""
+    """Return the accuracy on the held-out samples of each split."""
     return np.array([shifter.accuracy(make(), scale, held) for shifter, held in parts])
 
 
 def chosen_move(parts_of, make, scales):
-    """The SVM's C and the scale that are best on held-out rows; a scale of 0 for none.
+    """Return the SVM's C and the scale that are best on held-out samples.
 
-    Rows stay unless the mean gain over that exceeds twice its standard error.
+    The scale is 0 unless the mean gain of a move exceeds twice its standard error.
     """
     still = scores_of(next(iter(parts_of.values())), make, 0.0)
     tried = {
@@ -242,7 +242,7 @@ def chosen_move(parts_of, make, scales):
         for C, parts in parts_of.items()
         for scale in scales
     }
-    (C, scale), best = max(tried.items(), key=lambda one: float(one[1].mean()))
+    (C, scale), best = max(tried.items(), key=lambda item: float(item[1].mean()))
     gains = best - still
     error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
     return (C, scale) if gains.mean() > 2 * error else (C, 0.0)

@@ -1,6 +1,6 @@
 """Joint shifts, corrupted copies and max-margin PCA beside the single shift, over random splits.
 
-Equations 4 to 7 and 12 to 15 of the paper on max-margin data shifting, of which it prints no table.
+Equations 4 to 7 and 12 to 15 of the paper on max-margin data shifting, which has no table of them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ STILL, ONCE = "PCA", "once"
 
 
 def digits(folder, seed):
-    """Half of the digits each."""
+    """Split the digits into random halves."""
     given = mmds_data.load("Digits", folder, quick=False)
     X, y = (np.concatenate([getattr(rows, name) for rows in given]) for name in "Xy")
     return mmds_data.halves(Rows(X, y), 100 + seed)
 
 
 def letters(folder, seed):
-    """One of the ten folds to train on, and some rows of the others."""
+    """Load one of ten folds for training, and a subsample of the others for testing."""
     given = mmds_data.letters(folder, seed)
     return Split(given.train, subsample(given.test, TEST_ROWS, seed))
 
@@ -42,7 +42,7 @@ KINDS = (STILL, ONCE, "joint", "MaxMarginPCA", "corrupted")
 
 
 def model(kind, n_components, context):
-    """One of what is compared."""
+    """Make one of the compared methods."""
     pca = PCA(n_components, random_state=0)
     svm = MulticlassSVM(C=MOVE_C, tol=TOLERANCE, max_iter=EPOCHS, n_threads=context.threads)
     given = {"svm": svm, **(QUICK_CHOICE if context.quick else CHOICE)}
@@ -85,7 +85,7 @@ def tell(run):
 
 
 def _gain(outcome, other):
-    """The mean gain over another method on the same splits, and its standard error."""
+    """Return the mean gain over another method on equal splits, and its standard error."""
     if other is None or other is outcome or other.failure:
         return ""
     gains = np.array([a - b for (a, _), (b, _) in zip(outcome.splits, other.splits, strict=True)])
@@ -99,7 +99,7 @@ FIELDS = (
 
 
 def lines(run):
-    """Return one line for each outcome."""
+    """Return a line for each outcome."""
     found = []
     for one in run.outcomes:
         right = [round(accuracy, 3) for accuracy, _ in one.splits]

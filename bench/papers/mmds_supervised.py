@@ -1,7 +1,7 @@
 """The supervised reductions of Table 1 of the paper on max-margin data shifting.
 
-Each has one weight, of the labels beside the samples, and reduces new samples without labels. All
-are for samples (n, d) of mean 0 and integer codes (n,), with the one-hot labels Y (n, k), centred.
+Each method has a weight of the labels relative to the samples, and reduces new samples without
+labels. Samples (n, d) have mean 0, codes (n,) are integers; Y (n, k) are one-hot labels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Supervised:
         """Find the directions."""
         X = np.asarray(X, dtype=np.float64)
         Y = np.eye(int(codes.max()) + 1)[codes]
-        # In the span of the samples, where the objectives live.
+        # Directions outside of the span of the samples do not change the objectives.
         _, sizes, basis = np.linalg.svd(X, full_matrices=False)
         basis = basis[sizes > 1e-9 * sizes[0]].T
         m = min(self.n_components, basis.shape[1])

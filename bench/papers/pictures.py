@@ -1,4 +1,4 @@
-"""The figures of the papers, drawn of what was measured: pairs of file names and figures."""
+"""The figures of the papers from measured results: pairs of file names and figures."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from bench.papers import curves, families, figures
 from bench.papers.accuracy_tables import accuracies, done_on
 from bench.papers.families import Rules, accuracy
 
-SHOWN = "wine"  # whose rows are drawn in one and two dimensions
-SPARSE = "sparse directions"  # in the name of the problem of SparseLDG
+EMBEDDED_SET = "wine"  # whose samples are drawn in one and two dimensions
+SPARSE = "sparse directions"  # part of the name of the problem of SparseLDG
 WHOLE = ("all columns",)
 EMBEDDED = (("LDG", families.ldg), ("PCA", families.pca), ("FDA", families.fisher))
 
 
 def draw_sets(run):
-    """Accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
+    """Yield accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
     sets = [problem for problem in run.protocol.problems if SPARSE not in problem.name]
     panels = panels_of(sets, run)
     if panels:
@@ -25,12 +25,12 @@ def draw_sets(run):
         if problem not in sets and done_on(problem, run):
             yield _name(run, "sparsity"), _sparsity(problem, run)
     for problem in sets:
-        if problem.name == SHOWN and accuracies(problem, run):
+        if problem.name == EMBEDDED_SET and accuracies(problem, run):
             yield _name(run, "embeddings"), _embeddings(problem, run)
 
 
 def draw_small(run):
-    """LDG among the others on every set."""
+    """Yield the accuracy of LDG among the other methods, on every set."""
     found = {p.name: accuracies(p, run) for p in run.protocol.problems}
     found = {name: methods for name, methods in found.items() if "LDG" in methods}
     if found:
@@ -41,7 +41,7 @@ def draw_small(run):
 
 
 def draw_transfer(run):
-    """Accuracy by dimension for every pair of domains."""
+    """Yield accuracy by dimension for every pair of domains."""
     panels = panels_of(run.protocol.problems, run)
     if panels:
         title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
@@ -63,10 +63,9 @@ def _name(run, picture):
 
 
 def _curve(outcome):
-    """Return accuracies by dimension, of those dimensions that every split has.
+    """Return accuracies by dimension, for the dimensions that all splits share.
 
-    A method without a choice may have kept another number of columns in each split; that is one
-    point then, at the number of the first.
+    A method that keeps all columns has a single point, at the number of columns of the first split.
     """
     if all(len(score.curve) <= 1 for score in outcome.splits):
         return {outcome.splits[0].dimension: [score.accuracy for score in outcome.splits]}
@@ -103,7 +102,7 @@ def _sparsity(problem, run):
 
 
 def _embeddings(problem, run):
-    """Draw test rows of the first split in two dimensions and in one, by three reductions."""
+    """Draw test samples of the first split in one and two dimensions, by three reductions."""
     table = problem.load(run.folder / problem.file, run.context)
     rows, codes, queries, query_codes = table.parts(run.context.seed)
     rules = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=2)
@@ -132,7 +131,7 @@ def _embeddings(problem, run):
 # ---- early decisions: Figures 5.6 to 5.11 of the thesis ------------------------------------------
 
 QDA, SVM = "local QDA, quadratic", "linear SVM, quadratic"
-# What goes on one picture: its name, what is drawn upwards, and the methods.
+# Pictures: name, scores on the vertical axis, and methods.
 EARLY = (
     ("sets", ("reliability",), tuple(
         f"{kind}, {which}"
@@ -158,7 +157,7 @@ EARLY = (
 
 
 def draw_early(run):
-    """Reliability and accuracy against the average time of decision, for each set."""
+    """Yield reliability and accuracy against the average time of decision, for each set."""
     for problem in run.protocol.problems:
         done = {name: trial for name, trial in run.done(problem).items() if trial.points}
         for name, upwards, methods in EARLY:

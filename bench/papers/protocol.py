@@ -1,4 +1,4 @@
-"""What an experiment is made of: data with a split, methods, and what the paper says of them."""
+"""Parts of an experiment: data with a split, methods, and the paper's figures of these."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from eigenfeat.cli.output import UsageError
 
 
 class DataError(OSError):
-    """A data file is missing or does not hold what it should."""
+    """A data file is missing or lacks arrays."""
 
 
 class NothingToRunError(UsageError):
-    """No method has such a name."""
+    """No method has the given name."""
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -27,11 +27,12 @@ class NothingToRunError(UsageError):
 
 @dataclass(frozen=True)
 class Context:
-    """How to run: `quick` means fewer rows and candidates; `directions` is another method's count.
+    """Options of a run: `quick` means fewer samples and candidates.
 
-    `rows` are as many test rows as are taken at most, where a task takes a part of them, None for
-    the task's own number. `threads` are those of everything that a method does, None for the
-    machine's default; `splits` is the number of random splits, None for the task's.
+    `directions` is the number of directions of another method. `rows` is the largest number of test
+    samples of tasks that take a part of them, None for the task's default. `threads` is the number
+    of threads of all computations, None for the machine's default. `splits` is the number of random
+    splits, None for the task's default.
     """
 
     quick: bool = False
@@ -44,7 +45,7 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows `X` (n, d), float32, and their labels `y` (n,)."""
+    """Samples `X` (n, d), float32, and their labels `y` (n,)."""
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
@@ -58,13 +59,13 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Training rows, how to get the test rows, and the rows to choose hyperparameters on.
+    """Training samples, a function for the test samples, and samples to choose hyperparameters on.
 
-    Without `development` rows a share of the training rows is held out to choose on, and the
-    chosen model is trained on all of them; with them the training rows stay as they are. `test` is
-    called once, when nothing is left to choose. The share is drawn at random, class by class; or,
-    where training rows of one source stand together and test rows are of others (`by_source`),
-    it is the last ones: rows of sources that are trained on would speak for what knows them.
+    Without `development` samples, a share of the training samples is held out for choices, and the
+    chosen model is trained on all training samples. `test` is called once, after all choices. The
+    share is drawn at random, class by class. With `by_source`, training samples of a source follow
+    each other and test samples are of other sources; the share is then the last samples, because
+    samples of known sources favour models that know the sources.
     """
 
     train: Rows
@@ -74,26 +75,26 @@ class Data:
 
 
 def read_arrays(path, *names):
-    """Return some arrays of an ``.npz`` file; the others are not read."""
+    """Read arrays of an ``.npz`` file by their names."""
     with np.load(path, allow_pickle=False) as file:
         return [file[name] for name in names]
 
 
 def read_rows(path, X, y):
-    """Return rows by the names of their arrays, columns as float32."""
+    """Read samples by the names of their arrays, columns as float32."""
     columns, labels = read_arrays(path, X, y)
     return Rows(columns.astype(np.float32), labels.astype(np.int64))
 
 
 def subsample(rows, limit, seed):
-    """Return at most `limit` random rows; all of them, as they are, if None."""
+    """Return at most `limit` random samples; all samples if it is None."""
     if limit is None or len(rows) <= limit:
         return rows
     return rows[np.random.RandomState(seed).permutation(len(rows))[:limit]]
 
 
 def some_of_each(y, count, seed, most=1.0):
-    """Return so many random rows of each class, at most this share of them, but one of any."""
+    """Return indices of `count` random samples of each class, at most this share, at least one."""
     random = np.random.RandomState(seed)
     members = (random.permutation(np.flatnonzero(y == label)) for label in np.unique(y))
     return np.concatenate([m[: min(count, max(int(most * len(m)), 1))] for m in members])
@@ -104,16 +105,15 @@ def some_of_each(y, count, seed, most=1.0):
 
 @dataclass(frozen=True)
 class Method:
-    """A name, how to build the estimator, its hyperparameters, and the paper's figures.
+    """A name, a function that builds the estimator, hyperparameters, and the paper's figures.
 
-    `build` is a function of a module, so that another process finds it. Hyperparameters, by their
-    names in `set_params`, are `fixed`, or chosen on held-out rows from the values that `grid` has;
-    `quick` replaces what it names in both. `paper` has a line of the paper's table, by column.
-    With an `ensemble`, as many members, and as many in a quick run, the chosen estimator becomes
-    one, whose members get a row of their own, `members`: its name and the paper's figures.
-    With `drawn_pairs`, "random" or "stratified", each member has pairs of its own.
-    `directions_of` is the method whose number of directions this one is to have. A `peer` runs on
-    request only.
+    `build` is a function of a module, so that other processes find it. Hyperparameters, by their
+    names in `set_params`, are `fixed` or chosen on held-out samples from the values of `grid`;
+    `quick` replaces values of both in a quick run. `paper` has a line of the paper's table, by
+    column. `ensemble` has numbers of members, in full and in quick runs, of an ensemble of the
+    chosen estimator; `members` has the name and the paper's figures of a line for its members.
+    With `drawn_pairs`, "random" or "stratified", each member draws its pairs. `directions_of` is
+    the method that sets the number of directions. A `peer` runs on request only.
     """
 
     name: str
@@ -129,19 +129,19 @@ class Method:
     peer: bool = False
 
     def set_for(self, context):
-        """Parameters that are not chosen."""
+        """Return the parameters that are not chosen."""
         quick = self.quick if context.quick else {}
         return {**self.fixed, **{name: quick[name] for name in quick if name not in self.grid}}
 
     def chosen_from(self, context):
-        """Values of each parameter that is chosen; in a quick run some have only one."""
+        """Return the candidates of each chosen parameter; a quick run has fewer."""
         quick = self.quick if context.quick else {}
         grid = {name: quick.get(name, values) for name, values in self.grid.items()}
         return {n: list(v) if isinstance(v, (list, tuple)) else [v] for n, v in grid.items()}
 
 
 class Scores(NamedTuple):
-    """Share of wrong predictions, and mean negative log probability of the labels (None: no)."""
+    """Share of wrong predictions, and cross-entropy of the labels (None without probabilities)."""
 
     error: float
     cross_entropy: float | None = None
@@ -149,10 +149,10 @@ class Scores(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What a method did on a problem; `failure` says why there is nothing, or not all.
+    """Results of a method on a problem; `failure` is the reason of missing results.
 
-    Without a study there are `scores`, and an ensemble's `members`; a study leaves `splits`, or has
-    a subclass of its own.
+    Without a study there are `scores`, and scores of an ensemble's `members`. A study fills in
+    `splits`, or the attributes of a subclass.
     """
 
     problem: str
@@ -175,13 +175,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Problem:
-    """A data file and what it holds, how to split it, and the methods to compare on it.
+    """A data file with its arrays, a split, and the methods to compare.
 
-    `objective` is what hyperparameters are chosen by: "error" or "cross_entropy". `quoted` are rows
-    of the paper's table that nothing here runs, by name. `study` replaces training and testing
-    once: called with a job, an outcome of the kind `outcome` and what is told each step, it fills
-    in the outcome. `beside` the file are further ones with their arrays. A quick run leaves out
-    what is not `in_quick`.
+    Hyperparameters minimise the `objective`, "error" or "cross_entropy". `quoted` are lines of the
+    paper's table, by name, that no method here measures. `study` replaces training and testing: it
+    takes a job, an `outcome` to fill in, and a progress function. `beside` has further files with
+    their arrays. A quick run leaves out problems that are not `in_quick`.
     """
 
     name: str
@@ -201,12 +200,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Problems that are run by one name, and how a run of them is told.
+    """Problems that run together, and functions that report a run.
 
-    `tell` yields tables and lines of text; `lines` returns what stands in each file, by the end of
-    its name: its fields, and a mapping for each line; `draw` yields names of files and figures.
-    Methods of one that is `alone` run in a process each, which measures their memory. A job's name
-    is that of its problem, `joined` with its method's; `parts` says of what `only` takes a part.
+    `tell` yields tables and lines of text. `lines` returns, by the ending of each file's name, the
+    fields and a mapping for each line; `draw` yields names of files and figures. With `alone`, each
+    method runs in its own process, which measures its memory. A job's name is its problem's and its
+    method's, `joined`; `parts` describes the names that `only` selects.
     """
 
     name: str
@@ -224,7 +223,7 @@ class Protocol:
 
 
 class Job(NamedTuple):
-    """A method, its problem, the folder of the data, and how to run."""
+    """A method, its problem, the folder of the data, and the options of the run."""
 
     problem: Problem
     method: Method
@@ -248,7 +247,7 @@ def seeds(context, step=lambda text: None):
 
 
 class Run(NamedTuple):
-    """What a protocol has done so far, and on which data."""
+    """The outcomes of a protocol so far, with its options and the folder of the data."""
 
     protocol: Protocol
     outcomes: Sequence[Any]
@@ -262,7 +261,7 @@ class Run(NamedTuple):
 
 
 def check_files(protocol, folder, context=Context()):
-    """Raise DataError unless the files are there and hold the arrays that they should."""
+    """Raise DataError unless all files exist and have their arrays."""
     files = {}
     for problem in protocol.of(context):
         files |= {problem.file: problem.arrays, **problem.beside}

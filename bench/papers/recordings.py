@@ -11,7 +11,7 @@ The recipe, as in section 4.3 of the GEM paper:
 5. regression deltas over two frames on either side, and the deltas of these: 39 numbers a frame;
 6. five frames before and five after, oldest first: 429 columns.
 
-Edges are repeated in 5 and 6, so every frame gets a row and no row sees two recordings.
+Steps 5 and 6 repeat edges, so every frame has a row of columns from its own recording.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from eigenfeat._base.validation import check_number, real_array, show
 
 PRE_EMPHASIS = 0.97
 WINDOW_SECONDS, STEP_SECONDS = 0.025, 0.010
-LEAST_POWER = 1e-10  # what the logarithm of silence is taken of; full scale is 1
+MIN_POWER = 1e-10  # of silence, relative to full scale, for logarithms
 FSDD_ARRAYS = ("audio", "offsets", "digit", "speaker", "speaker_names", "sample_rate")
 
 
@@ -48,7 +48,7 @@ class Frames:
     speaker_names: tuple[str, ...]
 
     def spoken_by(self, *names):
-        """Row numbers of the frames of some speakers; a ValueError names one that is unknown."""
+        """Return indices of the frames of these speakers; a ValueError names an unknown speaker."""
         for name in names:
             if name not in self.speaker_names:
                 known = ", ".join(self.speaker_names)
@@ -61,9 +61,9 @@ def mfcc(audio, sample_rate, *, n_cepstra=12, n_filters=26):
 
     Returns (n, n_cepstra + 1): cepstra from number 1, then log energy. Powers below 1e-10 count as
     1e-10, so silence is finite. Integer samples are divided by their type's largest value. Windows
-    are those that fit as a whole; a recording shorter than one is padded with zeros. A ValueError
-    says what is wrong with samples that are empty or not finite, a sample rate below 200, which has
-    no samples in a step, or a filter too narrow for any frequency of the spectrum.
+    fit within the recording; a shorter recording is padded with zeros. A ValueError names empty or
+    infinite samples, a sample rate below 200, whose steps have no samples, or a filter that is too
+    narrow for the frequencies of the spectrum.
     """
     samples = _samples(audio)
     rate = check_number(sample_rate, "sample_rate", at_least=200)
@@ -72,9 +72,9 @@ def mfcc(audio, sample_rate, *, n_cepstra=12, n_filters=26):
     n_bins = 1 << (size - 1).bit_length()  # the next power of two
     spectra = np.fft.rfft(_windows(emphasised, size, step) * np.hamming(size), n_bins)
     passed = np.abs(spectra) ** 2 @ _mel_filters(n_filters, n_bins, rate).T
-    cepstra = dct(np.log(np.maximum(passed, LEAST_POWER)), norm="ortho")[:, 1 : n_cepstra + 1]
+    cepstra = dct(np.log(np.maximum(passed, MIN_POWER)), norm="ortho")[:, 1 : n_cepstra + 1]
     energy = np.sum(_windows(samples, size, step) ** 2, axis=1)
-    return np.column_stack([cepstra, np.log(np.maximum(energy, LEAST_POWER))])
+    return np.column_stack([cepstra, np.log(np.maximum(energy, MIN_POWER))])
 
 
 def deltas(frames, width=2):
@@ -87,7 +87,7 @@ def deltas(frames, width=2):
 
 
 def with_context(frames, before=5, after=5):
-    """Each frame (n, d) beside its neighbours, the oldest first; edges are repeated."""
+    """Append to each frame (n, d) its neighbours, oldest first; edges are repeated."""
     padded = np.pad(frames, ((before, after), (0, 0)), mode="edge")
     return np.hstack([padded[k:][: len(frames)] for k in range(before + 1 + after)])
 
@@ -102,8 +102,8 @@ def mfcc_with_deltas(audio, sample_rate):
 def frame_targets(n_frames, digit, n_states=3):
     """Targets of a recording's frames: ``digit * n_states + state``, states of equal duration.
 
-    Stands in for a phone alignment: the recording is cut into `n_states` parts, as equal as whole
-    frames allow; those of a recording with fewer frames stay empty.
+    In place of a phone alignment, the recording is cut into `n_states` parts with nearly equal
+    numbers of frames; parts of a recording with fewer frames are empty.
     """
     return digit * n_states + np.arange(n_frames, dtype=np.int64) * n_states // n_frames
 
@@ -111,8 +111,8 @@ def frame_targets(n_frames, digit, n_states=3):
 def fsdd_frames(source, n_states=3):
     """Frames of the Free Spoken Digit Dataset: an ``.npz`` file or its arrays `FSDD_ARRAYS`.
 
-    `audio` has all recordings end to end; `offsets` say where each begins and the last one ends. A
-    ValueError tells of an array that is missing, or of sizes that contradict each other.
+    `audio` has all recordings end to end; `offsets` are the starts of all recordings and the end of
+    the last. A ValueError names a missing array or inconsistent sizes.
     """
     if not isinstance(source, Mapping):
         with np.load(source, allow_pickle=False) as file:

@@ -1,4 +1,4 @@
-"""A protocol from beginning to end: its methods one after another, tables, CSV files, pictures."""
+"""Run a protocol: its methods in order, tables, CSV files and pictures."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Order 0 is the image's average ``x * phi``, order 1 ``|x * psi_1| * phi``, order 2
 ``||x * psi_1| * psi_2| * phi`` with psi_2 of a coarser scale than psi_1. The wavelets are Morlet's,
 of `SCALES` octaves and `ANGLES` orientations; phi is a Gaussian of the coarsest scale. Averages are
-sampled every `STRIDE` pixels: 16 x 16 pixels give 127 x 16 = 2,032 numbers, as many as section 4.6
-of Parrish's thesis has.
+sampled every `STRIDE` pixels: 16 x 16 pixels give 127 x 16 = 2,032 numbers, as in section 4.6 of
+Parrish's thesis.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import fft
 
 SCALES, ANGLES, STRIDE = 3, 6, 4
 MARGIN = 8  # pixels by which images are reflected at their edges
-BLOCK = 128  # images at once
+BLOCK = 128  # images at a time
 WIDTH, FREQUENCY = 0.8, 0.75 * np.pi  # of the finest wavelet
 SLANT = 4 / ANGLES  # across over along the wave
 
@@ -59,14 +59,14 @@ def filters(size):
 
 
 def _morlet(size, scale, angle):
-    """A wave under a Gaussian, less so much of the Gaussian that its sum is 0."""
+    """Return a wave under a Gaussian, minus a multiple of the Gaussian, with sum 0."""
     around = _gaussian(size, WIDTH * 2**scale, angle, SLANT)
     wave, envelope = around(FREQUENCY / 2**scale), around(0.0)
     return _transform(wave - wave.sum() / envelope.sum() * envelope)
 
 
 def _gaussian(size, width, angle, slant):
-    """Return what gives a wave of a frequency under a Gaussian of sum 1, summed over periods."""
+    """Return a function from a frequency to its periodic wave under a Gaussian of sum 1."""
     shifts = size * np.arange(-2, 3)
     place = np.add.outer(np.arange(size), shifts)
     down, right = place[:, None, :, None], place[None, :, None, :]
@@ -82,13 +82,13 @@ def _gaussian(size, width, angle, slant):
 
 
 def _transform(wave):
-    """The transform, which is real as waves are symmetric about 0."""
+    """Return the Fourier transform, which is real because waves are symmetric about 0."""
     return np.fft.fft2(wave).real.astype(np.float32)
 
 
 @cache
 def _averaging(size):
-    """What averages and samples, as a matrix: ((size + 2 MARGIN)^2, (size / STRIDE)^2)."""
+    """Return the matrix ((size + 2 MARGIN)^2, (size / STRIDE)^2) that averages and subsamples."""
     whole = size + 2 * MARGIN
     kernel = np.fft.ifft2(filters(whole)[1].astype(np.float64)).real
     at = MARGIN + np.arange(0, size, STRIDE)

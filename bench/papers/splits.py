@@ -1,4 +1,4 @@
-"""Reductions over several random splits: chosen on the training rows, measured by 3-NN."""
+"""Reductions over several random splits: chosen on the training samples, measured by 3-NN."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bench.papers.protocol import seeds
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All rows of a data set, NaN where there is no value, and how many of them train.
+    """All samples of a data set, with NaN for missing values, and the number that trains.
 
-    `most_testing` bounds the others; None means all of them.
+    `most_testing` limits the test samples; None means no limit.
     """
 
     X: NDArray[Any]
@@ -29,7 +29,7 @@ class Table:
     most_testing: int | None = None
 
     def parts(self, seed):
-        """Return training rows, their codes, test rows and theirs, of a random split."""
+        """Return training samples and codes, test samples and codes, of a random split."""
         order = np.random.RandomState(seed).permutation(len(self.codes))
         train, test = order[: self.n_train], order[self.n_train :][: self.most_testing]
         rows, queries = standardised(self.X[train], self.X[test])
@@ -38,11 +38,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Score:
-    """What one split gave: 3-NN accuracy on its test rows, in the dimension that was chosen.
+    """Results of a split: 3-NN accuracy on its test samples, in the chosen dimension.
 
-    `curve` has accuracies by dimension, `few` the one in a dimension less than there are classes
-    (NaN if there is nothing to choose), `nonzeros` how many columns each direction weighs, and
-    `overlaps` the absolute cosines of directions with each other.
+    `curve` has accuracies by dimension, `few` the accuracy in one dimension less than classes (NaN
+    without a choice of dimensions), `nonzeros` the number of nonzero weights of each direction, and
+    `overlaps` the absolute cosines between directions.
     """
 
     accuracy: float
@@ -56,7 +56,7 @@ class Score:
 
 
 def standardised(train, test):
-    """Return rows in the training rows' units, without columns that are constant in these.
+    """Standardise both parts by the training samples, without columns that are constant in these.
 
     A missing value becomes the mean of its column.
     """
@@ -71,7 +71,7 @@ def standardised(train, test):
 
 
 def by_splits(job, outcome, step, *, rules):
-    """Fill in an outcome: one score a split."""
+    """Fill in an outcome: a score for each split."""
     step("loading")
     table = job.load()
     followed = rules.quick() if job.context.quick else rules
@@ -85,7 +85,7 @@ def by_splits(job, outcome, step, *, rules):
 
 
 class _Chosen(NamedTuple):
-    """A fitted model and its rows, the dimension, and those whose accuracies are to be shown."""
+    """A fitted model, its reduced samples, the dimension, and the dimensions of the curve."""
 
     model: Any
     parameters: dict[str, Any]
@@ -95,9 +95,9 @@ class _Chosen(NamedTuple):
 
 
 def evaluate(family, rows, codes, queries, asked, rules):
-    """Choose parameters and dimension on standardised rows, and measure on queries.
+    """Choose parameters and dimension on standardised samples, and measure on queries.
 
-    The score's seconds are processor time of all candidates and choices.
+    The score's seconds are the processor time of all candidates and choices.
     """
     by_itself = isinstance(family, ByItself)
     choose = _by_itself if by_itself else _by_folds if rules.folds else _by_leave_one_out
@@ -132,14 +132,14 @@ def _apply(model, rows):
 
 
 def _by_itself(family, rows, codes, rules):
-    """Fit what chooses by itself."""
+    """Fit a reduction that chooses by itself."""
     model = family.make("cv").fit(rows, codes)
     reduced = _apply(model, rows)
     return _Chosen(model, chosen_by(model), reduced, reduced.shape[1], [])
 
 
 def _by_leave_one_out(family, rows, codes, rules):
-    """Choose in directions of all rows; a transformer without components keeps all columns."""
+    """Choose in directions of all samples; a transformer without components keeps all columns."""
     n_classes = int(codes.max()) + 1
     best = -1.0
     for given, candidate in family(rows, codes, rules):
@@ -156,7 +156,7 @@ def _by_leave_one_out(family, rows, codes, rules):
 
 
 def _greedily(reduced, codes):
-    """Return the dimension, counted up from 1, after which one more lowers the accuracy."""
+    """Return the first dimension, from 1, after which the accuracy falls."""
     before = -1.0
     for m in range(1, reduced.shape[1] + 1):
         score = accuracy(reduced[:, :m], codes)
@@ -167,7 +167,7 @@ def _greedily(reduced, codes):
 
 
 def _by_folds(family, rows, codes, rules):
-    """Choose by rows that were left out, and fit the choice to all rows."""
+    """Choose by folds, and fit the choice to all samples."""
     n_classes = int(codes.max()) + 1
     dimensions = sorted({max(n_classes + step, 1) for step in rules.steps})
     hits = 0.0  # of each candidate, in each dimension

@@ -9,7 +9,7 @@ import numpy as np
 
 from eigenfeat._base.saved_files import replacing
 
-HOW = ("quick", "threads", "seed")  # what a line of a file says of its run's context
+HOW = ("quick", "threads", "seed")  # options of the run in each line of a file
 
 
 def new_table(headings, names=1, title=""):
@@ -25,7 +25,7 @@ def new_table(headings, names=1, title=""):
 
 
 def tell(told, console):
-    """Print text as it is, or with a style, or a table as wide as it needs, so that none is cut."""
+    """Print text, text with a style, or a table at its full width."""
     from rich.measure import Measurement
 
     if isinstance(told, (str, tuple)):
@@ -42,7 +42,7 @@ def tell(told, console):
 
 
 def remarks(outcomes):
-    """Yield what failed, and each kind of warning."""
+    """Yield failures and warnings."""
     for outcome in outcomes:
         if outcome.failure:
             yield f"{outcome.problem}, {outcome.method} failed: {outcome.failure}", "red"
@@ -51,7 +51,7 @@ def remarks(outcomes):
 
 
 def mean_and_deviation(values, digits):
-    """Return "mean ± deviation", without the second of a single value, or "" of none."""
+    """Return "mean ± deviation", the mean of a single value, or "" without values."""
     if not len(values):
         return ""
     spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
@@ -59,7 +59,7 @@ def mean_and_deviation(values, digits):
 
 
 def mean_fields(name, values):
-    """Return the two fields of a file that have the mean and the deviation, as far as they are."""
+    """Return fields for the mean and, of several values, the deviation."""
     found = {name: f"{np.mean(values):.6f}"} if values else {}
     if len(values) > 1:
         found[f"{name}_deviation"] = f"{np.std(values, ddof=1):.6f}"
@@ -67,12 +67,12 @@ def mean_fields(name, values):
 
 
 def picked(source, *names):
-    """Return some attributes by their names."""
+    """Return attributes by their names."""
     return {name: getattr(source, name) for name in names}
 
 
 def write_csv(path, fields, lines):
-    """Write a heading and lines; fields that a line does not have stay empty."""
+    """Write a heading and lines, with empty cells for missing fields."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fields)
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""Baselines of early classification: the nearest neighbour (ECTS), and one time for all series."""
+"""Baselines of early classification: the nearest neighbour (ECTS), and a fixed decision time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from eigenfeat.early import EarlyLabels
 from eigenfeat.early.series import fold_masks
 
 BLOCK_NUMBERS = 2**21  # distances at a time
-MANY_TIMES = 20
-TOLERANCE = 0.01  # of accuracy, for deciding earlier
+MAX_TIMES = 20
+TOLERANCE = 0.01  # loss of accuracy that an earlier time may have
 
 
 class ECTS(ClassifierMixin, BaseEstimator):
@@ -23,7 +23,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
 
     A training series may predict from its minimum prediction length (MPL) on, after which its
     neighbourhood no longer changes. A new series gets the class of its nearest neighbour as soon as
-    that neighbour may predict; of several at the same distance those that may predict vote.
+    that neighbour may predict. Neighbours at equal distances vote if they may predict.
 
     With RNN^l(S) the series outside S whose nearest neighbour by prefixes of l values is in S, the
     MPL of a set S is the least k such that for all l from k to d
@@ -44,10 +44,10 @@ class ECTS(ClassifierMixin, BaseEstimator):
         """Find the minimum prediction lengths of complete series (n, d)."""
         X = np.asarray(X, dtype=np.float64)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
-        least = np.ceil(self.min_support * np.bincount(self._codes) - 1e-9).astype(np.intp)
+        least_size = np.ceil(self.min_support * np.bincount(self._codes) - 1e-9).astype(np.intp)
         self._unit = unit_of(X)
         self._columns = np.ascontiguousarray((X / self._unit).T)
-        self.lengths_ = prediction_lengths(X, self._codes, least)
+        self.lengths_ = prediction_lengths(X, self._codes, least_size)
         return self
 
     def predict(self, X):
@@ -103,12 +103,12 @@ class ECTS(ClassifierMixin, BaseEstimator):
 
 
 def unit_of(X):
-    """A power of two about the rows' largest magnitude: squares of quotients do not overflow."""
+    """Return a power of two near the largest magnitude, so that squares of quotients are finite."""
     return float(np.ldexp(1.0, int(np.frexp(np.abs(X).max())[1]) - 1))
 
 
 def grow(squares, new, known):
-    """Add one sample, (m,) of new rows and (n,) of known ones, to squared distances (m, n)."""
+    """Add a time point of new series (m,) and known series (n,) to squared distances (m, n)."""
     apart = new[:, None] - known
     apart *= apart
     squares += apart
@@ -118,20 +118,20 @@ def grow(squares, new, known):
 class Nearest:
     """Nearest neighbours of m rows among n."""
 
-    first: np.ndarray  # (m,): the one with the lowest number
-    tied: np.ndarray  # (q,): rows that have several
-    among: np.ndarray  # (q, n): which ones these have
+    first: np.ndarray  # (m,): the neighbour with the lowest index
+    tied: np.ndarray  # (q,): rows with several neighbours
+    among: np.ndarray  # (q, n): masks of the neighbours of these rows
 
     def hits(self, sets):
-        """For sets (c, n): whether some, and whether all, neighbours of each row are in them."""
-        some = sets[:, self.first]
-        every = some.copy()
+        """Return whether any, and whether all, neighbours of each row are in each set (c, n)."""
+        any_in = sets[:, self.first]
+        all_in = any_in.copy()
         if len(self.tied):
-            # Whole numbers below 2^24: single precision holds them, in whatever order they add.
+            # Counts below 2^24 are exact in single precision.
             counts = sets.astype(np.float32) @ self.among.T.astype(np.float32)
-            some[:, self.tied] = counts > 0
-            every[:, self.tied] = counts == self.among.sum(axis=1)
-        return some, every
+            any_in[:, self.tied] = counts > 0
+            all_in[:, self.tied] = counts == self.among.sum(axis=1)
+        return any_in, all_in
 
 
 def nearest(squares):
@@ -144,9 +144,9 @@ def nearest(squares):
 
 
 def prediction_lengths(X, codes, least_size):
-    """(n,): how many samples, 1 to d, each training row takes before it may predict.
+    """Return the minimum prediction length (n,), 1 to d, of each training series.
 
-    Clusters of fewer rows of a class than its `least_size` are not used; single rows always are.
+    Clusters of a class with fewer series than its `least_size` are not used.
     """
     columns = np.ascontiguousarray((X / unit_of(X)).T)
     squares = _to_others(len(X))
@@ -161,14 +161,14 @@ def prediction_lengths(X, codes, least_size):
 
 
 def _to_others(n):
-    """Distances of prefixes without samples; infinite to oneself."""
+    """Return squared distances of empty prefixes; a series has an infinite distance from itself."""
     squares = np.zeros((n, n))
     np.fill_diagonal(squares, np.inf)
     return squares
 
 
 def _pure_clusters(squares, codes, least_size):
-    """(c, n): clusters of one class each, out of single linkage at full length."""
+    """Return the clusters (c, n) of single linkage, at full length, that have a single class."""
     n = len(codes)
     if n < 3:
         same = n == 2 and codes[0] == codes[1] and least_size[codes[0]] <= 2
@@ -193,10 +193,10 @@ def _pure_clusters(squares, codes, least_size):
 
 
 def _stable_from(columns, sets, at_end):
-    """(c,): the length from which on each set is consistent and keeps its reverse neighbours."""
+    """Return the length (c,) from which each set is consistent and keeps its reverse neighbours."""
     alone = sets.sum(axis=1) == 1
     final = at_end.hits(sets)[0] & ~sets
-    # A single series that is nobody's neighbour at full length has no information before it.
+    # A single series that is no neighbour at full length may predict at the end only.
     usable = ~alone | final.any(axis=1)
     starts = np.full(len(sets), len(columns), dtype=np.int64)
     holding = np.zeros(len(sets), dtype=bool)
@@ -214,10 +214,10 @@ def _stable_from(columns, sets, at_end):
 
 
 class FixedTime(ClassifierMixin, BaseEstimator):
-    """Classify every series by its first values, all at the same time (Parrish 2012, 5.6.5).
+    """Classify all series by their first `time` values (Parrish 2012, 5.6.5).
 
     `classifier` is the nearest neighbour by default. With ``time="cv"`` the time is the earliest of
-    up to 20 evenly spaced ones whose cross-validated accuracy is within .01 of the best.
+    up to 20 evenly spaced times whose cross-validated accuracy is within .01 of the best.
     """
 
     def __init__(self, classifier=None, time="cv", *, n_folds=5):
@@ -248,7 +248,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
 
     def _chosen_time(self, X, y):
         d = X.shape[1]
-        times = np.unique(np.ceil(np.linspace(0, d, min(d, MANY_TIMES) + 1)[1:]).astype(int))
+        times = np.unique(np.ceil(np.linspace(0, d, min(d, MAX_TIMES) + 1)[1:]).astype(int))
         right = [self._right(X[:, :t], y) for t in times]
         self.cv_accuracies_ = {
             int(t): count / len(y) for t, count in zip(times, right, strict=True)
@@ -257,7 +257,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         return min(t for t, accuracy in self.cv_accuracies_.items() if accuracy >= enough)
 
     def _right(self, X, y):
-        """Number of samples classified right by the models of the other folds."""
+        """Count the series that models of the other folds classify right."""
         right = 0
         for fold in fold_masks(y, self.n_folds):
             model = self._new().fit(X[~fold], y[~fold])

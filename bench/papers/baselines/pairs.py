@@ -1,4 +1,4 @@
-"""Ways to draw pairs of classes that the GEM paper compares with the hypercube (section 4.3)."""
+"""Random pairs of classes that the GEM paper compares with the hypercube (section 4.3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eigenfeat.pencils import class_pairs
 
 
 def random_pairs(n_classes, n_pairs, random):
-    """Draw distinct ordered pairs; first each class is placed in one."""
+    """Draw distinct ordered pairs, which include every class."""
     order = random.permutation(n_classes)
     if n_classes % 2:
         order = np.append(order, order[0])
@@ -21,9 +21,9 @@ def random_pairs(n_classes, n_pairs, random):
 
 
 def stratified_pairs(n_classes, n_pairs, random):
-    """Draw rounds of k pairs along a random circle, each round at another distance on it.
+    """Draw rounds of k pairs of classes at a fixed distance on a random circle.
 
-    Every class is equally often numerator and denominator.
+    Every class is as often a numerator as a denominator.
     """
     circle = random.permutation(n_classes)
     distances = 1 + random.permutation(n_classes - 1)[: -(-n_pairs // n_classes)]
@@ -34,7 +34,7 @@ DRAWN = {"random": random_pairs, "stratified": stratified_pairs}
 
 
 class DrawnPairsEnsemble(ClassifierMixin, BaseEstimator):
-    """Average of classifiers, each on drawn pairs, as many as a hypercube has."""
+    """Average of classifiers, each on drawn pairs in the number of a hypercube's pairs."""
 
     def __init__(self, estimator, kind, n_members, random_state=0):
         self.estimator = estimator

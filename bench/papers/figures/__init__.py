@@ -1,4 +1,4 @@
-"""Figures as the papers print them: a CSV file a table.
+"""Figures that the papers print: a CSV file for each table.
 
 gem: Tables 2 to 4 of Karampatziakis and Mineiro, "Discriminative Features via Generalized
 Eigenvectors", ICML 2014. thesis: N. Parrish, "Supervised Dimensionality Reduction for Different
@@ -16,7 +16,7 @@ from pathlib import Path
 
 @cache
 def figures(table):
-    """Read what a table prints, by row and column; cells that it leaves empty are left out."""
+    """Read a table by row and column, without empty cells."""
     path = Path(__file__).with_name(f"{table}.csv")
     with path.open(newline="", encoding="utf-8") as file:
         _, *columns = next(lines := csv.reader(file))

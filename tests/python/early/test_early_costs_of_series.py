@@ -13,8 +13,10 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
+from eigenfeat import TableClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.early import MinimumCostClassifier
+from eigenfeat.early.stages import held_out_stages
 
 
 def lda():
@@ -208,3 +210,17 @@ def test_lists_of_unequal_series():
         priced.fit(given, y[:-1])
     with pytest.raises(ValueError, match=r"^X\[0\]: expected at most \d+ samples, got \d+"):
         model.predict_early([np.zeros(500), np.zeros(3)])
+
+
+def test_a_pool_of_views_has_probabilities_of_its_own_folds():
+    rng = np.random.default_rng(0)
+    X, y = signals(60, rng)
+    model = MinimumCostClassifier(
+        TableClassifier(views=["columns", "gem"]), delay_cost=0.5, n_times=2
+    ).fit(X, y)
+    assert len(model.times_) == 2
+    held = held_out_stages(
+        TableClassifier(views=["columns", "gem"]), X[:, None], y, model.classes_, model.times_, 5
+    )
+    for k, one in enumerate(model.classifiers_):
+        assert_array_equal(held.probabilities[0, k], one.out_of_fold_proba_)

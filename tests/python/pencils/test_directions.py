@@ -13,6 +13,7 @@ from eigenfeat import GEM, ClassMoments
 from eigenfeat._base import validation
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs, pair_directions
+from eigenfeat.pencils import pencils as _pencils
 
 
 def sample(rng, n=400, d=6, k=3):
@@ -316,6 +317,32 @@ def test_gem_uses_the_offset(rng, constant):
 
 
 # ---- batches of bounded memory give what a single one gives --------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "denominator"),
+    [
+        ("all", "covariance"),
+        ("one_vs_rest", "second_moment"),
+        ("class_tree", "covariance"),
+        ("confusion", "second_moment"),
+    ],
+)
+def test_many_batches_find_what_one_does(rng, monkeypatch, pairs, denominator):
+    moments = ClassMoments().update(*sample(rng, n=300, d=5, k=8))
+    options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
+    one = pair_directions(moments, pairs, **options)
+    monkeypatch.setattr(_pencils, "_MIN_MATRICES", 4)
+    monkeypatch.setattr(_pencils, "_MAX_BYTES", 1)
+    monkeypatch.setattr(_pencils, "_MAX_SHARED_BYTES", 1)
+    many = pair_directions(moments, pairs, **options)
+    for name in ("pairs", "ranks", "solved_pairs", "status", "solver"):
+        assert_array_equal(getattr(one, name), getattr(many, name))
+    for name in ("eigenvalues", "vectors", "offset"):
+        assert_allclose(getattr(many, name), getattr(one, name), rtol=1e-9, atol=1e-9)
+    threaded = [pair_directions(moments, pairs, n_threads=t, **options) for t in (1, 2, 7)]
+    for found in threaded:
+        assert_array_equal(found.vectors, many.vectors)
 
 
 def test_memory_is_checked_before_it_is_taken(rng, monkeypatch):
