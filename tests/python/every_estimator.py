@@ -36,7 +36,6 @@ ESTIMATORS = {
     "TableRegressor, all": ef.TableRegressor,
     "ClassComponents": lambda: ef.gem.ClassComponents(n_directions=1),
     "MultinomialLogit": ef.MultinomialLogit,
-    "MultinomialLogit, warm": lambda: ef.MultinomialLogit(warm_start=True),
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=3),
     "FisherLDA": ef.FisherLDA,
     "QuadraticDiscriminant": ef.rayleigh.QuadraticDiscriminant,

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import Codes, Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.logistic import Features, LinearClassifier
@@ -363,8 +364,10 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     def _fit(self, problem: Any, held_out: Any, centre: Any, random: Any) -> None:
         started = time.perf_counter()
-        sample = self._sample(problem.n_samples, self.gram_rows, random)
-        metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
+        sample, n = None, problem.n_samples
+        if self.gram_rows is not None and self.gram_rows < n:
+            sample = draw_subsample(n, self.gram_rows, seed=random.randint(2**31 - 1))
+        metric = problem.metric(Penalty(1.0, self.ridge, 0.0), sample)
         self._log(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total
         validation = None if held_out is None else Passes(held_out)

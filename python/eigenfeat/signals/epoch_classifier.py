@@ -20,7 +20,8 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import show
-from eigenfeat.linear.held_out import loss_at_best, pool_probabilities, pool_weights
+from eigenfeat.linear.held_out import loss_at_best
+from eigenfeat.linear.pools import pool_probabilities, pool_weights
 from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
 from eigenfeat.signals.alignment import SessionAlignment
 from eigenfeat.signals.epoch_views import (

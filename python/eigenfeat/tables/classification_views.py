@@ -35,15 +35,8 @@ from sklearn.utils.validation import has_fit_parameter
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.held_out import loss_at_best
-from eigenfeat.linear.logistic import (
-    PENALTIES,
-    MultinomialLogit,
-    Start,
-    damping,
-    fit_near,
-    held_out_logits_of,
-)
+from eigenfeat.linear.held_out import Logits, loss_at_best, together
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, cross_fit, fit_quietly
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.samples.blocks import Block
@@ -90,8 +83,6 @@ _MAX_SPLINES = 1_500  # features of all columns
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
-_MIN_CHOOSING = 60  # held-out samples of the first fold from which later folds try few penalties
-_RISE = 0.02  # relative rise of the log loss after which no smaller penalty is tried
 # Features are correlated, so that squared weights are a better penalty than the energy of logits.
 _RIDGES = {"columns": 100.0, "splines": 100.0}
 _TREES, _TREES_OF_MANY = 200, 100
@@ -197,14 +188,11 @@ class Trial:
         Their log loss at the best temperature.
     penalty : float
         Penalty of the view's logit; NaN if it has none.
-    start : Start or None
-        Weights from which the fit to all samples may start.
     """
 
     logits: _Array
     log_loss: float
     penalty: float = np.nan
-    start: Start | None = None
 
 
 class View:
@@ -244,7 +232,6 @@ class LogitView(View):
 
     common = False  # whether all features have one unit
     ridge = 0.5  # of the logit
-    bounded = False  # whether no sample's features are far larger than those of others
     learned: Any = None
 
     def features(self, table: Table, n_threads: int | None) -> Any:
@@ -262,41 +249,22 @@ class LogitView(View):
         """Penalties to try, from large to small."""
         return PENALTIES
 
-    def fold_independent(self, samples: Samples) -> LabelledSamples | None:
-        """Features of all samples, where no fold's features differ and one metric serves all."""
-        return None
-
     def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
         """As `View.cross_fit`."""
-        whole = self.fold_independent(samples)
-        logit = self._unfitted(samples)
         penalties = self.penalties(samples)
-        found: list[list[_Array]] = []
-        starts: list[Start | None] = []
-        codes, weight = _held(samples, folds)
-        for train, held in self.fold_features(samples, folds):
-            stop = _never if found or held.n_samples < _MIN_CHOOSING else _Rising(held)
-            logits_of, starts = held_out_logits_of(logit, train, held, penalties, stop, whole)
-            penalties = penalties[: len(logits_of)]
-            found.append(logits_of)
-            n = sum(len(part[0]) for part in found)
-            if len(found) < len(folds.parts) and len(penalties) > 1 and n >= _MIN_CHOOSING:
-                so_far = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-                best = _best(so_far, codes[:n], None if weight is None else weight[:n])
-                near = slice(max(best - 1, 0), best + 2)
-                penalties, found = penalties[near], [part[near] for part in found]
-        logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-        best = _best(logits, codes, weight)
-        loss = loss_at_best(logits[best], codes, weight)[0]
-        start = None if whole is None else starts[best]
-        return Trial(logits[best], loss, penalties[best], start)
+        inner = [one / self._energy for one in penalties]
+        choice = cross_fit(
+            self._unfitted(samples), self.fold_features(samples, folds), inner, _best
+        )
+        logits = np.concatenate([part[0] for part in choice.logits]).astype(np.float64)
+        return Trial(logits, choice.losses[choice.number], penalties[choice.number])
 
     def fit(self, samples: Samples, trial: Trial) -> None:
         """As `View.fit`."""
         self.learn(samples)
         features = samples.with_features(self.features(samples.table, samples.n_threads))
         logit = self._unfitted(samples)
-        self.logit = fit_near(logit, features, trial.penalty / damping(logit), trial.start)
+        self.logit = fit_quietly(logit, features, trial.penalty / self._energy)
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""
@@ -311,6 +279,11 @@ class LogitView(View):
     def n_features(self) -> int:
         """As `View.n_features`."""
         return int(self.logit.coef_.shape[1])
+
+    @property
+    def _energy(self) -> float:
+        """Divisor of the penalties where the ridge exceeds the energy of the logits."""
+        return max(2.0 * self.ridge, 1.0)
 
     def _unfitted(self, samples: Samples) -> MultinomialLogit:
         return MultinomialLogit(
@@ -327,7 +300,7 @@ class FixedView(LogitView):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.common, self.bounded = name != "splines", name == "kernel"
+        self.common = name != "splines"
         self.ridge = _RIDGES.get(name, 0.5)
 
     def features(self, table: Table, n_threads: int | None) -> Any:
@@ -338,11 +311,6 @@ class FixedView(LogitView):
     def learn(self, samples: Samples) -> None:
         if self.name == "kernel":
             self.learned = Kernel.fit(samples.table.ranks, np.random.RandomState(samples.seed))
-
-    def fold_independent(self, samples: Samples) -> LabelledSamples | None:
-        if self.bounded or not samples.is_large:
-            return None
-        return samples.with_features(self.features(samples.table, samples.n_threads))
 
     def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
         self.learn(samples)
@@ -687,32 +655,15 @@ def _held(samples: Samples, folds: Folds) -> tuple[Codes, _Array | None]:
     return samples.codes[held], None if samples.weight is None else samples.weight[held]
 
 
-class _Rising:
-    """Whether log losses of smaller and smaller penalties have begun to rise."""
+def _best(logits: Sequence[Logits]) -> int:
+    """Index of the largest penalty whose log loss is within a standard error of the least.
 
-    def __init__(self, held: LabelledSamples) -> None:
-        block = held.together()
-        self._codes, self._weight = np.asarray(block.y, dtype=np.intp), block.weight
-        self._least = np.inf
-
-    def __call__(self, logits: _Array) -> bool:
-        loss = loss_at_best(logits, self._codes, self._weight)[0]
-        self._least = min(self._least, loss)
-        return loss > (1.0 + _RISE) * self._least
-
-
-def _never(logits: _Array) -> bool:
-    return False
-
-
-def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:
-    """Place of the largest penalty whose log loss is within a standard error of the least.
-
-    `logits` go from large to small penalties. The one-standard-error rule (Breiman et al. 1984)
-    keeps the noise of few held-out samples from choosing a small penalty.
+    `logits` are the held-out logits of each penalty, from large to small. The one-standard-error
+    rule (Breiman et al. 1984) keeps the noise of few held-out samples from choosing a small one.
     """
-    share = np.full(len(codes), 1.0 / len(codes)) if weight is None else weight / weight.sum()
-    losses = [-log_probabilities(one)[np.arange(len(codes)), codes] for one in logits]
+    joined = [together(one) for one in logits]
+    _, codes, share = joined[0]
+    losses = [-log_probabilities(z)[np.arange(len(codes)), codes] for z, _, _ in joined]
     means = np.array([share @ one for one in losses])
     least = int(np.argmin(means))
     for place in range(least):

@@ -19,7 +19,8 @@ from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes
-from eigenfeat.linear.held_out import pool_folds, pool_probabilities, pool_weights
+from eigenfeat.linear.held_out import fold_indices
+from eigenfeat.linear.pools import pool_probabilities, pool_weights
 from eigenfeat.tables.classification_views import (
     MANY_SAMPLES,
     Folds,
@@ -138,8 +139,8 @@ def _draw_folds(samples: Samples) -> Folds:
     random = np.random.RandomState(samples.seed)
     count = next((folds for most, folds in _FOLDS if n <= most), 1)
     if count > 1:
-        return Folds(pool_folds(samples.codes, k, count, random), n)
-    train, held = pool_folds(samples.codes, k, _ONE_OF, random)[0]
+        return Folds(fold_indices(samples.codes, k, count, random), n)
+    train, held = fold_indices(samples.codes, k, _ONE_OF, random)[0]
     drawn = [
         part[draw_subsample(len(part), most, samples.codes[part])]
         for part, most in ((train, _MAX_TRAINED), (held, _MAX_HELD))

@@ -62,7 +62,7 @@ def test_every_number_of_threads_gives_the_same_bits(rng, stored):
     y = rng.integers(7, size=1500)
     core = core_rows(rows, True)
     W = rng.standard_normal((421, 7)).astype(np.float32)
-    weights = [MultinomialLogit(gram_rows=200, n_threads=t).fit(rows, y).coef_ for t in (1, 2, 7)]
+    weights = [MultinomialLogit(n_threads=t).fit(rows, y).coef_ for t in (1, 2, 7)]
     for other, threads in zip(weights[1:], (2, 7), strict=True):
         assert_array_equal(other, weights[0])
         assert_array_equal(core.scores(W, threads), core.scores(W, 1))

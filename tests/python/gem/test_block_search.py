@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pytest
 from block_support import FarBlocks, objective_gap
@@ -11,7 +13,6 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from eigenfeat import GEMClassifierCV
-from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.blocks import Block
 
@@ -135,18 +136,33 @@ def test_blocks_that_change_are_noticed(digits, calm):
         search(tol=0.1).fit(blocks)
 
 
-def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
-    X, y = digits
-    finished = []
+class Interrupt(logging.Handler):
+    """Raises KeyboardInterrupt when the fourth logit begins its search."""
 
-    def interrupt(model, *arguments):
-        if len(finished) == 3:
+    def __init__(self):
+        super().__init__(logging.INFO)
+        self.begun = 0
+
+    def emit(self, record):
+        self.begun += "iteration 0" in record.getMessage()
+        if self.begun == 4:
             raise KeyboardInterrupt
-        finished.append(model.penalty)
-        return original(model, *arguments)
 
-    original = MultinomialLogit._minimise
-    monkeypatch.setattr(MultinomialLogit, "_minimise", interrupt)
+
+@pytest.fixture
+def interrupted():
+    logger, handler = logging.getLogger("eigenfeat"), Interrupt()
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    yield
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_interrupted_keeps_what_is_finished(digits):
+    X, y = digits
     model = search()
     before = attributes(model)
     with pytest.raises(KeyboardInterrupt):

@@ -20,7 +20,6 @@ MODELS = {
     "l2": MultinomialLogit(penalty=0.0, l2=1.0),
     "auto": MultinomialLogit("auto", temperature="auto"),
     "gaussian": MultinomialLogit(solver="gaussian"),
-    "few rows": MultinomialLogit(gram_rows=3),
     "least squares": CalibratedLeastSquares(),
 }
 
@@ -128,7 +127,7 @@ def test_flat_features_of_a_problem():
     assert_array_equal(LogitProblem(rows, constant=True).flat, [0, 0, 1, 1, 1, 0])
     assert_array_equal(LogitProblem(rows, constant=False).flat, [0, 0, 0, 1, 0])
     problem = LogitProblem(rows, constant=True)
-    solved = problem.metric(Penalty(0.03, 0.5, 0.0), 0.0, None).solve(np.ones((6, 2)), 1)
+    solved = problem.metric(Penalty(0.03, 0.5, 0.0)).solve(np.ones((6, 2)), 1)
     assert not solved[2:5].any()
     assert solved[[0, 1, 5]].all()
 

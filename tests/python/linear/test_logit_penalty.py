@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
 from eigenfeat import GEMClassifierCV, MultinomialLogit
-from eigenfeat.linear.held_out import folds, log_loss, temperature
+from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
 from eigenfeat.linear.logistic import PENALTIES
 from eigenfeat.samples import ArrayBlocks
 
@@ -26,7 +26,7 @@ def digits():
 def held_out(digits):
     """Logits of exact fits of each fold, from the definition, for each penalty."""
     X, y = digits
-    parts = folds(y, 10, np.random.RandomState(0))
+    parts = draw_folds(y, 10, np.random.RandomState(0))
     found = []
     for penalty in PENALTIES:
         exact = MultinomialLogit(penalty, ridge_scale="common", tol=1e-4, max_iter=1000)

@@ -14,8 +14,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
-from eigenfeat.linear.held_out import folds, log_loss, temperature
-from eigenfeat.linear.logit_problem import LogitProblem
+from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
 from eigenfeat.samples import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
@@ -60,7 +59,7 @@ def test_extremes_stay_away_from_0_and_infinity(rng):
 def test_folds_hold_out_rows_of_every_class(n, count):
     codes = np.arange(n) % 7
     codes[0] = 7  # alone
-    parts = folds(codes, 8, np.random.RandomState(0))
+    parts = draw_folds(codes, 8, np.random.RandomState(0))
     assert len(parts) == count
     for train, test in parts:
         assert not np.intersect1d(train, test).size
@@ -81,7 +80,7 @@ def test_it_is_that_of_exact_fits_of_the_folds(digits):
     model = MultinomialLogit(temperature="auto", ridge_scale="common").fit(X, y)
     random = np.random.RandomState(0)
     logits = []
-    for train, test in folds(y, 10, random):
+    for train, test in draw_folds(y, 10, random):
         exact = MultinomialLogit(ridge_scale="common", tol=1e-6).fit(X[train], y[train])
         logits.append((exact.decision_function(X[test]), y[test], None))
     assert model.temperature_ == pytest.approx(temperature(logits), rel=0.02)
@@ -116,27 +115,7 @@ def test_missing_entries(rng):
     assert 0.02 < GEMClassifier().fit(X, y).temperature_ < 2
 
 
-def test_warm_starts_know_the_weights_before_it(digits):
-    X, y = digits
-    model = MultinomialLogit(temperature=0.25, warm_start=True).fit(X, y)
-    least = model.objective_
-    model.fit(X, y)
-    assert model.objective_history_[0] == pytest.approx(least, rel=1e-6)
-
-
-def metrics(monkeypatch):
-    """Numbers of rows, and the sample of each, of the metrics that are made from now on."""
-    metric, made = LogitProblem.metric, []
-
-    def kept(self, penalty, damping, sample, **options):
-        made.append((self.n_samples, sample))
-        return metric(self, penalty, damping, sample, **options)
-
-    monkeypatch.setattr(LogitProblem, "metric", kept)
-    return made
-
-
-# ---- more than 5,000 rows: the fit starts from the fold's weights --------------------------------
+# ---- more than 5,000 samples: one fold -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -149,33 +128,12 @@ def many():
     return as_layer(gem).features(project_rows(X, [as_layer(gem)], None)), y
 
 
-@pytest.mark.parametrize("rows", [400, 2_600, 2_601, None])
-def test_the_fold_s_weights_are_a_start_and_change_no_minimum(many, rows, monkeypatch):
-    X, y = many
-    how = {"gram_rows": rows, "tol": 1e-8, "max_iter": 1_000}
-    cold, warm = MultinomialLogit(**how), MultinomialLogit(temperature="auto", **how)
-    cold.fit(X, y)
-    made = metrics(monkeypatch)
-    warm.fit(X, y)
-    assert warm.objective_history_[0] < 1.1 * cold.objective_ < cold.objective_history_[0]
-    assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)  # in float32
-    # An objective 1e-7 above its minimum leaves weights of small features open by some percent.
-    assert_allclose(warm.coef_ * warm.temperature_, cold.coef_, atol=5e-2 * abs(cold.coef_).max())
-    train, test = folds(y, 5, np.random.RandomState(0))[0]
-    if rows in (400, 2_600):  # one metric, of no row that is held out
-        assert [(n, len(sample)) for n, sample in made] == [(5_200, rows)]
-        assert not np.intersect1d(made[0][1], test).size
-        assert np.isin(made[0][1], train).all()
-    else:
-        assert sorted(n for n, _ in made) == [2_600, 5_200]
-
-
-@pytest.mark.parametrize(("rows", "weighted"), [(20, False), (400, True), (None, False)])
-def test_it_is_that_of_an_exact_fit_of_the_fold(many, rows, weighted, rng):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_that_of_an_exact_fit_of_the_fold(many, weighted, rng):
     X, y = many
     weight = 0.1 + rng.random(len(y)) if weighted else None
-    model = MultinomialLogit(temperature="auto", gram_rows=rows).fit(X, y, weight)
-    train, test = folds(y, 5, np.random.RandomState(0))[0]
+    model = MultinomialLogit(temperature="auto").fit(X, y, weight)
+    train, test = draw_folds(y, 5, np.random.RandomState(0))[0]
     some = None if weight is None else weight[train]
     exact = MultinomialLogit(tol=1e-7, max_iter=1_000).fit(X.take(train), y[train], some)
     z = exact.decision_function(X.take(test))
@@ -185,7 +143,6 @@ def test_it_is_that_of_an_exact_fit_of_the_fold(many, rows, weighted, rng):
 
 @pytest.mark.long
 def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
-    """One metric for the fold and for all rows leaves the logits of rows held out as large."""
     y = rng.integers(0, 3, 5_010)
     X = rng.standard_normal((5_010, 40)) + 0.4 * rng.standard_normal((3, 40))[y]
     gem = GEM(n_directions=1, pairs="all", scale="none").fit(X, y)
@@ -200,14 +157,14 @@ def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
     )
     features = layer.features(project_rows(X, [layer], None))
     assert features.shape[1] > len(y)
-    model = MultinomialLogit(temperature="auto", gram_rows=1_200, tol=1e-3).fit(features, y)
-    train, test = folds(y, 3, np.random.RandomState(0))[0]
+    model = MultinomialLogit(temperature="auto", tol=1e-3).fit(features, y)
+    train, test = draw_folds(y, 3, np.random.RandomState(0))[0]
     exact = MultinomialLogit(tol=1e-4).fit(features.take(train), y[train])
     aim = temperature([(exact.decision_function(features.take(test)), y[test], None)])
     assert model.temperature_ == pytest.approx(aim, rel=0.05)
 
 
-def test_rows_in_blocks_start_there_too(rng):
+def test_samples_in_blocks_have_the_same(rng):
     y = rng.integers(0, 4, 5_300)
     X = rng.standard_normal((5_300, 8)) + rng.standard_normal((4, 8))[y]
     local = gem_classifier(**SMALL).fit(X, y)
@@ -216,20 +173,6 @@ def test_rows_in_blocks_start_there_too(rng):
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
     assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
     assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))
-
-
-def test_a_penalty_is_chosen_with_the_same_metric(many, monkeypatch):
-    X, y = many
-    made = metrics(monkeypatch)
-    model = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=500).fit(X, y)
-    alone = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=None).fit(X, y)
-    test = folds(y, 5, np.random.RandomState(0))[0][1]
-    (n, sample), *others = made
-    assert (n, len(sample)) == (5_200, 500)
-    assert not np.intersect1d(sample, test).size
-    assert sorted(size for size, _ in others) == [2_600, 5_200]
-    assert model.penalty_ == alone.penalty_
-    assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.03)
 
 
 def test_no_single_sample_decides_a_log_loss(rng):

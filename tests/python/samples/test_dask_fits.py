@@ -44,7 +44,7 @@ def chance(p, q):
 
 @pytest.mark.parametrize(
     ("dtype", "options"),
-    [(np.float32, {"gram_rows": 300}), (np.float64, {"fit_intercept": False, "l2": 0.1})],
+    [(np.float32, {"ridge_scale": "common"}), (np.float64, {"fit_intercept": False, "l2": 0.1})],
 )
 def test_the_logit_is_that_of_one_machine(digits, dtype, options):
     X, y = digits[0].astype(dtype), digits[1]

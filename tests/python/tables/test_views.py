@@ -19,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
-from eigenfeat.linear.held_out import pool_folds, pool_probabilities, pool_weights
+from eigenfeat.linear.held_out import fold_indices
+from eigenfeat.linear.pools import pool_probabilities, pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.tables.views import _ranked as ranked
@@ -244,7 +245,7 @@ def test_cells_that_no_sample_had_have_no_indicator():
 
 def test_the_only_sample_of_a_class_is_never_held_out():
     codes = np.array([0] * 10 + [1] * 10 + [2])
-    parts = pool_folds(codes, 3, 5, np.random.RandomState(0))
+    parts = fold_indices(codes, 3, 5, np.random.RandomState(0))
     test = np.concatenate([part[1] for part in parts])
     assert sorted(test.tolist()) == list(range(20))
 

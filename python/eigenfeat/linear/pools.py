@@ -1,0 +1,126 @@
+"""Weights of a pool of classifiers, from held-out log probabilities.
+
+With held-out log probabilities of V classifiers, the pool (Genest and Zidek, "Combining
+probability distributions", Statistical Science 1, 1986) is
+
+    p(y | x) ~ exp(sum_v w_v log p_v(y | x)),  w_v >= 0.
+
+The weights minimise the held-out log loss, which is convex in w, plus |w - prior|^2 / 2 with the
+weight of ten samples, on targets smoothed as those of the temperature. Their sum is an inverse
+temperature. As each log p_v is a row of logits less its normaliser, the pool of multinomial logits
+is a multinomial logit on their features, side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
+from scipy.special import softmax
+
+from eigenfeat._base.threads import one_blas_thread
+from eigenfeat._base.types import Codes
+from eigenfeat.linear.held_out import LOG_FLOOR, loss_at_best
+
+__all__ = ["pool_probabilities", "pool_weights"]
+
+_Array = NDArray[np.float64]
+
+# `python bench/tables.py` shows the effect of the first two numbers.
+_PRIOR_SAMPLES = 10.0  # weight of |w - prior|^2 / 2, in samples
+_MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
+_MIN_SUM = 0.02  # of the weights: the inverse of the largest temperature
+_MIN_DECREASE = 1e-9  # of the log loss in a Newton step
+_MAX_STEPS = 30
+
+
+def pool_weights(
+    logits: Sequence[_Array], codes: Codes, weight: _Array | None, prior: _Array | None = None
+) -> _Array:
+    """Weights (V,) of classifiers with these logits (m, k) of the same samples.
+
+    The weights are pulled to `prior` (V,), of sum 1; equal shares by default. Classifiers with less
+    than 8% of the sum of weights, and those that have equal probabilities for all samples, get 0.
+    Where no classifier is better than equal probabilities, the best one has weight 0.02.
+    """
+    L = np.stack([_log_probabilities(one) for one in logits])
+    prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior
+    keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
+    w = np.zeros(len(L))
+    while keep.any():
+        w[:] = 0.0
+        w[keep] = _weights(L[keep], codes, weight, prior[keep] / prior[keep].sum())
+        small = keep & (w < _MIN_SHARE * w.sum())
+        if not small.any():
+            break
+        keep &= ~small
+    if not w.any():
+        best = int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
+        w[best] = _MIN_SUM
+    return w
+
+
+def pool_probabilities(logits: Sequence[_Array], weights: _Array) -> _Array:
+    """Probabilities (m, k) of the pool of classifiers with these logits (m, k) and weights (V,)."""
+    z = _combined(weights, np.stack([_log_probabilities(one) for one in logits]))
+    return np.asarray(softmax(z, axis=1))
+
+
+def _combined(w: _Array, L: _Array) -> _Array:
+    """Sum of the weighted logits, in the order of the classifiers: the same with any BLAS."""
+    out: _Array = w[0] * L[0]
+    for one, logits in zip(w[1:], L[1:], strict=True):
+        out += one * logits
+    return out
+
+
+def _log_probabilities(z: _Array) -> _Array:
+    z = z - z.max(axis=1, keepdims=True)
+    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
+    np.maximum(z, LOG_FLOOR, out=z)
+    return z
+
+
+@one_blas_thread()
+def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _Array:
+    count, n, k = L.shape
+    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+    samples = float(n) if weight is None else 1.0 / float((share * share).sum())
+    wrong = 1.0 / ((samples + 2.0) * (k - 1.0))  # the target of each label that is not the sample's
+    T = np.full((n, k), wrong)
+    T[np.arange(n), codes] = 1.0 - (k - 1.0) * wrong
+    T *= share[:, None]
+    aimed = np.einsum("vnk,nk->v", L, T)
+
+    pull = _PRIOR_SAMPLES / samples
+
+    def terms(w: _Array) -> tuple[float, _Array, _Array]:
+        z = _combined(w, L)
+        largest = z.max(axis=1, keepdims=True)
+        P = np.exp(z - largest)
+        total = P.sum(axis=1, keepdims=True)
+        value = (share * (np.log(total) + largest)[:, 0]).sum()
+        value += 0.5 * pull * ((w - prior) @ (w - prior)) - w @ aimed
+        P /= total
+        means = np.einsum("vnk,nk->vn", L, P)
+        squares = (L * np.sqrt(share[:, None] * P)).reshape(count, -1)
+        hessian = squares @ squares.T - (means * share) @ means.T + pull * np.eye(count)
+        return float(value), means @ share - aimed + pull * (w - prior), hessian
+
+    # Newton's method, whose model with weights >= 0 is a problem of least squares.
+    w, (value, gradient, hessian) = prior, terms(prior)
+    for _ in range(_MAX_STEPS):
+        R = np.linalg.cholesky(hessian).T
+        step = nnls(R, solve_triangular(R, hessian @ w - gradient, trans=1))[0] - w
+        slope, length = float(gradient @ step), 1.0
+        if slope > -_MIN_DECREASE:
+            break
+        new, result = w + step, terms(w + step)
+        while result[0] > value + 1e-4 * length * slope and length > 1e-6:
+            length /= 2
+            new, result = w + length * step, terms(w + length * step)
+        w, (value, gradient, hessian) = new, result
+    return np.maximum(w, 0.0)

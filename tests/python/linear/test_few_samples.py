@@ -1,0 +1,189 @@
+"""The logit of fewer samples than features, and metrics of a subsample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from eigenfeat._base.core import core
+from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
+from eigenfeat.linear.lbfgs import minimise
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, SampleFeatures
+from eigenfeat.samples import ArrayBlocks
+from eigenfeat.samples.labelled import MemorySamples
+
+
+def samples(n=90, p=260, k=4, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * rng.uniform(0.1, 10.0, p) + rng.normal(size=p)
+    X[:, 5], X[:, 7] = 3.0, 0.0  # constant
+    return X.astype(dtype), np.arange(n) % k, rng.uniform(0.1, 3.0, n)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "weighted", "common", "constant"),
+    [
+        (np.float64, True, True, True),
+        (np.float64, False, False, True),
+        (np.float64, True, False, False),
+        (np.float32, True, True, True),
+        (np.float32, False, True, False),
+    ],
+)
+def test_the_reduced_problem_has_the_minimum_over_the_features(dtype, weighted, common, constant):
+    X, y, w = samples(dtype=dtype)
+    rows = MemorySamples.of(X, y, w if weighted else None, 2)
+    problem = LogitProblem(rows, constant=constant, common=common)
+    penalty = Penalty(0.03, 0.5, 2.0 if common else 0.0)
+    reduced = SampleFeatures.of(problem, penalty, 1e-9)
+
+    def minimum(problem):
+        metric = problem.metric(penalty)
+        return minimise(
+            problem.objective_of(penalty),
+            lambda gradient: metric.solve(gradient, 2),
+            np.zeros(problem.shape),
+            tolerance=1e-10,
+            max_iterations=400,
+            noise=float(np.finfo(problem.dtype).eps),
+        )
+
+    found, expected = minimum(reduced.problem), minimum(problem)
+    W = reduced.weights(found.point)
+    rel = 200 * float(np.finfo(dtype).eps)
+    assert problem.objective_of(penalty)(W)[0] == pytest.approx(found.objective, rel=rel)
+    assert found.objective == pytest.approx(expected.objective, rel=max(1e-9, rel))
+    assert not W[problem.flat].any()
+
+
+@pytest.mark.parametrize("common", [True, False])
+def test_folds_of_the_reduced_problem_are_those_of_the_features(common):
+    X, y, w = samples()
+    problem = LogitProblem(MemorySamples.of(X, y, w, 2), constant=True, common=common)
+    penalty = Penalty(0.1, 0.5, 0.0)
+    reduced = SampleFeatures.of(problem, penalty, 1e-9)
+    train = np.flatnonzero(np.arange(len(y)) % 3)
+    part = reduced.problem.subset(train)
+    V = np.random.default_rng(1).normal(size=part.shape)
+    over_features = problem.subset(train).objective_of(penalty)(reduced.weights(V))[0]
+    # The ridge of columns takes their mean squares in all samples instead of those in the fold.
+    rel = 1e-9 if common else 1e-2
+    assert part.objective_of(penalty)(V)[0] == pytest.approx(over_features, rel=rel)
+
+
+def wide(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=200)
+    return rng.normal(size=(200, 5000)) + 0.06 * rng.normal(size=(3, 5000))[y], y
+
+
+@pytest.mark.parametrize("fixed", [1.0, "auto"])
+def test_auto_has_the_least_held_out_loss_of_exact_fits(fixed):
+    X, y = wide(0)
+    losses, found = [], []
+    for penalty in PENALTIES:
+        exact = MultinomialLogit(penalty, ridge_scale="common", tol=1e-8, max_iter=1000)
+        logits = [
+            (exact.fit(X[train], y[train]).decision_function(X[test]), y[test], None)
+            for train, test in draw_folds(y, 3, np.random.RandomState(0))
+        ]
+        found.append(temperature(logits) if fixed == "auto" else fixed)
+        losses.append(log_loss(logits, found[-1]))
+    model = MultinomialLogit("auto", temperature=fixed, ridge_scale="common").fit(X, y)
+    chosen = PENALTIES.index(model.penalty_)
+    assert losses[chosen] <= 1.01 * min(losses)
+    assert model.temperature_ == pytest.approx(found[chosen], rel=0.02)
+
+
+@pytest.mark.parametrize("ridge_scale", ["columns", "common"])
+@pytest.mark.parametrize("seed", range(3))
+def test_auto_chooses_alike_for_kinds_of_samples(ridge_scale, seed):
+    X, y = wide(seed)
+    given = {"penalty": "auto", "temperature": "auto", "ridge_scale": ridge_scale}
+    model = MultinomialLogit(**given).fit(X, y)
+    for other in ((sp.csr_array(X), y), (ArrayBlocks(X, y, block_rows=31), None)):
+        found = MultinomialLogit(**given).fit(*other)
+        assert found.penalty_ == model.penalty_
+        assert found.objective_ == pytest.approx(model.objective_, rel=1e-3)
+        assert found.temperature_ == pytest.approx(model.temperature_, rel=1e-3)
+
+
+def test_bits_do_not_depend_on_threads():
+    X, y, w = samples(n=600, p=1300)
+    given = {"penalty": "auto", "temperature": "auto", "ridge_scale": "common", "tol": 1e-3}
+    fits = [MultinomialLogit(**given, n_threads=n).fit(X, y, w).coef_ for n in (1, 2, 7)]
+    assert np.array_equal(fits[0], fits[1])
+    assert np.array_equal(fits[0], fits[2])
+
+
+def test_samples_that_repeat():
+    X, y, _ = samples(n=40)
+    twice = np.vstack([X, X])
+    for tol in (1e-8, 1e-3):
+        model = MultinomialLogit(tol=tol).fit(twice, np.r_[y, y])
+        weighted = MultinomialLogit(tol=tol).fit(X, y, np.full(len(y), 2.0))
+        scores = weighted.decision_function(X)
+        atol = max(tol, 1e-3) * 10 * np.abs(scores).max()
+        np.testing.assert_allclose(model.decision_function(X), scores, atol=atol)
+
+
+def test_samples_without_any_variation():
+    y = np.arange(12) % 3
+    model = MultinomialLogit("auto", temperature="auto").fit(np.ones((12, 40)), y)
+    np.testing.assert_allclose(model.predict_proba(np.ones((1, 40))), 1 / 3, atol=1e-3)
+
+
+# ---- metrics of a subsample ----------------------------------------------------------------------
+
+
+def decaying(rng, *, n=800, p=450, k=3):
+    """Samples whose spectrum decays like that of features of images."""
+    basis = rng.standard_normal((p, p)) * (np.arange(1, p + 1) ** -0.7)[:, None]
+    X = rng.standard_normal((n, p)) @ basis + 0.1
+    logits = X @ rng.standard_normal((p, k)) / np.sqrt((X**2).sum(axis=1).mean())
+    return X, np.argmax(logits + rng.gumbel(size=(n, k)), axis=1)
+
+
+def search(problem, penalty, metric, tolerance, max_iterations=3000):
+    return minimise(
+        problem.objective_of(penalty),
+        lambda gradient: metric.solve(gradient, 1),
+        np.zeros(problem.shape),
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+    )
+
+
+@pytest.mark.parametrize("kind", ["decaying", "zero", "large outside"])
+def test_a_subsample_moves_no_minimum(rng, kind):
+    X, y = decaying(rng)
+    sample = np.arange(100)
+    if kind == "zero":
+        X[sample] = 0.0
+    elif kind == "large outside":
+        X[300::50, 5] *= 300.0
+    problem = LogitProblem(MemorySamples.of(X, y, None, 1), constant=True)
+    penalty = Penalty(0.02, 0.5, 0.0)
+    metric = problem.metric(penalty, sample, coarse=True, damped=True)
+    found = search(problem, penalty, metric, 1e-6)
+    expected = search(problem, penalty, problem.metric(penalty), 1e-9)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-4)
+
+
+# ---- kernel ridge regression of the core ---------------------------------------------------------
+
+
+def test_ridge_of_a_kernel():
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(70, 90))
+    K, y, w = half @ half.T, rng.normal(size=(70, 3)), rng.uniform(0.1, 2.0, 70)
+    ridges = np.array([0.5, 20.0])
+    A = core.kernel_ridge(K, w, y, ridges, 2)
+    for ridge, one in zip(ridges, A, strict=True):
+        expected = np.linalg.solve(w[:, None] * K + ridge * np.eye(70), w[:, None] * y)
+        np.testing.assert_allclose(one, expected, rtol=1e-9, atol=1e-11)
+    assert np.isnan(core.kernel_ridge(-K, None, y, ridges, 2)).all()
+    with pytest.raises(ValueError, match="targets"):
+        core.kernel_ridge(K, w, y[1:], ridges, 1)
