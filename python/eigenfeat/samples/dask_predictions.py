@@ -14,7 +14,7 @@ from eigenfeat.samples.dask_blocks import dask_module, is_dask_array, is_dask_fr
 __all__ = ["on_partitions"]
 
 
-def on_partitions(estimator: Any, method: str, X: Any) -> Any:
+def on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **options: Any) -> Any:
     """Apply a method of a fitted estimator to each partition of a Dask array or data frame.
 
     Parameters
@@ -25,24 +25,26 @@ def on_partitions(estimator: Any, method: str, X: Any) -> Any:
         Name of a method that returns one result for each row.
     X : dask array of shape (n, d), or dask data frame
         Chunks may be CSR matrices. The estimator gets the partitions of data frames as data frames.
+    *arguments, **options
+        Further arguments of the method.
 
     Returns
     -------
-    dask array of shape (n,) or (n, columns)
+    dask array of shape (n, ...)
         Lazy result with the chunks of `X` along the rows.
     """
-    dask = dask_module("dask")
+    dask, call = dask_module("dask"), getattr(estimator, method)
     if is_dask_frame(X):
-        empty = np.asarray(getattr(estimator, method)(X._meta_nonempty))[:0]
+        empty = np.asarray(call(X._meta_nonempty, *arguments, **options))[:0]
         model = dask.delayed(_Sent.of(estimator), pure=False, traverse=False)
-        return X.map_partitions(_of_rows, model, method, empty, meta=empty)
+        return X.map_partitions(_of_rows, model, method, empty, arguments, options, meta=empty)
     if not is_dask_array(X) or X.ndim != 2:
         raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     row = np.zeros((1, X.shape[1]), dtype=X.dtype)
     sample = type(X._meta)(row) if hasattr(X._meta, "tocsr") else row
-    empty = np.asarray(getattr(estimator, method)(sample))[:0]
+    empty = np.asarray(call(sample, *arguments, **options))[:0]
     model = dask.delayed(_Sent.of(estimator), pure=False, traverse=False)
     vector = empty.ndim == 1
     return X.map_blocks(
@@ -50,10 +52,13 @@ def on_partitions(estimator: Any, method: str, X: Any) -> Any:
         model,
         method,
         empty,
+        arguments,
+        options,
         dtype=empty.dtype,
         meta=empty,
         drop_axis=1 if vector else [],
-        chunks=X.chunks[:1] if vector else (X.chunks[0], empty.shape[1:]),
+        new_axis=list(range(2, empty.ndim)),
+        chunks=(X.chunks[0], *((size,) for size in empty.shape[1:])),
     )
 
 
@@ -78,9 +83,10 @@ class _Sent:
         return result
 
 
-def _of_rows(X: Any, sent: _Sent, method: str, empty: Any) -> Any:
+def _of_rows(X: Any, sent: _Sent, method: str, empty: Any, arguments: Any, options: Any) -> Any:
     """The method on one partition, which may have no rows."""
     if X.shape[0] == 0:
         return empty
     with threads.default(1):
-        return np.asarray(getattr(sent.estimator(), method)(X), dtype=empty.dtype)
+        result = getattr(sent.estimator(), method)(X, *arguments, **options)
+        return np.asarray(result, dtype=empty.dtype)

@@ -140,22 +140,25 @@ def over_blocks(method: _Method) -> _Method:
     """
 
     @wraps(method)
-    def wrapped(self: Any, X: Any) -> Any:
+    def wrapped(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
         if type(X) is np.ndarray:
-            return method(self, X)
+            return method(self, X, *arguments, **options)
         check_no_list(X)
+        in_memory = not (is_collection(X) or is_blocks(X) or stays_on_disk(X))
+        if in_memory:
+            return method(self, X, *arguments, **options)
+        check_is_fitted(self)
         if is_collection(X):
-            check_is_fitted(self)
-            return on_partitions(self, method.__name__, X)
+            return on_partitions(self, method.__name__, X, *arguments, **options)
+
+        def with_arguments(estimator: Any, rows: Any) -> Any:
+            return method(estimator, rows, *arguments, **options)
+
         if is_blocks(X):
-            check_is_fitted(self)
             blocks = as_blocks(X).prepared_for(self, fitted=True)
             plain = without_names(self)
-            return (_of_block(method, plain, block.X) for block in _checked(plain, blocks))
-        if stays_on_disk(X):
-            check_is_fitted(self)
-            return _filled(method, self, ArrayBlocks(X))
-        return method(self, X)
+            return (_of_block(with_arguments, plain, block.X) for block in _checked(plain, blocks))
+        return _filled(with_arguments, self, ArrayBlocks(X))
 
     return cast("_Method", wrapped)
 

@@ -25,6 +25,7 @@ from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
     encoded_names,
+    given_blocks,
     keep_completion,
     unchanged_on_error,
     validate_columns,
@@ -219,7 +220,8 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         table, outputs = self._predicted(X)
         return self._in_units(outputs).reshape(len(table), *self.out_of_fold_prediction_.shape[1:])
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Labels:
+    @over_blocks
+    def predict_interval(self, X: Rows | RowBlocks, coverage: float = 0.9) -> Labels:
         """Predict intervals that contain the targets of new samples with a given probability.
 
         The ends are the prediction plus and minus a local spread of the out-of-fold residuals,
@@ -228,8 +230,8 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
 
         Parameters
         ----------
-        X : (n, d) array-like or data frame
-            Samples, with missing entries only if `fit` had some.
+        X : (n, d) array-like, data frame or RowBlocks
+            As in `predict`.
         coverage : float, default=0.9
             Share of new samples whose target lies in its interval, between 0 and 1. With fewer than
             ``coverage / (1 - coverage)`` training samples, intervals are infinite.
@@ -266,6 +268,41 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         ends = [self._in_units(outputs - half), self._in_units(outputs + half)]
         shape = self.out_of_fold_prediction_.shape[1:]
         return np.stack(ends, axis=-1).reshape(len(table), *shape, 2)
+
+    def score(
+        self,
+        X: Rows | RowBlocks,
+        y: ArrayLike | None = None,
+        sample_weight: Weights = None,
+    ) -> float:
+        """R² of the predictions, the mean of several outputs.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, data frame or RowBlocks
+            As in `predict`.
+        y : (n,) or (n, q) array-like
+            Targets; None with blocks, which contain targets and weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self, "views_")
+        blocks = given_blocks(X, y, sample_weight, estimator=None)
+        if blocks is None:
+            if y is None:
+                raise ValueError("y: expected the targets of the samples, got None")
+            return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+        parts = [(block.y, block.weight) for block in blocks.prepared_for(self, fitted=True)]
+        if any(part is None for part, _ in parts):
+            raise ValueError("y: expected targets in all blocks, got a block without them")
+        weights = [np.ones(len(part)) if weight is None else weight for part, weight in parts]
+        targets = np.concatenate([part for part, _ in parts]).astype(np.float64)
+        predicted = np.concatenate(list(self.predict(blocks)))
+        return float(r2_score(targets, predicted, sample_weight=np.concatenate(weights)))
 
     def _predicted(self, X: Any) -> tuple[Table, _Array]:
         """Samples as views read them, and their standardised outputs (n, q)."""

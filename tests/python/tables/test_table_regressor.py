@@ -307,6 +307,9 @@ def test_rows_of_files_and_blocks(tmp_path, rng):
     model = TableRegressor(FAST).fit(rows())
     assert_allclose(model.predict(frame), expected, rtol=1e-9, atol=1e-9)
     assert_allclose(np.concatenate(list(model.predict(rows()))), expected, rtol=1e-4, atol=1e-4)
+    ends = np.concatenate(list(model.predict_interval(rows(), coverage=0.8)))
+    assert_allclose(ends, model.predict_interval(frame, 0.8), rtol=1e-4, atol=1e-4)
+    assert_allclose(model.score(rows()), model.score(frame, y), rtol=1e-6)
     with pytest.raises(ValueError, match=r"y: expected numbers, got '[xy]'; use TableCl"):
         TableRegressor(FAST).fit(rows("kind"))
     large = rows()
@@ -320,3 +323,20 @@ def test_rows_of_files_and_blocks(tmp_path, rng):
     numbers = TableRegressor(FAST).fit(X, y)
     found = np.concatenate(list(numbers.predict(ArrayBlocks(X, block_rows=100))))
     assert_allclose(found, numbers.predict(X), rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="y: expected targets in all blocks"):
+        numbers.score(ArrayBlocks(X))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_dask_collections_are_predicted_lazily(rng, several):
+    dask_array = pytest.importorskip("dask.array")
+    X, y = quadratic(rng, 200, 3)
+    y = np.column_stack([y, X[:, 0]]) if several else y
+    model = TableRegressor(FAST).fit(X, y)
+    lazy = dask_array.from_array(X, chunks=(90, 3))
+    for method in (model.predict, model.predict_interval):
+        found = method(lazy)
+        assert found.shape == method(X).shape
+        assert_allclose(found.compute(), method(X), rtol=1e-4, atol=1e-4)
+    found = model.predict_interval(lazy, coverage=0.5).compute()
+    assert_allclose(found, model.predict_interval(X, 0.5), rtol=1e-4, atol=1e-4)
