@@ -36,11 +36,19 @@ class Recording(NamedTuple):
 
 
 def read_recording(X: Any, n_channels: int | None = None) -> Recording:
-    """Check epochs of an array, or MNE's Epochs with their sampling rate and channels."""
-    if hasattr(X, "get_data") and hasattr(X, "info"):
-        data = read_epochs(X.get_data(), n_channels)
-        return Recording(data, float(X.info["sfreq"]), [str(name) for name in X.ch_names])
-    return Recording(read_epochs(X, n_channels), None, None)
+    """Check epochs of an array, or MNE's Epochs with their sampling rate and channels.
+
+    A list of MNE's Epochs, as scikit-learn's splits make of them, counts as all their epochs.
+    """
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    if not all(hasattr(part, "get_data") and hasattr(part, "info") for part in parts):
+        return Recording(read_epochs(X, n_channels), None, None)
+    kinds = {(float(part.info["sfreq"]), tuple(map(str, part.ch_names))) for part in parts}
+    if len(kinds) > 1:
+        raise ValueError("X: expected epochs of one sampling rate and channels, got several")
+    sfreq, names = kinds.pop()
+    data = read_epochs(np.concatenate([part.get_data() for part in parts]), n_channels)
+    return Recording(data, sfreq, list(names))
 
 
 def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times)") -> NDArray[Any]:

@@ -253,6 +253,10 @@ def test_epochs_of_mne(rng):
     model = EpochClassifier().fit(epochs[:50], epochs.events[:50, 2])
     assert model.score(epochs[50:], y[50:]) >= 0.85
     assert model.channel_names_ == list("abcdef")
+    assert cross_val_score(EpochClassifier(views=["tangent"]), epochs, y, cv=3).mean() >= 0.85
+    other = mne.EpochsArray(1e-6 * X, mne.create_info(6, SFREQ), verbose="error")
+    with pytest.raises(ValueError, match=r"^X: expected epochs of one sampling rate and channels"):
+        model.predict([epochs, other])
 
 
 # ---- unusual and bad epochs ----------------------------------------------------------------------
