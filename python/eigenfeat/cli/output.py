@@ -78,8 +78,9 @@ def show_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning as one line, without the place in the code that `warnings` would show."""
+    text = str(message).removeprefix("X: ")  # the name that samples have in Python
     with suppress(OSError):
-        print(f"warning: {printable(str(message), lines=False)}", file=sys.stderr, flush=True)
+        print(f"warning: {printable(text, lines=False)}", file=sys.stderr, flush=True)
 
 
 def printable(text: str, *, lines: bool = True) -> str:

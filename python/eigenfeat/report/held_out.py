@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,29 +87,32 @@ def held_out_parts(
     if (holdout is None) == (cv is None):
         raise ValueError("holdout: expected a share here or folds in cv, got both or neither")
     n = len(y)
+    counts = Counter() if continuous else Counter(np.asarray(y).tolist())
+    if counts and min(counts.values()) < 2:
+        label = min(counts, key=counts.__getitem__)
+        raise ValueError(
+            f"{'cv' if holdout is None else 'holdout'}: expected two samples of each class, got "
+            f"one of class {show(label)}"
+        )
     if holdout is not None:
         if not 0 < holdout < 1:
             raise ValueError(f"holdout: expected a share between 0 and 1, got {holdout:g}")
         kind = ShuffleSplit if continuous else StratifiedShuffleSplit
         splitter: Any = kind(1, test_size=holdout, random_state=random_state)
-        name, least = "holdout", 2
     else:
         assert cv is not None
-        if not 2 <= cv <= n:
-            raise ValueError(f"cv: expected 2 to {n:,} folds, got {cv}")
+        most = max(counts.values(), default=n)
+        if not 2 <= cv <= most:
+            what = "samples" if continuous else "samples of the largest class"
+            raise ValueError(f"cv: expected 2 to {most:,} folds, the number of {what}, got {cv}")
         kind = KFold if continuous else StratifiedKFold
-        splitter, name, least = kind(cv, shuffle=True, random_state=random_state), "cv", cv
-    counts = Counter() if continuous else Counter(np.asarray(y).tolist())
-    if counts and min(counts.values()) < least:
-        label = min(counts, key=counts.__getitem__)
-        raise ValueError(
-            f"{name}: expected at least {least} samples of each class, got {counts[label]} of "
-            f"class {show(label)}"
-        )
+        splitter = kind(cv, shuffle=True, random_state=random_state)
     try:
-        return [(train, test) for train, test in splitter.split(np.zeros(n), y)]
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        with warnings.catch_warnings():  # of classes with fewer samples than folds
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            return [(train, test) for train, test in splitter.split(np.zeros(n), y)]
+    except ValueError as error:  # a share without a sample of each class
+        raise ValueError(f"holdout: {error}") from None
 
 
 def cross_predict(

@@ -161,7 +161,7 @@ def test_new_fits_measure_rows_that_they_have_not_seen(files, rng):
     assert Path("f.efm").read_bytes() == before
     for more, text in (
         (("--cv", "2", "--holdout", ".5"), "--cv: expected none with --holdout"),
-        (("--cv", "150"), "--cv: expected at least 150 samples of each class"),
+        (("--cv", "150"), "samples of the largest class, got 150"),
         (("--holdout", "1.5"), "--holdout"),
     ):
         status, _, err = run(*command[:-1], *more)

@@ -236,7 +236,7 @@ def test_a_file_warns_and_encodes_as_its_frame(tmp_path, credit, monkeypatch):
             warnings.simplefilter("always")
             status, _, err = run("fit", "fit.csv", "--target", "kind", "-o", "m.efm", *more)
         assert status == 0
-        assert "warning: X: columns of whole numbers that look like row numbers or" in err
+        assert "warning: columns of whole numbers that look like row numbers or" in err
         assert "'customer_id'" in err
 
 

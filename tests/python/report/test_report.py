@@ -335,11 +335,21 @@ def test_the_page_says_which_samples_figures_come_from(rng):
     assert int(re.search(r"Errors (\d+) in 50", text).group(1)) > 12
     for more, message in (
         ({"cv": 2, "holdout": 0.5}, "holdout: expected a share here or folds in cv"),
-        ({"cv": 300}, "cv: expected 2 to 200 folds"),
+        ({"cv": 300}, "cv: expected 2 to 1.. folds, the number of samples of the largest class"),
         ({"holdout": 2.0}, "holdout: expected a share between 0 and 1"),
     ):
         with pytest.raises(ValueError, match=message):
             report.write_report(model, rows, y, **more)
+
+
+def test_a_class_with_fewer_samples_than_folds(rng):
+    rows, y = rng.standard_normal((60, 3)), np.repeat(["a", "b", "c"], [38, 20, 2])
+    rows += np.searchsorted(["a", "b", "c"], y)[:, None]
+    model = LinearDiscriminantAnalysis().fit(rows, y)
+    assert "of 3 classes" in Page(report.write_report(model, rows, y, cv=5)).words
+    y[-1] = "a"
+    with pytest.raises(ValueError, match=r"cv: expected two samples of .*, got one of class 'c'"):
+        report.write_report(model, rows, y, cv=5)
 
 
 def test_views_are_explained_and_defaults_not_marked(tmp_path, digits):
