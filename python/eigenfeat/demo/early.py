@@ -45,7 +45,7 @@ LENGTH = 60
 N_TRAIN, N_HELD_OUT, N_TEST = 200, 300, 400
 TAU = 0.95
 BAR = 24  # width in characters of a tau of 1
-MAX_LINES = 18  # of a signal's table, which skips looks but the last ones
+MAX_LINES = 18  # of a signal's table, which skips looks but keeps the last
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Classifying incomplete data: decide as soon as the complete data would be classified the same.
+"""Classifying incomplete data: decide as soon as complete data would get an equal label.
 
 Parrish (2012), chapter 5.
 """

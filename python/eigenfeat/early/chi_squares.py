@@ -59,7 +59,7 @@ _CACHE: dict[tuple[bytes, float], float] = {}
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """Eigenvalues of the correlations given what is known, by pattern and part of a mixture."""
+    """Eigenvalues of the correlations given the known entries, by pattern and part of a mixture."""
 
     # (q, G, ell), ascending; zeros for components without variance. None where there are too many.
     values: _Array | None

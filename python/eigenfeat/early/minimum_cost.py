@@ -454,7 +454,7 @@ class CostStream:
 
     @property
     def seen(self) -> int:
-        """Number of values up to and including the one that decided the series."""
+        """Number of values up to the decision, including the last."""
         return self._seen
 
     @property

@@ -91,7 +91,7 @@ class RuleInput:
 
     @cached_property
     def functions(self) -> Discriminants:
-        """The discriminants; for local ones, those of the neighbours of the mean."""
+        """The discriminants; local discriminants are computed from the neighbours of the mean."""
         return self.discriminants if self.by_scores else self.discriminants.about(self.mean)
 
     @cached_property

@@ -291,7 +291,7 @@ class SetRule(Rule):
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
-        """As `Rule.evaluate_grid`: a decision that fails at a tau fails at all larger ones."""
+        """As `Rule.evaluate_grid`: a decision that fails at a tau fails at all larger taus."""
         left, items = rule_input, np.arange(len(best))
         for tau in grid:
             if len(items):

@@ -97,7 +97,7 @@ class ScoredClassifier(ClassifierMixin, BaseEstimator):
 
 
 def onset_of(X: _Array) -> int:
-    """Number of leading samples in which all series (n, channels, d) are the same, to rounding."""
+    """Number of leading samples in which all series (n, channels, d) are equal, up to rounding."""
     half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
     varies = ~is_rounding(half_range, np.abs(X).max(initial=0.0), len(X)).all(axis=0)
     return int(varies.argmax()) if varies.any() else X.shape[2]
@@ -114,12 +114,12 @@ def held_out_stages(
     try:
         if isinstance(candidate, ConvolutionClassifier):
             models = list(fit_prefixes(candidate, X, y, times))
-            own = [softmax(one.factor_ * one.loo_scores_, axis=1) for one in models]
+            own = [softmax(m.factor_ * m.loo_scores_, axis=1) for m in models]
         elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views
             whole = _fitted(candidate, X, y)
             if getattr(whole, "out_of_fold_proba_", None) is not None:
                 models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), whole]
-                own = [np.array(one.out_of_fold_proba_, dtype=float) for one in models]
+                own = [np.array(m.out_of_fold_proba_, dtype=float) for m in models]
     except _FAILURES as error:
         raise _cannot_fit(candidate, str(error)) from error
     if not models:

@@ -70,7 +70,7 @@ class Regression(OmitsCaches):
         return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])
 
     def _kernel(self, views: _Array) -> _Array:
-        """Kernel (m, n) of standardised regressors with the fitted ones."""
+        """Kernel (m, n) of standardised regressors with the fitted regressors."""
         squares = (views**2).sum(axis=1)[:, None] + (self.known**2).sum(axis=1)
         squares = np.maximum(squares - 2 * views @ self.known.T, 0.0)
         return np.asarray(np.exp(-squares / self.known.shape[1]))

@@ -566,7 +566,7 @@ class Stream:
 
     @property
     def seen(self) -> int:
-        """Number of values up to and including the one that decided the series."""
+        """Number of values up to the decision, including the last."""
         return int(self._streams.seen[0])
 
     @property

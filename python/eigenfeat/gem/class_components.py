@@ -107,7 +107,7 @@ class ClassComponents(GEM):
         "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
     }
 
-    random_state = 0  # nothing is random
+    random_state = 0  # GEM's parameter, without effect
 
     def __init__(
         self,
@@ -139,14 +139,16 @@ class ClassComponents(GEM):
         return parameters, self.kind == "vanishing"
 
     def _solve(self, moments: ClassMoments, options: Any) -> Solution:
-        return _by_class(moments, *options)
+        return _solve_classes(moments, *options)
 
     def _stem(self, pair: Any, rank: int) -> str:
         return f"{self.kind}_{pair[0]}_rank{rank}"
 
 
-def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bool) -> Solution:
-    """Directions class by class, in the units of the input."""
+def _solve_classes(
+    moments: ClassMoments, settings: matrices.Parameters, smallest: bool
+) -> Solution:
+    """Return the directions of each class, in the units of the input."""
     labels = moments.active_classes
     check_two_labels(labels)
     report: ScaleReport = settle_scale(moments, settings.scale, None)
@@ -154,7 +156,7 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
     m = min(int(settings.n_components or 1), d)
     span = span_of(moments, scale, about_mean=True)
     if span is not None and smallest and m > d - span.basis.shape[1]:
-        span = None  # some directions do not vanish on all samples of a class
+        span = None  # there are fewer directions that vanish on all samples
     if span is not None:
         moments, scale = span.moments, np.ones(span.basis.shape[1])
     pooled = matrices.pool(moments)
@@ -169,10 +171,12 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # equal samples have variances of rounding errors
         if span is None:
-            result, vectors = _ends(matrix, m, settings, smallest, pooled.eps)
+            result, vectors = _end_of_spectrum(matrix, m, settings, smallest, pooled.eps)
             vectors = vectors / scale[:, None]
         else:
-            result, vectors = _ends_in(span, matrix, m, settings, smallest, pooled.eps)
+            result, vectors = _end_of_spectrum_in_span(
+                span, matrix, m, settings, smallest, pooled.eps
+            )
             origin = span.origin + span.scale * (span.basis @ origin)
         directions.append(vectors)
         offsets.append(-(origin @ vectors))
@@ -188,7 +192,7 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
     )
 
 
-def _ends(
+def _end_of_spectrum(
     matrix: NDArray[np.float64],
     m: int,
     settings: matrices.Parameters,
@@ -197,9 +201,9 @@ def _ends(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not smallest and not matrix.any():
         return np.empty(0), np.empty((len(matrix), 0))
-    exponent = int(np.frexp(np.diag(matrix).max())[1])  # entries of the size of the identity's
+    exponent = int(np.frexp(np.diag(matrix).max())[1])  # a power of two that scales entries to 1
     matrix = np.ldexp(matrix, -exponent)
-    if smallest:  # solve for all vectors: a part of a null space has no unique basis
+    if smallest:  # all vectors, because a part of a null space has no unique basis
         values, vectors = matrices.smallest(matrix, len(matrix), settings, eps)
         values, vectors = values[:m], vectors[:, :m]
     else:
@@ -208,7 +212,7 @@ def _ends(
     return np.ldexp(np.maximum(values, 0.0), exponent), vectors
 
 
-def _ends_in(
+def _end_of_spectrum_in_span(
     span: Span,
     matrix: NDArray[np.float64],
     m: int,
@@ -216,10 +220,10 @@ def _ends_in(
     smallest: bool,
     eps: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """As `_ends`, for a matrix (r, r) of a span's coordinates; vectors are of the input columns."""
+    """As `_end_of_spectrum`, for a matrix (r, r) of a span's coordinates."""
     if smallest:
         null = matrices.null_directions(matrix, span, m)
         assert null is not None  # there are at least d - r directions
         return np.zeros(m), null / span.scale[:, None]
-    values, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest, eps)
+    values, vectors = _end_of_spectrum(matrix, min(m, len(matrix)), settings, smallest, eps)
     return values, span.mapped(vectors, None)[0]

@@ -52,7 +52,7 @@ class TableSource(Source):
         """Yield start, number, arrays by column, mask of bad samples, and fraction of the file."""
 
     def _set_columns(self, names: Sequence[str], indexes: frozenset[int] = frozenset()) -> None:
-        """Choose among the columns of the file and those of its path."""
+        """Choose among the columns of the file and of its path."""
         self._stored = len(names)
         self.names = [*names, *self._keys]
         self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)

@@ -58,7 +58,7 @@ def open_rows(
     n_features: int | None = None,
     zero_based: bool | None = None,
 ) -> FileRows:
-    r"""Open one file, or several with the same columns, as blocks of samples.
+    r"""Open a file, or several files with equal columns, as blocks of samples.
 
     User guide: :doc:`/guide/large_data`.
 

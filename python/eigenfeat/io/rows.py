@@ -114,7 +114,7 @@ class FileRows(RowBlocks):
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns in the files, also of those that a fit leaves out; or None."""
+        """Names of the columns in the files, including columns that a fit leaves out; or None."""
         if not self.sources[0].named:
             return None
         return tuple(self.feature_names if self._encoder is None else self._encoder.names_)

@@ -203,7 +203,7 @@ class Source(ABC):
 
     format: ClassVar[str]
     sparse: ClassVar[bool] = False
-    unit: ClassVar[str] = "row"  # what errors count
+    unit: ClassVar[str] = "row"  # "row" or "line", in errors
 
     path: Path
     named: bool = True  # whether the file names its columns
@@ -299,7 +299,7 @@ def kind_of_texts(texts: Iterable[str], asked: str) -> str:
         if all(_as_label(text, kind) is not None for text in known):
             return kind
         if kind == "uint" and all(re.match(_WHOLE, text) for text in known):
-            break  # whole numbers of more than 64 bits, different ones of which are equal as floats
+            break  # whole numbers of more than 64 bits, which may be equal as floats
     return "str" if asked == "auto" else asked
 
 
@@ -333,7 +333,7 @@ def _as_label(value: Any, kind: str) -> Any:
 
 
 def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -> _Typed:
-    """Labels ``different[codes]`` as the type of their kind, and a mask of those of another kind.
+    """Labels ``different[codes]`` as the type of their kind, and a mask of labels of other kinds.
 
     The mask is None if all labels are of the kind. ValueError if a label is a long text.
     """

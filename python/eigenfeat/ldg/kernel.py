@@ -308,7 +308,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _sparse_deviations(X: Any) -> _Array:
-    """Return standard deviations of the columns of a CSR matrix, exactly 0 for constant ones."""
+    """Return standard deviations of the columns of a CSR matrix, exactly 0 for constant columns."""
     n, d = X.shape
     columns, values = X.indices, X.data.astype(np.float64)
     peak = np.zeros(d)

@@ -235,7 +235,7 @@ def sparsely_deflated(
 def orthonormally_deflated(
     Z: _Array, count: int, sparsity: float, *, tol: float, max_iter: int
 ) -> tuple[list[SparseDirection], _Array]:
-    """Find orthonormal directions (d, count) of Z, each in the complement of the previous ones."""
+    """Find orthonormal directions (d, count) of Z, each in the complement of earlier directions."""
     solutions, directions = [], np.zeros((len(Z), count))
     complement = np.eye(len(Z))
     for i in range(count):

@@ -36,8 +36,8 @@ __all__ = [
 
 # ---- whether columns are divided by their standard deviations ------------------------------------
 #
-# With a ridge, directions depend on the units of single columns. Columns that share a unit (pixels,
-# samples of a signal) are best left as they are, columns of mixed units are best standardised. A
+# With a ridge, directions depend on the units of columns. Columns that share a unit (pixels,
+# samples of a signal) are best without scaling, columns of mixed units are best standardised. A
 # trial on held-out samples decides. Without held-out samples, or if the errors hardly differ, a
 # rule on the standard deviations decides.
 

@@ -96,7 +96,7 @@ def nearest_edges(points: _Array, nearest: int) -> tuple[_Pairs, _Array]:
 
 
 def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pairs:
-    """Select n_pairs / 2 edges: the closest ones that contain every class, then the closest others.
+    """Select n_pairs / 2 edges: the closest that contain every class, then the closest of the rest.
 
     There are more if every class is not in an edge otherwise.
     """

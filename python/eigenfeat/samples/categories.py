@@ -1,8 +1,8 @@
-"""Categories of one column: the text that identifies a value, and the numbers that encode it.
+"""Categories of a column: the text that identifies a value, and the numbers that encode it.
 
-A value has one text, whatever holds it: True is "True" in a column of booleans, of objects and of
-text, 1 is "1" as an integer, as 1.0 and as the text "1.0". The text is taken from the value itself,
-before any cast, so that 64-bit keys stay apart.
+The text of a value does not depend on its column's type: True is "True" in columns of booleans,
+objects and text; 1 is "1" as an integer, as 1.0 and as the text "1.0". The text is made from the
+value before any cast, so that 64-bit keys differ.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_missing(value: object) -> bool:
 
 
 def category_text(value: Any) -> str | None:
-    """The text that identifies a category; None for a missing value and for blanks."""
+    """Return the text that identifies a category; None for missing values and blanks."""
     if is_missing(value):
         return None
     if isinstance(value, (bool, np.bool_)):
@@ -88,18 +88,18 @@ def category_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str | N
 
 @dataclass(frozen=True, eq=False)
 class Categories(OmitsCaches):
-    """Categories of one column, and the columns of numbers that encode them.
+    """Categories of a column, and the columns of numbers that encode them.
 
-    A column of indicators stands for each category, or a row of `statistics`.
+    Each category is encoded by a column of indicators or, with `statistics`, by a row of these.
 
     Attributes
     ----------
     texts : list of str or None
         Texts of the categories; None is a missing value.
     pools : bool
-        Whether other values have an indicator, that of the categories that were too rare.
+        Whether rare categories and unknown values have a common indicator.
     statistics : (L + 1, m) array or None
-        Encoded values of the L categories, and last those of all other values.
+        Encoded values of the L categories, followed by a row for all other values.
     """
 
     texts: list[str | None]
@@ -119,7 +119,7 @@ class Categories(OmitsCaches):
 
     @cached_property
     def _looser_codes(self) -> Mapping[str, int]:
-        """Codes of the categories by texts without what readers of files change."""
+        """Codes of the categories by texts in a form that readers of files do not change."""
         codes: dict[str, int] = {}
         ambiguous = set()
         for code, text in enumerate(self.texts):
@@ -129,34 +129,34 @@ class Categories(OmitsCaches):
         return {text: code for text, code in codes.items() if text not in ambiguous}
 
     def codes_of(self, texts: Iterable[str | None]) -> NDArray[np.intp]:
-        """Codes of texts; the number of categories for those that are none of them."""
+        """Codes of texts; unknown texts have the number of categories as their code."""
         codes, other = self._codes, len(self.texts)
-        out = []
+        found = []
         for text in texts:
             code = codes.get(text, other)
             if code == other and text is not None:
                 code = self._looser_codes.get(_loose(text) or text, other)
-            out.append(code)
-        return np.array(out, dtype=np.intp)
+            found.append(code)
+        return np.array(found, dtype=np.intp)
 
     def encoded(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Columns (n, width) of samples with these codes."""
         if self.statistics is not None:
             return self.statistics[codes]
-        out = np.zeros((len(codes), self.width))
-        some = np.flatnonzero(codes < self.width)
-        out[some, codes[some]] = 1.0
-        return out
+        indicators = np.zeros((len(codes), self.width))
+        known = np.flatnonzero(codes < self.width)
+        indicators[known, codes[known]] = 1.0
+        return indicators
 
     def names(self, column: str, statistics: Iterable[str] = ()) -> list[str]:
         """Names of the encoded columns."""
         if self.statistics is not None:
-            return [f"{column}_{one}" for one in statistics]
+            return [f"{column}_{name}" for name in statistics]
         return [f"{column}_{text}" for text in self.texts] + self.pools * [f"{column}_infrequent"]
 
 
 def _loose(text: str) -> str | None:
-    """A truth value in lower case, a number without leading zeros; None for other text."""
+    """Return a truth value in lower case, a number without leading zeros, None for other texts."""
     lower = text.lower()
     if lower in ("true", "false"):
         return lower

@@ -304,7 +304,7 @@ def _partitions_of(X: Any, y: Any, sample_weight: Any) -> _Partitions:
 
 
 def _features(frame: Any, *others: Any) -> list[Any]:
-    """Names of the columns without those of labels and weights."""
+    """Names of the columns, without columns of labels and weights."""
     names = list(frame.columns)
     apart = [name for name in others if isinstance(name, str)]
     for name in apart:
@@ -391,7 +391,7 @@ def _column(values: Any, name: str) -> Any:
 
 
 def _series_values(series: Any, dtype: np.dtype[Any]) -> Any:
-    """A partition's values as an array, nullable ones as objects."""
+    """A partition's values as an array; nullable values become objects."""
     return series.to_numpy(dtype=dtype)
 
 

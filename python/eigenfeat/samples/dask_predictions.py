@@ -20,9 +20,9 @@ def on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **option
     Parameters
     ----------
     estimator : fitted estimator
-        Sent to each worker once.
+        Estimator, which is sent to each worker once.
     method : str
-        Name of a method that returns one result for each row.
+        Name of a method that returns a result for each sample.
     X : dask array of shape (n, d), or dask data frame
         Chunks may be CSR matrices. The estimator gets the partitions of data frames as data frames.
     *arguments, **options
@@ -64,9 +64,9 @@ def on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **option
 
 @dataclass(frozen=True, eq=False)
 class _Sent:
-    """A fitted estimator as it is sent to workers, with cached properties, which pickles omit.
+    """A fitted estimator for workers, with cached properties, which pickles omit.
 
-    Workers need not solve for its directions again.
+    Workers then do not solve for its directions again.
     """
 
     kind: Any
@@ -77,14 +77,14 @@ class _Sent:
         return cls(type(estimator), vars(estimator).copy())
 
     def estimator(self) -> Any:
-        """The estimator, on a worker."""
+        """Rebuild the estimator on a worker."""
         result = self.kind.__new__(self.kind)
         vars(result).update(self.attributes)
         return result
 
 
 def _of_rows(X: Any, sent: _Sent, method: str, empty: Any, arguments: Any, options: Any) -> Any:
-    """The method on one partition, which may have no rows."""
+    """Apply the method to a partition, which may be empty."""
     if X.shape[0] == 0:
         return empty
     with threads.default(1):

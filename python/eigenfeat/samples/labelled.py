@@ -176,7 +176,7 @@ class MemorySamples:
     def narrowed(
         self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
     ) -> MemorySamples:
-        """Projected samples with only the directions that `mask` selects, those of `layer`."""
+        """Projected samples with the directions of `layer`, which `mask` selects."""
         features = self.block.X
         projections = features.projections if mask.all() else features.projections[:, mask]
         X = features.X if include_input else None

@@ -1,1 +1,1 @@
-"""What the LDG family solves, chooses and keeps."""
+"""Scatters, eigenproblems, parameter choices and fitted results of the LDG family."""

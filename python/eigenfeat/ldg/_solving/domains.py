@@ -195,7 +195,7 @@ class DomainScaler:
 
 
 def _mean_and_deviation(X: RealArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation (d,) of columns; exactly 0 for constant ones."""
+    """Return mean and standard deviation (d,) of columns; exactly 0 for constant columns."""
     shifted = X - X[0].astype(np.float64)  # constant columns become exactly 0
     shift = shifted.mean(axis=0)
     shifted -= shift
