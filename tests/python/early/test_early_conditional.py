@@ -154,14 +154,6 @@ def test_classes_with_few_samples_are_named(rng):
     assert (pooled.reliability_by_class_[1:] < 0.9).all()
 
 
-def test_of_a_rare_class_all_samples_are_tested(rng):
-    """More samples than the correction tests of all together."""
-    X, y = rare_events(rng, [3400, 60])
-    model = fitted(X, y, 0.9, held_out=2)
-    assert model.correction_.n >= 3000 * 3400 / 3460 + 44 - 2
-    assert_array_equal(model.reliability_by_class_, [0.9, 0.9])
-
-
 # ---- a class of interest -------------------------------------------------------------------------
 
 

@@ -20,7 +20,6 @@ from eigenfeat.early import GaussianCompletion, ReliableClassifier
 from eigenfeat.early.chi_squares import (
     bounded_quantile,
     bounded_tail,
-    fresh_quantile,
     moments_of,
     quantile,
     tail,
@@ -124,21 +123,3 @@ def test_weighted_chi_squares(rng):
         assert_allclose(bounded_tail(moments, bounded_quantile(moments, wanted)), wanted)
     assert_array_equal(quantile(np.zeros((2, 3)), np.array([0.1, 0.9])), 0.0)
     assert_array_equal(tail(np.zeros((1, 3)), np.ones(1)), 0.0)
-
-
-def pairs_beyond(weights, x):
-    """P(Q > x) where every weight is there twice: a sum of exponentials (partial fractions)."""
-    apart = weights[:, None] - weights
-    np.fill_diagonal(apart, 1.0)
-    share = weights ** (len(weights) - 1) / apart.prod(axis=1)
-    return share @ np.exp(-0.5 * x / weights[:, None])
-
-
-@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.02], [3.0, 1.0, 0.2, 0.05]])
-def test_quantiles_have_their_levels(weights):
-    twice = np.repeat(weights, 2)
-    levels = np.geomspace(0.9, 1e-9, 40)
-    found = fresh_quantile(np.repeat(twice[None], len(levels), axis=0), levels)
-    truth = pairs_beyond(np.array(weights), found)
-    assert np.all(truth <= levels * (1 + 1e-6))
-    assert_allclose(truth, levels, rtol=1e-5)

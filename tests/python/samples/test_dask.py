@@ -164,14 +164,6 @@ def test_bad_rows_are_refused(rows):
 # ---- the tree ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("split_every", [2, 3, 8])
-def test_every_result_is_merged_once_and_in_order(rows, split_every):
-    X, y, _ = rows
-    blocks = DaskBlocks(da.from_array(X, chunks=(37, 6)), y, split_every=split_every)
-    starts = blocks.reduce(lambda block: (block.start,), lambda a, b: a + b)
-    assert starts == tuple(range(0, 1000, 37))
-
-
 def remembered(block, kept):
     """A function's result that somebody else holds as well, as Dask does after a worker's loss."""
     return kept.setdefault(block.start, np.full(3, float(block.start)))

@@ -144,19 +144,6 @@ def test_a_data_frame_names_its_labels(digits):
     assert not hasattr(model.fit(*on_dask(X, y)), "feature_names_in_")
 
 
-def test_a_search_names_its_columns(digits, recwarn):
-    X, y = digits
-    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
-    table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
-    model = eigenfeat.GEMClassifierCV(**SEARCH).fit(table, "digit")
-    assert model.feature_names_in_.tolist() == list(frame.columns)
-    assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
-    assert not [one for one in recwarn if "feature names" in str(one.message)]
-    dX, dy = on_dask(X, y)
-    with pytest.raises(ValueError, match="estimator: expected a GEMClassifier, got GEM"):
-        eigenfeat.GEMClassifierCV(eigenfeat.GEM()).fit(dX, dy)
-
-
 def test_missing_entries_are_completed_as_on_one_machine(digits):
     X, y = digits[0][:, 16:48], digits[1]
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
