@@ -87,7 +87,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Raises
     ------
     ValueError
-        If series are not finite, differ in their channels, or parameters are invalid.
+        If series are infinite, differ in their channels, or parameters are invalid.
 
     See Also
     --------
@@ -148,7 +148,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Parameters
         ----------
         X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
-            Finite series. Those of a list may differ in length.
+            Series. Those of a list may differ in length. NaN is replaced by the channel's last
+            known value; at the end of a series it is no sample.
         y : ignored
 
         Returns
@@ -219,7 +220,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
+        tags.input_tags.three_d_array = tags.input_tags.allow_nan = True
         return tags
 
     @property
@@ -400,7 +401,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
-            Finite series.
+            Series. Those of a list may differ in length. NaN is replaced by the channel's last
+            known value; at the end of a series it is no sample.
         y : (n,) array-like
             Labels.
 
@@ -453,7 +455,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
+        tags.input_tags.three_d_array = tags.input_tags.allow_nan = True
         return tags
 
     def _new_features(self) -> ConvolutionFeatures:
@@ -737,7 +739,7 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
     Raises
     ------
     ValueError
-        If X is complex, of another shape or not finite.
+        If X is complex, of another shape or infinite, or a channel of a series is NaN alone.
     """
     shapes = {np.shape(one) for one in X} if isinstance(X, (list, tuple)) else set()
     if len(shapes) > 1:
@@ -755,6 +757,8 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
         lengths = np.full(len(series), series.shape[2], dtype=np.int64)
     if n_channels is not None and series.shape[1] != n_channels:
         raise ValueError(f"X: expected {n_channels} channels, got {series.shape[1]}")
+    if np.isnan(series).any():
+        series, lengths = _completed(series, lengths)
     if not np.isfinite(series).all():
         row, channel, time = np.argwhere(~np.isfinite(series))[0]
         raise ValueError(
@@ -762,6 +766,28 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
             f"channel {channel}, sample {time}"
         )
     return series, lengths
+
+
+def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+    """Replace NaN by the channel's last known value; NaN of all channels at the end is no sample.
+
+    Values before a channel's first known one become that one.
+    """
+    times = series.shape[2]
+    clock = np.arange(times)
+    known = ~np.isnan(series) & (clock < lengths[:, None, None])
+    empty = np.argwhere(~known.any(axis=2))
+    if len(empty):
+        row, channel = empty[0]
+        raise ValueError(
+            f"X: expected values in each channel, got NaN alone in series {row}, channel {channel}"
+        )
+    lengths = times - np.asarray(known.any(axis=1))[:, ::-1].argmax(axis=1)
+    last = np.maximum.accumulate(np.where(known, clock, -1), axis=2)
+    place = np.where(last < 0, known.argmax(axis=2)[:, :, None], last)
+    filled = np.take_along_axis(series, place, axis=2)
+    filled[np.broadcast_to(clock >= lengths[:, None, None], filled.shape)] = 0.0
+    return filled, lengths
 
 
 def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:

@@ -274,13 +274,40 @@ def test_summaries_are_counted(rng, shape):
     assert count_summaries(*shape) == interval_summaries(rng.standard_normal((2, *shape))).shape[1]
 
 
+@pytest.mark.parametrize("channels", [1, 2])
+def test_missing_values(rng, channels):
+    """They are the channel's last known values; at the end of a series they are no samples."""
+    X = rng.standard_normal((12, channels, 40))
+    expected, holes = X.copy(), X.copy()
+    holes[0, 0, 5:8], expected[0, 0, 5:8] = np.nan, X[0, 0, 4]
+    holes[1, -1, :3], expected[1, -1, :3] = np.nan, X[1, -1, 3]
+    whole = ConvolutionFeatures(168, random_state=0).fit(X)
+    assert_array_equal(whole.transform(holes), whole.transform(expected))
+    ended = X.copy()
+    ended[2, :, 25:] = np.nan
+    assert_array_equal(whole.transform(ended)[2], whole.transform(X[2:3, :, :25])[0])
+    listed = [X[0, :, :30], ended[2]]
+    assert_array_equal(whole.transform(listed)[1], whole.transform(ended)[2])
+    assert_array_equal(
+        ConvolutionFeatures(168, random_state=0).fit(expected).transform(X),
+        ConvolutionFeatures(168, random_state=0).fit(holes).transform(X),
+    )
+    y = np.arange(12) % 2
+    model = ConvolutionClassifier(168, random_state=0).fit(ended, y)
+    assert model.n_times_ is None
+    assert model.predict(ended).shape == (12,)
+
+
 def bad(rng):
     X, y = waves(rng, 12, 40)
     hole = X.copy()
-    hole[2, 7] = np.nan
+    hole[2, 7] = np.inf
+    gone = X.copy()
+    gone[3] = np.nan
     return {
         "one dimension": (X[0], y, "X: expected series of shape"),
-        "hole": (hole, y, "X: expected finite numbers, got nan in series 2, channel 0, sample 7"),
+        "hole": (hole, y, "X: expected finite numbers, got inf in series 2, channel 0, sample 7"),
+        "gone": (gone, y, "X: expected values in each channel, got NaN alone in series 3"),
         "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
         "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
         "channels": ([np.ones((2, 9)), np.ones((3, 8))], y[:2], "expected 2 channels, got 3 of"),
