@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a fitted model and its predictions."""
+"""A page about a fitted model and its predictions, and comparisons of models on a table."""
 
 import lazy_loader
 

@@ -147,7 +147,7 @@ def compare(
     ours = kind(**options, time_limit=limit)
     table = peer_table(X)
     own = [Peer(type(ours).__name__, ours), *(Peer(*one) for one in (models or {}).items())]
-    others = peers(table, regression=regression, n_classes=len(classes), **options)
+    others = peers(table, regression=regression, **options)
     out = []
     for peer in [*own, *others]:
         given = X if peer in own else table

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
-from sklearn.metrics import confusion_matrix
 from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat._base.validation import show
@@ -82,13 +81,6 @@ class Evidence:
         """Names of the classes."""
         return [str(label) for label in self.classes.tolist()]
 
-    @property
-    def confusion(self) -> NDArray[np.int64]:
-        """(k, k) array: true classes in rows, predicted ones in columns."""
-        return np.asarray(
-            confusion_matrix(self.true, self.predicted, labels=np.arange(len(self.classes)))
-        )
-
     def drawn(self, n: int) -> Evidence:
         """Return the evidence of at most n samples of the model's own, drawn at random."""
         if len(self.true) <= n:
@@ -131,8 +123,12 @@ def evidence_of(
     shape = None if image_shape is None else check_image_shape(d, image_shape)
     predicts = callable(getattr(model, "predict", None))
     regression = is_regressor(model)
-    if held_out is not None and not predicts:
-        raise ValueError("model: expected one that predicts, with holdout or cv")
+    decides = callable(getattr(model, "predict_early", None))
+    if held_out is not None and (decides or not predicts):
+        kind = "an early classifier" if decides else "a transformer"
+        raise ValueError(
+            f"model: expected a classifier or a regressor with holdout or cv, got {kind}"
+        )
     if regression:
         try:
             y = np.asarray(y, dtype=np.float64)

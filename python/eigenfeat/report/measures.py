@@ -29,7 +29,7 @@ __all__ = [
     "regression_measures",
 ]
 
-_MAX_RANKED = 20_000_000  # probabilities that are ranked by class; areas of more are left out
+_MAX_RANKED = 10_000_000  # probabilities that are ranked by class; areas of more are left out
 _MAX_NAMED = 3  # classes in a sentence
 
 _Array = NDArray[np.float64]

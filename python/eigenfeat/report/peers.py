@@ -82,9 +82,7 @@ def peer_table(X: Any) -> Any:
     return pd.DataFrame({f"f{j}": column for j, column in enumerate(columns)})
 
 
-def peers(
-    table: Any, *, regression: bool, n_classes: int, random_state: int, n_threads: int | None
-) -> list[Peer]:
+def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | None) -> list[Peer]:
     """The models to compare with on a table of `peer_table`, also those that are left out."""
     n_jobs = -1 if n_threads is None else n_threads
     seed = {"random_state": random_state}

@@ -107,7 +107,9 @@ def _samples(evidence: Evidence) -> tuple[str, str, str]:
 
 
 def _confusion(evidence: Evidence) -> Html:
-    counts, k = evidence.confusion, len(evidence.classes)
+    measures, k = evidence.measures, len(evidence.classes)
+    assert isinstance(measures, ClassificationMeasures)
+    counts = measures.confusion
     names = [short(label, 14) for label in evidence.labels]
     size = float(np.clip(1.6 + 0.42 * k, 3.6, 8.0))
     figure = new_figure(size + 0.4, size)

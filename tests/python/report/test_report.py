@@ -215,6 +215,8 @@ def test_sections_fit_the_family(digits):
     assert f"Samples needed {found.time.mean():.1f} of 30" in page.words
     assert f"Final labels {final:.1%}" in page.words
     assert {"decisions", "reliability", "one-series", "confusion"} <= {*page.sections}
+    with pytest.raises(ValueError, match="with holdout or cv, got an early classifier"):
+        report.write_report(lda, series[120:], ramps[120:], cv=2)
     agrees = (found.label == lda.predict(series[120:]))[ramps[120:] == "down"]
     assert f"down {len(agrees)} {agrees.mean():.4f}" in page.words
     reduced = ef.LDG(n_components=[2, 5], gamma=0.4, n_neighbors=8).fit(train, y)
