@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.linear.held_out import loss_at_best
 from eigenfeat.linear.pools import pool_probabilities, pool_weights
 from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
@@ -165,6 +165,11 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         -------
         EpochClassifier
             The estimator itself. An error leaves it unchanged.
+
+        Warns
+        -----
+        UserWarning
+            If a session has epochs of one class alone.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -186,6 +191,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             self.alignment_ = None
             if sessions is not None:
                 self.alignment_ = SessionAlignment.fit(banks, sessions)
+                _warn_of_single_classes(codes, sessions)
                 banks = self.alignment_.aligned(banks, sessions)
             self._fit_pool(Banks(banks[0], banks[1:], self.sfreq_), codes, sessions, notes)
         return self
@@ -441,6 +447,18 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             step = max(1, int((self.sfreq_ or 0.0) / (_SAMPLES_PER_PERIOD * band[1])))
             out.append(filtered[:, :, ::step].copy() if step > 1 else filtered)
         return out
+
+
+def _warn_of_single_classes(codes: Codes, sessions: NDArray[Any]) -> None:
+    """Warn of sessions that have one class, whose alignment hides the class."""
+    for name in np.unique(sessions):
+        if len(np.unique(codes[sessions == name])) == 1:
+            warn_caller(
+                f"groups: session {show(name)} has one class alone; its alignment removes what "
+                "tells this class from others",
+                UserWarning,
+            )
+            return
 
 
 def _entropy(codes: Codes) -> float:

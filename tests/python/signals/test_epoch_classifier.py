@@ -294,7 +294,8 @@ def test_small_classes_and_sessions_without_a_class(rng):
     model = EpochClassifier(SFREQ).fit(X[few], y[few])
     assert model.predict_proba(X).shape == (46, 3)
     apart = np.where(y == 2, "b", "a")  # no fold of sessions has all classes
-    model = EpochClassifier(SFREQ).fit(X, y, groups=apart)
+    with pytest.warns(UserWarning, match="groups: session 'b' has one class alone"):
+        model = EpochClassifier(SFREQ).fit(X, y, groups=apart)
     assert model.predict_proba(X, apart).shape == (46, 3)
 
 
