@@ -29,6 +29,7 @@ _MAX_HALVINGS = 30
 # fits of the logit the excess over the minimum was at most 4 times the estimate; on separable
 # samples with hardly a penalty it was up to 200 times.
 _RECENT_SHARE, _MIN_RECENT = 8, 2
+_ROUGH_GAP, _ROUGH_NOISE = 1e-6, float(np.finfo(np.float32).eps)  # of the objective in float32
 _FIRST_GAP = 8.0  # factor of the first estimate: the metric may be this much too large
 
 
@@ -95,6 +96,7 @@ def minimise(
     max_iterations: int,
     noise: float = 1e-15,
     callback: Callable[[Progress], bool] | None = None,
+    rough: Evaluate | None = None,
 ) -> Minimum:
     """Minimise a smooth convex function.
 
@@ -114,22 +116,34 @@ def minimise(
         Relative rounding error of the objective.
     callback : callable, optional
         Called before the first and after every iteration; True ends the search.
+    rough : callable, optional
+        `evaluate` in float32, for the first steps.
 
     Returns
     -------
     Minimum
     """
-    objective, gradient = evaluate(start)
-    if not np.isfinite(objective):
-        raise FloatingPointError(f"the objective at the start is {objective}")
-    state = _State(start, objective, gradient, solve(gradient))
+    state = _evaluated(rough or evaluate, solve, start)
+    if rough is not None and not np.isfinite(state.objective):
+        rough, state = None, _evaluated(evaluate, solve, start)
+    if not np.isfinite(state.objective):
+        raise FloatingPointError(f"the objective at the start is {state.objective}")
     pairs = core.Lbfgs(start.size, _MEMORY)
-    history = [objective]
+    history = [state.objective]
     iteration = 0
     while True:
         direction, slope, square = pairs.direction(state.gradient, state.solved)
         norm = float(np.sqrt(max(square, 0.0)))
         gap = _gap(slope, history)
+        result = None
+        if rough is not None:
+            near = gap <= max(tolerance, _ROUGH_GAP) * abs(state.objective)
+            if not near and iteration < max_iterations:
+                result = _line_search(rough, state, direction, slope, _ROUGH_NOISE)
+            if result is None:  # no rough step is left
+                rough, state = None, _evaluated(evaluate, solve, state.point)
+                history[-1] = state.objective
+                continue
         if callback is not None and callback(Progress(iteration, state.objective, gap, norm)):
             reason = "stopped"
             break
@@ -139,7 +153,7 @@ def minimise(
         if iteration == max_iterations:
             reason = "iterations"
             break
-        result = _line_search(evaluate, state, direction, slope, noise)
+        result = result or _line_search(evaluate, state, direction, slope, noise)
         if result is None and pairs.pairs:
             pairs.forget()  # the pairs may mislead; the metric alone does not
             result = _line_search(evaluate, state, -state.solved, -square, noise)
@@ -155,6 +169,11 @@ def minimise(
         history.append(state.objective)
         iteration += 1
     return Minimum(state.point, state.objective, gap, norm, iteration, reason, history)
+
+
+def _evaluated(evaluate: Evaluate, solve: Solve, point: _Array) -> _State:
+    objective, gradient = evaluate(point)
+    return _State(point, objective, gradient, solve(gradient))
 
 
 def _gap(slope: float, history: list[float]) -> float:

@@ -356,7 +356,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
             return
         reduced = SampleFeatures.of(problem, self._penalty(k, 1.0), self.tol)
         inner = problem if reduced is None else reduced.problem
-        energies, choice = penalties, None
+        energies: Any = [self.penalty] if penalties is None else penalties
+        choice = None
         auto_penalty = penalties is None and isinstance(self.penalty, str)
         parts = []
         if auto_penalty or self.temperature == "auto":
@@ -364,13 +365,15 @@ class MultinomialLogit(Iterative, LinearClassifier):
         if auto_penalty:
             choice = self._choose(inner, parts, PENALTIES)
             energies = [PENALTIES[choice.number]]
-        elif energies is None:
-            energies = [float(self.penalty)]
+        elif self.temperature == "auto" and len(energies) == 1:
+            choice = self._choose(inner, parts, energies)
+        start = choice.weights if choice is not None and len(parts) == 1 else None
         path = minima(
             inner,
             [self._penalty(k, energy) for energy in energies],
             tolerance=self.tol,
             max_iterations=self.max_iter,
+            start=start,
             callback=self._watch,
         )
         for i, (energy, minimum) in enumerate(zip(energies, path, strict=True)):

@@ -24,6 +24,7 @@ logits are ``L V`` and the penalty is ``q / 2 |V|^2``: a problem with a feature 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -66,10 +67,12 @@ _MAX_GRAM_OPERATIONS = 5e10  # about a third of a second, and ...
 _MAX_GRAM_PASSES = 60  # ... evaluations: a metric that costs more than both is of a subsample
 _SUBSAMPLE_PASSES = 8  # evaluations that the kernel of the subsample costs
 _MAX_KERNEL_SAMPLES = 2_000  # of a problem with a feature for each sample
+_MIN_COPIED = 500_000  # features of a problem of which a copy in float32 is made
+_MIN_SQUARE = 1e-20  # mean square of a feature that float32 holds with those of its samples
 _REDUCED_TOLERANCE = 1e-5  # at most: logits of other samples take more of the search than the loss
 _FLOAT32_TOLERANCE = 1e-3  # from which float32 products are exact enough for a search
 _MAX_READ_BYTES = 64e6  # of a fold of blocks that is read into memory
-_PILOT_SAMPLES = 1_024  # that estimate the curvature outside the span of a subsample
+_PILOT_SAMPLES = 512  # that estimate the curvature outside the span of a subsample
 _MISSING_SHARE = 0.5  # of a feature's squares, more than a subsample lacks by chance
 _MAX_DIAGONAL = 1e12  # of the metric, relative to the Gram matrix; float32 holds it
 # Rounding, tested by tests/python/linear/test_constant_columns.py.
@@ -250,6 +253,22 @@ class LogitProblem:
 
         return objective
 
+    def in_float32(self) -> LogitProblem | None:
+        """The problem with features in float32; None if its passes do not repay the copy."""
+        rows = self.rows
+        if not (rows.in_memory and rows.dense and rows.dtype == np.float64):
+            return None
+        if rows.n_samples * rows.n_features < _MIN_COPIED:
+            return None
+        squares = self.mean_squares[~self.flat]
+        if len(squares) and not _MIN_SQUARE <= squares.min() <= squares.max() <= 1 / _MIN_SQUARE:
+            return None
+        out = copy(self)
+        out.rows = rows.in_float32()
+        out._block = out.rows.together()
+        out._features = out._block.core(self.constant)
+        return out
+
     # ---- the metric ------------------------------------------------------------------------------
 
     def metric(
@@ -286,7 +305,7 @@ class LogitProblem:
         with np.errstate(divide="ignore"):
             scale = np.minimum(self.scale, np.sqrt(_MAX_DIAGONAL * self.total / plain))
         p = self.shape[0]
-        dual = rows.n_samples < self.varying
+        dual = rows.n_samples < self.varying and self.n_original is None
         weight, squares, factorise, features = self._gram(
             rows, scale, dual, coarse and (sample is not None or not dual)
         )
@@ -374,6 +393,7 @@ def minima(
     if problem.n_original is not None:
         tolerance = min(tolerance, _REDUCED_TOLERANCE)
     metric = problem.search_metric(largest)
+    rough = problem.in_float32()
     W = np.zeros(problem.shape) if start is None else start
     for penalty in penalties:
         result = minimise(
@@ -384,6 +404,7 @@ def minima(
             max_iterations=max_iterations,
             noise=float(np.finfo(problem.dtype).eps),
             callback=callback,
+            rough=None if rough is None else rough.objective_of(penalty),
         )
         W = result.point
         yield result
