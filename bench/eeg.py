@@ -10,7 +10,7 @@ Recordings (--data holds npz files of epochs): imagined movements of eegmmidb (7
 person), EMG of gestures (from 20 Hz on, trained on the first session, tested on the second), and
 P300 (five folds, area under the ROC curve). For SSVEP `EpochClassifier` gets the frequencies, the
 others get bands of 2 Hz around them. `EpochClassifier` has its defaults everywhere. The last column
-has the seconds of its fit. Packages that are not installed are left out.
+has the seconds of its fit. Packages that are not installed are left out. `eeg.csv` has the figures.
 
 Simulated: rhythms of sources in a mixing that decays with distance, about one of which each class
 has more power; noise of many weaker sources. Half of the epochs are trained on. MNE diagonalises
