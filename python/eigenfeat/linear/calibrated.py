@@ -32,7 +32,7 @@ __all__ = ["CalibratedLeastSquares", "Passes", "ScoreMap", "on_simplex", "row_sl
 
 _Array = NDArray[np.float64]
 _BLOCK = 1 << 22  # numbers in a block of calibration features
-_ROUNDED = 8 * float(np.finfo(np.float32).eps)  # of scores: the metric is solved in float32
+_SCORE_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # relative: the metric is in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,9 @@ class ScoreMap:
 
     @classmethod
     def unfitted(cls, low: Floats, high: Floats, n_powers: int) -> ScoreMap:
-        """The map of scores to [-1, 1], or to 0 where they are the same, without weights."""
+        """Map of scores to [-1, 1], or to 0 where all are equal, without weights."""
         peak = float(np.abs(np.stack([low, high])).max())
-        low = np.where(high - low <= _ROUNDED * peak, high, low)
+        low = np.where(high - low <= _SCORE_ROUNDING * peak, high, low)
         weights = np.zeros((n_powers * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
 
@@ -134,9 +134,9 @@ class Passes:
         return self._problem.rows.reduce(function, reductions.add, *self._how, *arguments)
 
 
-# ---- what one block gives ------------------------------------------------------------------------
+# ---- sums over a block ---------------------------------------------------------------------------
 def label_products(block: Block, k: int, constant: bool, n_threads: int | None) -> tuple[_Array]:
-    """``Phi^T Y`` of the rows of a block; merged by `reductions.add`, as the others."""
+    """``Phi^T Y`` of a block; merged by `reductions.add`."""
     result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
     if block.weight is not None:
         result *= block.weight[:, None]
@@ -154,7 +154,7 @@ def score_ranges(
 def calibration_sums(
     block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
-    """Sums for `ScoreMap.fitted`."""
+    """Sums for `ScoreMap.fitted`; merged by `reductions.add`."""
     return mapped.sums(block.scores(W, constant, n_threads), block)
 
 
@@ -167,7 +167,7 @@ def residual_products(
     calibration: ScoreMap,
     wanted: bool,
 ) -> tuple[float, _Array]:
-    """Sum of squared errors, and ``Phi^T (Y - P)`` if it is wanted."""
+    """Sum of squared errors, and ``Phi^T (Y - P)`` if it is wanted; merged by `reductions.add`."""
     scores = block.scores(W, constant, n_threads)
     out, total = np.empty_like(scores), 0.0
     calibrated = calibration.apply(scores)
@@ -195,7 +195,7 @@ def on_simplex(scores: _Array) -> _Array:
 
 
 def row_slices(n: int, width: int) -> Iterator[slice]:
-    """Slices of n rows that have some 4 million numbers each."""
+    """Slices of n rows of about 4 million numbers each."""
     size = max(1, _BLOCK // width)
     return (slice(begin, begin + size) for begin in range(0, n, size))
 
@@ -415,7 +415,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         return self.calibration_.apply(scores)
 
     def _iterate(self, passes: Passes, metric: Any, held_out: Passes | None, centre: Any) -> _Step:
-        """All steps; returns the one to keep."""
+        """Take all steps and return the best one."""
         threads = _threads.resolve(self.n_threads)
         products = passes.of_labels()
         W = 0.5 * metric.solve(products, threads)

@@ -10,15 +10,15 @@ are the logits of Gaussian classes (Fisher 1936), with the covariance shrunk as 
 is common to all, the root of their mean square. One Gram matrix, one Cholesky factor for each rho,
 and a solve for each class: no iterations over the rows.
 
-rho and the temperature are those of the least log loss of rows left out one by one, which needs no
-other fit. Without a row x of class c, of weight w out of W_c, u = x - m_c, n the sum of all weights
+rho and the temperature minimise the log loss of samples left out one by one, which needs no other
+fit. Without a sample x of class c, of weight w out of W_c, u = x - m_c, n the sum of all weights
 (in S, n stays), the Sherman-Morrison formula gives, with q = u^T H^-1 u and f = w W_c / (n (W_c -
 w)),
 
 .. math:: (x - m_b)^T H_-^{-1} (x - m_b) = (x - m_b)^T H^{-1} (x - m_b)
           + \frac{f}{1 - f q} \bigl(u^T H^{-1} (x - m_b)\bigr)^2
 
-for the other classes b, and ``(W_c / (W_c - w))^2 q / (1 - f q)`` for the row's own class.
+for the other classes b, and ``(W_c / (W_c - w))^2 q / (1 - f q)`` for the sample's own class.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ __all__ = ["GaussianClasses", "Shrunk"]
 
 _Array = NDArray[np.float64]
 
-_START = -2  # the exponents j of the shrinkages 10^(j / 2) that are tried: first, least and largest
-_LEAST, _LARGEST = -8, 4
-_MOST_LEFT_OUT, _LEAST_LEFT_OUT = 10_000, 1_000  # rows
-_MOST_LOGITS = 2_000_000  # numbers of left-out rows that are held for the temperature
-_MOST_TRIED, _LEAST_TRIED = 500_000, 500  # likewise for a shrinkage: numbers, and rows at least
-_MOST_OF_CLASS = 0.999  # of a class's weight, that may be left out with one row
-_USUAL = 8.0  # temperature
-_PIECE = 1_024  # rows that are together as an array
-_LEAST_REST = 1e-6  # of 1 - f q, in float32
-_LEAST_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean square 1
+# Exponents j of the shrinkages 10^(j / 2): the first one tried, the least and the largest.
+_FIRST_EXPONENT, _MIN_EXPONENT, _MAX_EXPONENT = -2, -8, 4
+# Sizes of the samples that are left out one by one: as many as have this number of logits, between
+# the two numbers of samples.
+_MAX_LOGITS, _MIN_LEFT_OUT, _MAX_LEFT_OUT = 2_000_000, 1_000, 10_000  # for the temperature
+_MAX_TRIED_LOGITS, _MIN_TRIED = 500_000, 500  # for each shrinkage
+_MAX_CLASS_SHARE = 0.999  # of a class's weight that one sample may have to be left out
+_FIRST_TEMPERATURE = 8.0
+_PIECE = 1_024  # samples that are an array at a time
+_MIN_REMAINDER = 1e-6  # of 1 - f q, in float32
+_MIN_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean square 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +67,11 @@ class Shrunk:
     ----------
     shrinkage : float
     loss : float
-        Log loss of the rows that were left out, at their best temperature.
+        Log loss of the left-out samples at their best temperature.
     temperature : float
-        That one.
+        The best temperature.
     W : (p + 1, k) array
-        The constant's last.
+        Weights; those of the constant are last.
     solve : callable
         ``H^-1 b`` for b (p, m).
     """
@@ -83,16 +84,16 @@ class Shrunk:
 
 
 class GaussianClasses:
-    """Gaussian classes on feature rows, wherever these are.
+    """Gaussian classes on the features of samples in memory or in blocks.
 
     Parameters
     ----------
     problem : LogitProblem
-        Whose rows are read three times: for sums, for the Gram matrix and for rows to leave out.
+        Its samples are read three times: for sums, for the Gram matrix and to draw samples.
     common : bool
-        Whether the shrinkage weighs all features alike, whatever their variances.
+        Whether the shrinkage takes one variance for all features.
     random : RandomState
-        Draws the rows that are left out.
+        Draws the samples that are left out.
     """
 
     def __init__(self, problem: LogitProblem, common: bool, random: np.random.RandomState) -> None:
@@ -119,31 +120,31 @@ class GaussianClasses:
         self._left_out = self._drawn(rows, random)
 
     def chosen(self, stops: Callable[[], bool]) -> tuple[Shrunk, int]:
-        """Weights of the shrinkage of the least loss, by steps downhill, and how many were tried.
+        """Weights of the shrinkage with the least loss, and the number of shrinkages tried.
 
-        The search ends where `stops`, called after each of them, is true.
+        The search goes downhill, and ends if `stops`, called after each shrinkage, is true.
         """
         some = None if self._left_out is None else self._thinned(self._left_out)
-        best, exponent, tried = self.shrunk(10.0 ** (_START / 2), some), _START, 1
+        best, exponent, tried = self.shrunk(10.0 ** (_FIRST_EXPONENT / 2), some), _FIRST_EXPONENT, 1
         stopped = stops()
         for step in (1, -1):
-            while not stopped and _LEAST <= exponent + step <= _LARGEST:
+            while not stopped and _MIN_EXPONENT <= exponent + step <= _MAX_EXPONENT:
                 shrinkage = 10.0 ** ((exponent + step) / 2)
                 result, tried = self.shrunk(shrinkage, some, best.temperature), tried + 1
                 stopped = stops()
                 if not result.loss < best.loss:
                     break
                 best, exponent = result, exponent + step
-            if exponent != _START:
+            if exponent != _FIRST_EXPONENT:
                 break
         return best, tried
 
     def shrunk(
-        self, shrinkage: float, left_out: Block | None = None, start: float = _USUAL
+        self, shrinkage: float, left_out: Block | None = None, start: float = _FIRST_TEMPERATURE
     ) -> Shrunk:
-        """Weights by a shrinkage, and their loss on rows left out, if there are some.
+        """Weights of a shrinkage, and their loss on left-out samples if there are any.
 
-        The search for their temperature begins at `start`.
+        The search for the temperature begins at `start`.
         """
         metric = self._factor(shrinkage)
 
@@ -152,7 +153,7 @@ class GaussianClasses:
             return result
 
         A = solve(self.means)
-        # Logits are those over the weighted mean of the classes': probabilities are the same.
+        # Logits relative to the weighted mean of the classes have equal probabilities.
         half = 0.5 * np.einsum("ij,ij->j", A, self.means)
         constant = np.log(self.weights / self.total) - half - (self.centre * A).sum(axis=0)
         result = Shrunk(shrinkage, np.inf, 1.0, np.vstack([A, constant]), solve)
@@ -163,13 +164,13 @@ class GaussianClasses:
         return replace(result, loss=log_loss(logits, T), temperature=T)
 
     def temperature(self, result: Shrunk) -> float:
-        """The temperature of the rows left out; 1 where each class has one row."""
+        """Temperature of the left-out samples; 1 if each class has one sample."""
         if self._left_out is None:
             return 1.0
         return temperature(self._logits(result, self._left_out), result.temperature)
 
     def _factor(self, shrinkage: float) -> Any:
-        diagonal = np.maximum(shrinkage * self._unit, _LEAST_DIAGONAL)
+        diagonal = np.maximum(shrinkage * self._unit, _MIN_DIAGONAL)
         for _ in range(20):
             metric = core.Metric.from_gram(
                 self._within, self.scale, diagonal, 1.0 / self.total, self._n_threads
@@ -180,31 +181,31 @@ class GaussianClasses:
         raise FloatingPointError("the covariance of the features cannot be factorised")
 
     def _of_means(self, means: _Array) -> _Array:
-        """Packed Gram matrix of the class means, weighted and scaled as that of the rows."""
+        """Packed Gram matrix of the class means, with weights and scales as for samples."""
         rows = Block(np.ascontiguousarray(means.T)).core(False)
         return rows.gram(self.weights, self.scale, False, self._n_threads)
 
     def _drawn(self, rows: LabelledSamples, random: Any) -> Block | None:
-        """Rows to leave out, drawn evenly from the classes; never nearly all of a class."""
+        """Samples to leave out, in proportion to the classes; none has nearly all of a class."""
         codes, k = rows.codes, len(self.weights)
         drawn = random.permutation(len(codes))
         order = drawn[np.argsort(codes[drawn], kind="stable")]
         order = order[(np.bincount(codes, minlength=k) > 1)[codes[order]]]
         if not len(order):
             return None
-        most = int(np.clip(_MOST_LOGITS // k, _LEAST_LEFT_OUT, _MOST_LEFT_OUT))
+        most = int(np.clip(_MAX_LOGITS // k, _MIN_LEFT_OUT, _MAX_LEFT_OUT))
         result = rows.subset(np.sort(_evenly(order, most))).together()
         if result.weight is None:
             return result
-        some = np.flatnonzero(result.weight <= _MOST_OF_CLASS * self.weights[result.y])
+        some = np.flatnonzero(result.weight <= _MAX_CLASS_SHARE * self.weights[result.y])
         return result.take(some) if len(some) else None
 
     def _thinned(self, rows: Block) -> Block:
-        most = max(_LEAST_TRIED, _MOST_TRIED // len(self.weights))
+        most = max(_MIN_TRIED, _MAX_TRIED_LOGITS // len(self.weights))
         return rows.take(draw_subsample(len(rows), most, np.asarray(rows.y)))
 
     def _logits(self, result: Shrunk, rows: Block) -> Logits:
-        """Logits of rows, each from weights of all others; see the file's head."""
+        """Logits of samples, each from the weights of all others; see the head of the file."""
         out: Logits = []
         Q = Block(np.ascontiguousarray(self.means.T)).scores(
             result.W[:-1], False, self._given_threads
@@ -230,7 +231,7 @@ class GaussianClasses:
         of_class = self.weights[own[1]]
         factor = weight * of_class / (of_class - weight) / self.total
         q = np.maximum(distances[own], 0.0)
-        rest = np.maximum(1.0 - factor * q, _LEAST_REST)
+        rest = np.maximum(1.0 - factor * q, _MIN_REMAINDER)
         crossed *= crossed
         crossed *= (factor / rest)[:, None]
         distances += crossed
@@ -245,7 +246,7 @@ class GaussianClasses:
 def class_sums(block: Block, k: int, n_threads: int | None) -> tuple[_Array, _Array]:
     """Sums (p, k) of the features of each class, and the weights (k,); merged by `add`.
 
-    Rows are sorted by class, so that a piece of them has few classes to be multiplied with.
+    Samples are sorted by class, so that a piece of them is multiplied with few classes.
     """
     y = np.asarray(block.y)
     order = np.argsort(y, kind="stable")

@@ -162,7 +162,7 @@ class LinearClassifier(Verbose, LinearModel, FromLogits):
 
 
 class MultinomialLogit(Iterative, LinearClassifier):
-    """Multinomial logistic regression for dense features, by L-BFGS in a metric that fits them.
+    """Multinomial logistic regression for dense features, by preconditioned L-BFGS.
 
     Use it for hundreds of dense features or more, where it is several times as fast as
     scikit-learn's solvers, and for expanded projections that do not fit into memory. Tune
@@ -173,7 +173,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     ----------
     penalty : float >= 0 or "auto", default=0.03
         Weight of the penalty on the energy of the logits, which does not depend on the features'
-        units. "auto": the one of 1, 0.3, 0.1, ..., 0.003 with the least held-out log loss.
+        units. "auto" chooses among 1, 0.3, 0.1, 0.03, 0.01 and 0.003 by the held-out log loss.
     l2 : float >= 0, default=0
         Weight of the L2 penalty; ``1 / C`` in scikit-learn.
     ridge : float >= 0, default=0.5
@@ -189,8 +189,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
     temperature : float > 0 or "auto", default=1.0
         Divisor of the weights, which changes no label; "auto" minimises the held-out log loss.
     solver : {"lbfgs", "gaussian", "auto"}, default="lbfgs"
-        "gaussian": classes are Gaussian with a common covariance, in closed form. "auto": that for
-        more than 100 classes, unless other parameters need the objective.
+        "gaussian": Gaussian classes with a common covariance, in closed form. "auto": "gaussian"
+        for more than 100 classes, unless other parameters need the objective.
     random_state : int, RandomState or None, default=0
         Seed for drawing folds.
     n_threads : int or None, default=None
@@ -205,7 +205,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     classes_, n_features_in_ : (k,) array, int
         Labels, sorted; number of features.
     penalty_, temperature_ : float
-        Given or chosen; with Gaussian classes, `penalty_` is the shrinkage of the covariance.
+        Values in use; with Gaussian classes, `penalty_` is the shrinkage of the covariance.
     n_iter_, objective_, objective_history_ : (1,) array of int, float, list of float
         Iterations; the objective at the end, and at the start and after each of them.
     gap_, gradient_norm_ : float
@@ -316,7 +316,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         X, y, sample_weight
             As in `fit`.
         penalties : sequence of float or None
-            Values of `penalty`; None means that of the estimator, also if it is "auto".
+            Values of `penalty`; None means the estimator's own, which may be "auto".
 
         Returns
         -------
