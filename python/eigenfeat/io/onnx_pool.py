@@ -57,6 +57,15 @@ class _Table:
         return _standardised(self.graph, self.statistics, some, self.X)
 
     @cached_property
+    def with_levels(self) -> str:
+        """Standardised columns and levels of categories, which trees read."""
+        weights = self.statistics.level_weights
+        if not weights.shape[1]:
+            return self.columns
+        levels = self.graph.affine(self.X, weights, None)
+        return self.graph.node("Concat", self.columns, levels, axis=1)
+
+    @cached_property
     def ranks(self) -> str:
         """Ranks of the columns with spread."""
         return _ranks(self.graph, self.statistics, self.X)
@@ -88,9 +97,9 @@ def _logits(table: _Table, name: str, view: Any) -> str:
     """Logits of a view of a classifier."""
     graph = table.graph
     if isinstance(view, ForestView):
-        return _forest_logits(graph, _trees(graph, view.trees, table.columns), view.trees)
+        return _forest_logits(graph, _trees(graph, view.trees, table.with_levels), view.trees)
     if isinstance(view, BoostingView):
-        sums = _trees(graph, view.trees, table.columns)
+        sums = _trees(graph, view.trees, table.with_levels)
         return graph.node("Add", sums, graph.constant(view.start))
     coef, intercept = all_classes(view.logit)
     W = np.asarray(coef.T, dtype=np.float64)
@@ -125,9 +134,9 @@ def _outputs(table: _Table, view: Any) -> str:
     """Standardised outputs of a view of a regressor."""
     graph = table.graph
     if isinstance(view, regression_views.ForestView):
-        return _trees(graph, view.trees, table.columns)
+        return _trees(graph, view.trees, table.with_levels)
     if isinstance(view, regression_views.BoostingView):
-        sums = _trees(graph, view.trees, table.columns)
+        sums = _trees(graph, view.trees, table.with_levels)
         return graph.node("Add", sums, graph.constant(view.start))
     coef = view.ridge.coef
     if isinstance(view, regression_views.RidgeView):

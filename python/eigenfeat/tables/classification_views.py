@@ -469,11 +469,11 @@ class ForestView(View):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a sample that is in all trees has the prior below
-            forest.fit(samples.table.columns, samples.codes, unequal(samples.weight))
+            forest.fit(samples.table.with_levels, samples.codes, unequal(samples.weight))
         grown = [tree.tree_ for tree in forest.estimators_]
         values = [tree.value[:, 0] / len(grown) for tree in grown]
         self.trees = Trees.of(
-            [Nodes.of_tree(tree) for tree in grown], values, samples.table.columns
+            [Nodes.of_tree(tree) for tree in grown], values, samples.table.with_levels
         )
         codes, weight = _held(samples, folds)
         left_out = np.nan_to_num(
@@ -487,7 +487,7 @@ class ForestView(View):
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""
-        return self._logarithms(self.trees.predict(table.columns))
+        return self._logarithms(self.trees.predict(table.with_levels))
 
     def _logarithms(self, share: _Array) -> _Array:
         count = len(self.trees.roots)
@@ -524,7 +524,7 @@ class BoostingView(View):
             random_state=samples.seed,
             **(_BOOSTING_OF_MANY if samples.is_large else _BOOSTING),
         )
-        X = samples.table.columns[indices]
+        X = samples.table.with_levels[indices]
         weight = None if samples.weight is None else samples.weight[indices]
         # Few samples gain little by threads, which wait for each other where cores are busy.
         threads = 1 if len(indices) < _MIN_THREADED else resolve(samples.n_threads) or None
@@ -545,7 +545,7 @@ class BoostingView(View):
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""
-        return self.start + self.trees.predict(table.columns)
+        return self.start + self.trees.predict(table.with_levels)
 
     @property
     def n_features(self) -> int:

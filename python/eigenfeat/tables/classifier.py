@@ -40,7 +40,7 @@ from eigenfeat.tables.classification_views import (
 )
 from eigenfeat.tables.pool import fit_pool, pooled_logits
 from eigenfeat.tables.search import PooledView, asked_views, table_of, with_gaps
-from eigenfeat.tables.views import Table, TableStatistics
+from eigenfeat.tables.views import Table, TableStatistics, column_groups
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
@@ -237,11 +237,10 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         """Fit a pool of views."""
         started = time.perf_counter()
         self.__dict__.pop("alone_", None)
-        missing, d = rows.block.missing, rows.n_features
+        missing = rows.block.missing
         self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else np.arange(0)
         X = with_gaps(rows.block.X, missing, self.gaps_)
-        columns = self.columns_.indicator_groups if hasattr(self, "columns_") else np.arange(d)
-        groups = np.append(columns, columns[self.gaps_])
+        groups = column_groups(getattr(self, "columns_", None), rows.n_features, self.gaps_)
         weight = rows.block.weight
         self.statistics_ = TableStatistics.fit(X, weight, groups, len(self.gaps_))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -305,7 +305,7 @@ class ForestView(View):
 
     def cross_fit(self, samples: Samples, folds: list[tuple[Codes, Codes]]) -> _Array:
         n, q = samples.targets.shape
-        tried = min(samples.table.columns.shape[1], _MAX_TRIED)
+        tried = min(samples.table.with_levels.shape[1], _MAX_TRIED)
         most = _TREES if n <= _MANY else _TREES_OF_MANY
         forest = RandomForestRegressor(
             n_estimators=max(min(most, _MAX_TRIES // tried), _MIN_TREES),
@@ -316,17 +316,17 @@ class ForestView(View):
             n_jobs=resolve(samples.n_threads) or -1,
         )
         targets = samples.targets if q > 1 else samples.targets[:, 0]
-        forest.fit(samples.table.columns, targets, unequal(samples.weight))
+        forest.fit(samples.table.with_levels, targets, unequal(samples.weight))
         grown = [tree.tree_ for tree in forest.estimators_]
         values = [tree.value[:, :, 0] / len(grown) for tree in grown]
         self.trees = Trees.of(
-            [Nodes.of_tree(tree) for tree in grown], values, samples.table.columns
+            [Nodes.of_tree(tree) for tree in grown], values, samples.table.with_levels
         )
         left_out: _Array = forest.oob_prediction_.reshape(n, q)
         return left_out
 
     def predict(self, table: Table) -> _Array:
-        return self.trees.predict(table.columns)
+        return self.trees.predict(table.with_levels)
 
 
 class BoostingView(View):
@@ -335,7 +335,7 @@ class BoostingView(View):
     def fit(self, samples: Samples) -> None:
         from threadpoolctl import threadpool_limits
 
-        X, q = samples.table.columns, samples.targets.shape[1]
+        X, q = samples.table.with_levels, samples.targets.shape[1]
         self.start = np.zeros(q)
         nodes: list[Nodes] = []
         values: list[_Array] = []
@@ -362,7 +362,7 @@ class BoostingView(View):
         self.trees = Trees.of(nodes, values, X)
 
     def predict(self, table: Table) -> _Array:
-        return self.start + self.trees.predict(table.columns)
+        return self.start + self.trees.predict(table.with_levels)
 
 
 class EstimatorView(View):

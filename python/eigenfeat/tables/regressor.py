@@ -38,7 +38,7 @@ from eigenfeat.samples.weights import weighted_rows
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.regression_views import VIEWS, EstimatorView, Samples, View, candidate_views
 from eigenfeat.tables.search import PooledView, asked_views, table_of, try_views, with_gaps
-from eigenfeat.tables.views import Table, TableStatistics
+from eigenfeat.tables.views import Table, TableStatistics, column_groups
 
 __all__ = ["TableRegressor"]
 
@@ -373,7 +373,9 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else _NO_COLUMNS
         equal = bool((weight == 1.0).all())
         columns = with_gaps(X, missing, self.gaps_)
-        self.statistics_ = TableStatistics.fit(columns, None if equal else weight)
+        groups = column_groups(getattr(self, "columns_", None), X.shape[1], self.gaps_)
+        unequal = None if equal else weight
+        self.statistics_ = TableStatistics.fit(columns, unequal, groups, len(self.gaps_))
 
         scale = output_deviations(outputs, weight)
         self.target_mean_ = np.average(outputs, axis=0, weights=weight)

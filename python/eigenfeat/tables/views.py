@@ -47,8 +47,9 @@ from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
+    from eigenfeat.samples.columns import TableColumns
 
-__all__ = ["MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics"]
+__all__ = ["MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics", "column_groups"]
 
 _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
@@ -154,6 +155,15 @@ class TableStatistics(OmitsCaches):
         rest = self.scale > 0
         rest[self.numeric] = False
         return np.flatnonzero(rest)
+
+    @cached_property
+    def level_weights(self) -> _Array:
+        """Weights (D, C) of the indicators whose sums are the levels 1, 2, ... of C categories."""
+        categories = [j for _, j in self.bins if len(j) > 2 and self.indicator[j].all()]
+        out = np.zeros((len(self.mean), len(categories)))
+        for place, columns in enumerate(categories):
+            out[columns, place] = np.arange(1, len(columns) + 1)
+        return out
 
     @cached_property
     def splines(self) -> list[BSpline]:
@@ -269,6 +279,14 @@ class TableStatistics(OmitsCaches):
         return Table(self, X, n_threads)
 
 
+def column_groups(
+    encoder: TableColumns | None, n_columns: int, gaps: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Groups of columns and of their indicators of gaps, as `TableStatistics` has them."""
+    groups = np.arange(n_columns) if encoder is None else encoder.indicator_groups
+    return np.append(groups, groups[gaps])
+
+
 def _side_by_side(parts: Sequence[_Array]) -> tuple[_Array, NDArray[np.intp]]:
     """Arrays one after the other as float64, and where each begins; last, their total length."""
     starts = np.cumsum([0, *map(len, parts)], dtype=np.intp)
@@ -308,6 +326,18 @@ class Table:
         """Standardised columns with spread."""
         stat = self.statistics
         return self._standardised(np.flatnonzero(stat.scale > 0)).astype(np.float32)
+
+    @cached_property
+    def with_levels(self) -> _Features:
+        """Standardised columns, and levels of the categories in the order of their indicators.
+
+        Trees separate levels that lie together by one threshold.
+        """
+        weights = self.statistics.level_weights
+        if not weights.shape[1]:
+            return self.columns
+        levels = np.einsum("ij,jk->ik", self.X, weights)
+        return np.hstack([self.columns, levels.astype(np.float32)])
 
     def _standardised(self, some: NDArray[np.intp]) -> _Array:
         stat = self.statistics

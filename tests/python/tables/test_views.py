@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -91,6 +92,18 @@ def test_splines_sum_to_one_with_the_one_left_out_and_are_constant_beyond_the_kn
     farther[0, :2] = 2e9
     splines = [statistics.table(one).splines[:, :-2] for one in (far, farther)]
     np.testing.assert_array_equal(*splines)
+
+
+def test_trees_read_categories_as_levels_too(rng):
+    letters = rng.choice(list("abcd"), 60)
+    frame = pd.DataFrame({"x": rng.standard_normal(60), "letter": letters, "two": letters > "b"})
+    model = TableClassifier(["columns"]).fit(frame, letters)
+    table = model.table(model.checked(frame))
+    assert table.with_levels.shape == (60, table.columns.shape[1] + 1)
+    np.testing.assert_array_equal(table.with_levels[:, :-1], table.columns)
+    np.testing.assert_array_equal(
+        table.with_levels[:, -1], 1 + np.searchsorted(list("abcd"), letters)
+    )
 
 
 def test_ranks_do_not_depend_on_units_or_monotone_maps():
