@@ -487,7 +487,7 @@ def cross_fit(
     logit: MultinomialLogit,
     folds: Iterable[tuple[LabelledSamples, LabelledSamples]],
     penalties: Sequence[float],
-    select: Callable[[Sequence[Logits]], int],
+    select: Callable[[Sequence[Logits]], int] | None,
 ) -> Choice:
     """Choose a penalty on held-out samples.
 
@@ -499,7 +499,7 @@ def cross_fit(
         Training and held-out samples of each fold, with their own features.
     penalties : sequence of float
         From large to small.
-    select : callable
+    select : callable or None
         As in `choose_penalty`.
     """
     common = logit.ridge_scale == "common"

@@ -30,7 +30,7 @@ __all__ = ["pool_probabilities", "pool_weights"]
 _Array = NDArray[np.float64]
 
 # `python bench/tables.py` shows the effect of the first two numbers.
-_PRIOR_SAMPLES = 10.0  # weight of |w - prior|^2 / 2, in samples
+_PRIOR_SAMPLES = 5.0  # weight of |w - prior|^2 / 2, in samples
 _MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
 _MIN_SUM = 0.02  # of the weights: the inverse of the largest temperature
 _MIN_DECREASE = 1e-9  # of the log loss in a Newton step

@@ -87,6 +87,7 @@ _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
 _RIDGES = {"columns": 100.0, "splines": 100.0}
 _TREES, _TREES_OF_MANY = 200, 100
 _MAX_GROWN = 20_000  # samples of one tree
+_MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
 _MAX_BOOSTED = 3_000  # columns times classes of many samples
 _MIN_THREADED = 50_000  # samples of boosting
@@ -253,9 +254,9 @@ class LogitView(View):
         """As `View.cross_fit`."""
         penalties = self.penalties(samples)
         inner = [one / self._energy for one in penalties]
-        choice = cross_fit(
-            self._unfitted(samples), self.fold_features(samples, folds), inner, _best
-        )
+        select = _within_standard_error if len(folds.held) < _MIN_TEMPERED else None
+        logit, parts = self._unfitted(samples), self.fold_features(samples, folds)
+        choice = cross_fit(logit, parts, inner, select)
         logits = np.concatenate([part[0] for part in choice.logits]).astype(np.float64)
         return Trial(logits, choice.losses[choice.number], penalties[choice.number])
 
@@ -655,11 +656,12 @@ def _held(samples: Samples, folds: Folds) -> tuple[Codes, _Array | None]:
     return samples.codes[held], None if samples.weight is None else samples.weight[held]
 
 
-def _best(logits: Sequence[Logits]) -> int:
+def _within_standard_error(logits: Sequence[Logits]) -> int:
     """Index of the largest penalty whose log loss is within a standard error of the least.
 
     `logits` are the held-out logits of each penalty, from large to small. The one-standard-error
-    rule (Breiman et al. 1984) keeps the noise of few held-out samples from choosing a small one.
+    rule (Breiman et al. 1984), all at temperature 1, keeps the noise of few held-out samples from
+    choosing a small penalty.
     """
     joined = [together(one) for one in logits]
     _, codes, share = joined[0]

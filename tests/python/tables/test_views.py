@@ -290,7 +290,7 @@ def test_pool_weights_minimise_the_penalised_log_loss(weighted):
 
     def objective(w):
         z = log_softmax(np.tensordot(w, stacked, 1), axis=1)
-        return -share @ (targets * z).sum(axis=1) + 10 * ((w - start) ** 2).sum() / (2 * samples)
+        return -share @ (targets * z).sum(axis=1) + 5 * ((w - start) ** 2).sum() / (2 * samples)
 
     best = minimize(objective, start, bounds=[(0, None)] * count, method="L-BFGS-B").fun
     assert (w >= 0).all()
