@@ -89,12 +89,11 @@ TAKE_SPARSE = [
 ]
 
 # Why weights are not numbers of copies.
-FOLDS = "copies of a sample fall into several folds, or are left out one by one"
+FOLDS = "copies of a sample fall into several folds"
+RATIOS = "ratios of weights matter, and copies are more samples"
 COPIES_DIFFER = {
-    **dict.fromkeys(
-        ("TableClassifier", "GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "TableRegressor"),
-        FOLDS,
-    ),
+    **dict.fromkeys(("GEMClassifier", "GEMClassifierCV", "GEMEnsemble"), FOLDS),
+    **dict.fromkeys(("TableClassifier", "TableRegressor"), RATIOS),
     "JointGEMClassifier": "steps take samples in a random order",
     **dict.fromkeys(
         ("MaxMarginShift", "MaxMarginPCA"),

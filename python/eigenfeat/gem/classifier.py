@@ -185,7 +185,7 @@ class GEMClassifier(
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the samples. A constant factor changes nothing.
+            Nonnegative weights of the samples, which count as copies.
 
         Returns
         -------
@@ -283,7 +283,6 @@ class GEMClassifier(
             small=True,
             moments=moments,
             class_weight=self.class_weight,
-            mean_weight_1=True,
         )
 
     def validated(self, X: Any) -> Any:

@@ -26,7 +26,7 @@ WEIGHTS = {
 HELD_OUT = "samples are held out one by one, and copies fall on both sides of a split"
 OF_LOSSES = "a weight is a factor of a row's hinge loss, and components are of rows without weights"
 DECLARED = {
-    "TableClassifier": WEIGHTS,
+    "TableClassifier": dict.fromkeys(WEIGHTS, HELD_OUT),
     "GEMClassifier": WEIGHTS,
     "RandomizedGEM": dict.fromkeys(WEIGHTS, "the default ridge depends on the number of samples"),
     "GEMClassifierCV": dict.fromkeys(WEIGHTS, HELD_OUT),
