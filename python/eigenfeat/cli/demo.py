@@ -1,54 +1,113 @@
-"""``eigenfeat demo``: demonstrations, which draw pictures."""
+"""``eigenfeat demo``: demonstrations, which print scores and write pictures and files."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat._base.saved_files import taking_the_place_of
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
 __all__ = ["demo"]
+
+N_TRAIN, N_NEW = 600, 300  # parcels
 
 
 def demo(options: SimpleNamespace) -> int:
-    """Compare representations of digits, or follow early decisions."""
+    """Run one demonstration, or all of them, and name the files that they wrote."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from eigenfeat.demo import digits, early
-
-    pictures: dict[str, Any]
     started, console = time.perf_counter(), Console()
     options.output.mkdir(parents=True, exist_ok=True)
-    if options.what == "early":
-        with console.status("deciding"):
-            shown = early.demonstrate(options.seed)
-        early.show(shown, console)
-        with console.status("drawing"):
-            pictures = early.pictures(shown)
-    else:
-        X, y = digits.load_images()
-        splits = options.splits or (2 if options.quick else 6)
-        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
-            task = progress.add_task("starting", total=4 * splits)
-
-            def advance(step: str) -> None:
-                progress.update(task, advance=1, description=step)
-
-            n_directions = 2 if options.quick else 5
-            outcomes = digits.compare(X, y, splits, options.seed, n_directions, advance)
-        rows = round((1 - digits.TEST_SHARE) * len(y))
-        title = f"Digits, {splits} random splits, {rows} rows for training"
-        console.print()
-        console.print(digits.table(outcomes, title))
-        with console.status("drawing"):
-            pictures = digits.pictures(X, y, outcomes)
-    console.print(f"Pictures in {options.output.resolve()}", soft_wrap=True)
-    for name, (figure, caption) in pictures.items():
-        with taking_the_place_of(options.output / f"{name}.png") as scratch:
-            figure.savefig(scratch, format="png")
-        console.print(f"  {name + '.png':<20} {caption}", highlight=False)
-    console.print(f"{time.perf_counter() - started:.0f} seconds in all", highlight=False)
+    shows = _SHOWS if options.what == "all" else {options.what: _SHOWS[options.what]}
+    files: list[str] = []
+    for show in shows.values():
+        files += show(options, console)
+    seconds, folder = time.perf_counter() - started, options.output.resolve()
+    text = f"{seconds:.0f} seconds. Files in {folder}: {', '.join(files)}"
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
     return 0
+
+
+def _table(options: SimpleNamespace, console: Console) -> list[str]:
+    """Compare models on a table with words and gaps, and write a report of `TableClassifier`."""
+    import numpy as np
+    from threadpoolctl import threadpool_limits
+
+    from eigenfeat.demo.parcels import parcels, scores_table
+    from eigenfeat.report import compare, comparison_figure, write_report
+    from eigenfeat.tables import TableClassifier
+
+    rng = np.random.default_rng(options.seed)
+    X, y = parcels(N_TRAIN, rng)
+    X_new, y_new = parcels(N_NEW, rng)
+    for name, table, labels in (("table.csv", X, y), ("new.csv", X_new, y_new)):
+        with taking_the_place_of(options.output / name) as scratch:
+            table.assign(fate=labels).to_csv(scratch, index=False)
+    # Fits of small tables are faster without threads of OpenMP and BLAS.
+    with console.status("comparing models on a table"), threadpool_limits(limits=1):
+        models = compare(X, y, cv=2, random_state=options.seed)
+    title = f"Parcels: {N_TRAIN} rows with words and gaps, three classes, two folds"
+    console.print(scores_table(models, title))
+    with console.status("writing a report"):
+        model = TableClassifier(random_state=options.seed).fit(X, y)
+        report = options.output / "report.html"
+        write_report(model, X_new, y_new, report, title="Parcels", seen_in_fit=False)
+        pictures = _save({"models": comparison_figure(models)}, options.output)
+    return ["table.csv", "new.csv", "report.html", *pictures]
+
+
+def _digits(options: SimpleNamespace, console: Console) -> list[str]:
+    """Compare representations of digits."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from eigenfeat.demo import digits
+
+    X, y = digits.load_images()
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns, TextColumn("{task.description}"), console=console, transient=True
+    ) as progress:
+        task = progress.add_task("starting", total=4 * options.splits)
+
+        def advance(step: str) -> None:
+            progress.update(task, advance=1, description=step)
+
+        outcomes = digits.compare(X, y, options.splits, options.seed, advance=advance)
+    rows = round((1 - digits.TEST_SHARE) * len(y))
+    title = f"Digits: {options.splits} random splits, {rows} rows for training"
+    console.print(digits.table(outcomes, title))
+    with console.status("drawing"):
+        return _save(digits.pictures(X, y, outcomes), options.output)
+
+
+def _early(options: SimpleNamespace, console: Console) -> list[str]:
+    """Follow an early decision, and compare early decisions."""
+    from eigenfeat.demo import early
+
+    with console.status("deciding"):
+        shown = early.demonstrate(options.seed)
+    early.show(shown, console)
+    with console.status("drawing"):
+        return _save(early.pictures(shown), options.output)
+
+
+def _save(pictures: Mapping[str, Figure], folder: Path) -> list[str]:
+    """Write pictures into a folder, and return the names of their files."""
+    for name, figure in pictures.items():
+        with taking_the_place_of(folder / f"{name}.png") as scratch:
+            figure.savefig(scratch, format="png")
+    return [f"{name}.png" for name in pictures]
+
+
+_SHOWS: dict[str, Callable[[SimpleNamespace, Any], list[str]]] = {
+    "table": _table,
+    "digits": _digits,
+    "early": _early,
+}

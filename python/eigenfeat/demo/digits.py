@@ -117,8 +117,8 @@ def table(outcomes: Mapping[str, Outcome], title: str) -> Table:
     return table
 
 
-def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, tuple[Figure, str]]:
-    """Return pictures and captions by name."""
+def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, Figure]:
+    """Return pictures by name: test errors, leading directions of five pairs, and eigenvalues."""
     from eigenfeat import plotting
 
     # Enough directions to show spectra.
@@ -126,9 +126,9 @@ def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, tup
     filters = plotting.FiltersDisplay.from_estimator(gem, X, y, pairs=FIGURE_PAIRS)
     spectrum = plotting.SpectrumDisplay.from_estimator(gem)
     return {
-        "errors": (_draw_errors(outcomes), "test errors of the four representations"),
-        "filters": (filters.figure_, "leading directions of five class pairs"),
-        "spectrum": (spectrum.figure_, "eigenvalues of every class pair"),
+        "errors": _draw_errors(outcomes),
+        "filters": filters.figure_,
+        "spectrum": spectrum.figure_,
     }
 
 

@@ -126,16 +126,13 @@ def demonstrate(seed: int) -> Demonstration:
     )
 
 
-def pictures(shown: Demonstration) -> dict[str, tuple[Figure, str]]:
-    """Return pictures and captions by name."""
+def pictures(shown: Demonstration) -> dict[str, Figure]:
+    """Return pictures by name: one signal that is decided, and the times of all decisions."""
     from eigenfeat import plotting
 
     decision = plotting.EarlyDecisionDisplay.from_estimator(shown.model, shown.signal)
     times = plotting.EarlyTimesDisplay.from_estimator(shown.model, *shown.test)
-    return {
-        "early-decision": (decision.figure_, "one signal while it is being decided"),
-        "early-times": (times.figure_, "when all signals are decided, and as what"),
-    }
+    return {"early-decision": decision.figure_, "early-times": times.figure_}
 
 
 def _typical_signal(model: ReliableClassifier, signals: Array) -> int:

@@ -568,7 +568,8 @@ class TableReading:
 
     def frame(self, X: npt.NDArray[Any]) -> Any:
         """Make a pandas data frame of rows that have been read."""
-        pandas = _pandas(str(self.rows.sources[0].path))
+        import pandas
+
         if self.texts is None:
             frame = pandas.DataFrame(X, columns=self.names, copy=False)
         else:
@@ -610,15 +611,6 @@ class _TextCodes:
         known[-1] = None
         places: npt.NDArray[Any] = known[np.where(np.isnan(column), len(codes), column).astype(int)]
         return places
-
-
-def _pandas(path: str) -> Any:
-    """Import pandas; the error for its absence says how to install it."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError(f"{path} needs pandas: pip install 'eigenfeat[arrow]'") from None
-    return pandas
 
 
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
+
+from eigenfeat import TableClassifier
 from eigenfeat.cli import main as cli
 from eigenfeat.demo import digits as demo
 from eigenfeat.demo import early as demo_early
+from eigenfeat.demo.parcels import parcels
 
 
 def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "new" / "pictures"
     made, compare = [], demo.compare
     monkeypatch.setattr(demo, "compare", lambda *a, **o: made.append(compare(*a, **o)) or made[-1])
-    assert cli.main(["demo", "--quick", "--splits", "1", "--output", str(folder)]) == 0
+    assert cli.main(["demo", "digits", "--splits", "1", "--output", str(folder)]) == 0
     out = capsys.readouterr().out
     for name in (demo.PIXELS, demo.FOURIER, demo.RANDOM, demo.OURS):
         assert name in out
@@ -27,6 +32,28 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
     assert errors[demo.OURS] < 0.7 * errors[demo.PIXELS]
     assert errors[demo.OURS] < errors[demo.RANDOM]
     assert len({outcomes[name].n_columns for name in errors if name != demo.PIXELS}) == 1
+
+
+def test_the_demo_of_a_table_writes_what_the_readme_uses(tmp_path, capsys):
+    assert cli.main(["demo", "table", "--output", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "TableClassifier" in out
+    names = ["table.csv", "new.csv", "report.html", "models.png"]
+    assert out.splitlines()[-1].endswith(f"Files in {tmp_path.resolve()}: {', '.join(names)}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert table.isna().any().drop("fate").all()
+    assert "Parcels" in (tmp_path / "report.html").read_text()
+
+
+def test_parcels_have_words_gaps_and_classes_that_a_model_finds():
+    X, y = parcels(400, np.random.default_rng(1))
+    again, _ = parcels(400, np.random.default_rng(1))
+    pd.testing.assert_frame_equal(X, again)
+    assert set(y) == {"in time", "late", "damaged"}
+    assert 0.03 < X.isna().to_numpy().mean() < 0.09
+    model = TableClassifier().fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > np.mean(y[300:] == "in time") + 0.1
 
 
 def test_the_demo_of_early_decisions(tmp_path, capsys):

@@ -1,0 +1,99 @@
+"""The demonstration of tables: simulated parcels, with numbers, words and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eigenfeat._base.types import Labels
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from eigenfeat.report import ComparedModel
+
+__all__ = ["parcels", "scores_table"]
+
+KINDS = ("in time", "late", "damaged")
+MISSING = 0.06  # share of empty cells
+
+
+def parcels(n: int, rng: np.random.Generator) -> tuple[Any, Labels]:
+    """Return a data frame of n simulated parcels, with missing cells, and what became of each.
+
+    A parcel is late when the way is long, the weather bad for its carrier, or the hour late. It is
+    damaged when it is heavy for its packaging. Both also happen by chance.
+
+    Parameters
+    ----------
+    n : int
+        Number of parcels.
+    rng : numpy.random.Generator
+        Source of the random numbers.
+
+    Returns
+    -------
+    X : pandas.DataFrame of shape (n, 6)
+        Columns "weight", "distance", "hour" (numbers), "carrier", "weather", "packaging" (words).
+    y : ndarray of shape (n,)
+        "in time", "late" or "damaged".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.demo.parcels import parcels
+    >>> X, y = parcels(200, np.random.default_rng(0))
+    >>> X.shape, sorted(set(y.tolist()))
+    ((200, 6), ['damaged', 'in time', 'late'])
+    """
+    import pandas as pd
+
+    weight = rng.lognormal(1.0, 0.7, n)
+    distance = rng.gamma(2.0, 150.0, n)
+    hour = rng.uniform(8.0, 20.0, n)
+    carrier = rng.choice(["van", "bicycle", "drone"], n, p=[0.5, 0.3, 0.2])
+    weather = rng.choice(["sun", "rain", "snow"], n, p=[0.5, 0.3, 0.2])
+    packaging = rng.choice(["box", "bag", "tube"], n)
+    bad = (weather == "snow") & (carrier != "drone") | (weather == "rain") & (carrier == "drone")
+    late = -4.0 + distance / 150.0 + 3.0 * bad + 0.3 * np.maximum(hour - 15.0, 0.0)
+    strength = np.select([packaging == "box", packaging == "tube"], [8.0, 4.0], 2.0)
+    damaged = 3.0 * np.log(weight / strength) - 0.5
+    scores = np.column_stack([np.zeros(n), late, damaged])
+    # The largest of the scores with Gumbel noise has the probabilities of a softmax.
+    y = np.array(KINDS)[np.argmax(2.0 * scores + rng.gumbel(size=scores.shape), axis=1)]
+    X = pd.DataFrame(
+        {
+            "weight": weight.round(2),
+            "distance": distance.round(),
+            "hour": hour.round(2),
+            "carrier": carrier,
+            "weather": weather,
+            "packaging": packaging,
+        }
+    )
+    return X.mask(rng.random(X.shape) < MISSING), y
+
+
+def scores_table(models: Sequence[ComparedModel], title: str) -> Table:
+    """Return a table with a line of scores for each model that was measured."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table.add_column("model")
+    for heading in ("log loss", "accuracy", "seconds of a fit"):
+        table.add_column(heading, justify="right")
+    for model in models:
+        if model.measures is None:
+            continue
+        measures = model.measures.as_dict()
+        table.add_row(
+            model.name,
+            f"{measures['log_loss']:.3f}",
+            f"{measures['accuracy']:.3f}",
+            f"{model.fit_seconds:.2f}",
+            style="bold green" if model.name == "TableClassifier" else None,
+        )
+    return table
