@@ -313,8 +313,10 @@ class MixtureCompletion(Completion):
         Covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
         The shrinkages that were used.
-    n_iter_, log_likelihoods_ : int, (n_iter,) array
-        As in `GaussianCompletion`.
+    n_iter_ : int
+        Number of iterations; 1 if training samples were complete.
+    log_likelihoods_ : (n_iter_,) array
+        Mean log density of the known entries before each iteration; empty for complete samples.
     mixture_ : object
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
     n_features_in_ : int

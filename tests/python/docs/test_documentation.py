@@ -7,13 +7,12 @@ import re
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.datasets import load_iris
 
 import eigenfeat
+from eigenfeat.cli import main as cli
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -59,20 +58,26 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
             exec(compile(block, str(page), "exec"), names)
 
 
-def test_the_readme_runs(tmp_path, monkeypatch):
-    """Its blocks, in their order, with a file of text and gaps in place of a reader's own."""
+def test_the_readme_runs(tmp_path, monkeypatch, capsys):
+    """Its Python blocks in their order, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    X, y = load_iris(return_X_y=True)
-    table = pd.DataFrame(X, columns=list("abcd")).assign(kind=np.array(["x", "y", "z"])[y])
-    table["text"] = np.where(X[:, 0] > 5.8, "long", "short")
-    table.loc[::9, "a"] = np.nan
-    table.to_csv("cases.csv", index=False)
     names = {"__name__": "readme"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for block in blocks(ROOT / "README.md"):
             exec(compile(block, "README.md", "exec"), names)
-    assert names["model"].n_features_in_ == 60
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
+    """Those of eigenfeat, on the files of `eigenfeat demo`."""
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^eigenfeat (.*)$", (ROOT / "README.md").read_text(), re.M)
+    assert [line.split()[0] for line in commands] == ["fit", "report", "predict", "compare"]
+    for line in ["demo table --output .", *commands]:
+        assert cli.main(line.split()) == 0, line
+    assert len(pd.read_csv("predicted.csv")) == len(pd.read_csv("new.csv"))
 
 
 def estimators():
