@@ -25,7 +25,8 @@ def compare(options: SimpleNamespace) -> int:
     output, started = Output("compare", options.json, options.progress), time.perf_counter()
     if options.task == "regression":
         options.labels = "float"
-    if options.weight is not None:
+    weight = weights_of(options)
+    if weight is not None:
         options.drop = (*options.drop, options.weight)
     rows = rows_of(options)
     if options.picture is not None:
@@ -48,7 +49,7 @@ def compare(options: SimpleNamespace) -> int:
         found = compare_models(
             whole.X,
             whole.y,
-            sample_weight=weights_of(options),
+            sample_weight=weight,
             task=options.task,
             cv=options.cv,
             time_limit=options.time_limit,

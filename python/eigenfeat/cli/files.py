@@ -123,12 +123,16 @@ def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:
         return None
     if options.skip_bad:
         raise UsageError("--weight: expected none with --skip-bad")
+    if options.weight == options.target:
+        raise UsageError(f"--weight: expected another column than the target, got {options.weight}")
     only = {"columns": (options.weight,), "drop": (), "categorical": (), "target": None}
     try:
         rows = rows_of(SimpleNamespace(**vars(options) | only), labelled=False)
+        weight = np.concatenate([np.zeros(0), *(np.asarray(block.X)[:, 0] for block in rows)])
     except OptionError as error:
         raise UsageError(f"--weight: {error.text}") from None
-    weight = np.concatenate([np.zeros(0), *(np.asarray(block.X)[:, 0] for block in rows)])
+    except ValueError as error:  # without advice to leave the column or its rows out
+        raise ValueError(str(error).partition("; leave it out")[0]) from None
     try:
         return row_weights(weight, len(weight))
     except ValueError as error:

@@ -54,8 +54,13 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
     """Open the files and read the rows, as `reader` takes them, if they fit into memory."""
     if is_regressor(model):
         options.labels = "float"
-    weighted = getattr(options, "weight", None) is not None
-    if weighted:
+    weight = None
+    if getattr(options, "weight", None) is not None:
+        if not has_fit_parameter(model, "sample_weight"):
+            raise UsageError(
+                f"--weight: expected none with {type(model).__name__}, which has no weights"
+            )
+        weight = weights_of(options)
         options.drop = (*options.drop, options.weight)
     rows = rows_of(options)
     check_output(options.output, rows)
@@ -67,15 +72,9 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
             rows = rows.prepared_for(reader, fitted=False)
             whole = rows.gathered(rows.memory, advance)
         advance.shown = advance.shown and whole is not None
-    if not weighted:
-        return Training(rows, whole)
-    if whole is None:
+    if weight is not None and whole is None:
         raise UsageError("--weight: expected rows that fit into --memory")
-    if not has_fit_parameter(model, "sample_weight"):
-        raise UsageError(
-            f"--weight: expected none with {type(model).__name__}, which has no weights"
-        )
-    return Training(rows, whole, weights_of(options))
+    return Training(rows, whole, weight)
 
 
 def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import show
 from eigenfeat.report.evidence import quietly
 from eigenfeat.report.held_out import HeldOut, cross_predict, held_out_parts
@@ -139,8 +140,9 @@ def compare(
     target: NDArray[Any] = labels.astype(np.float64) if regression else labels
     if not regression:
         classes, target = np.unique(labels, return_inverse=True)
+        check_two_labels(classes)
     weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
-    parts = held_out_parts(target, cv=cv, random_state=random_state, continuous=regression)
+    parts = held_out_parts(labels, cv=cv, random_state=random_state, continuous=regression)
     options: dict[str, Any] = {"random_state": random_state, "n_threads": n_threads}
     limit = None if time_limit is None else time_limit / cv
     kind = TableRegressor if regression else TableClassifier

@@ -191,7 +191,13 @@ class RegressionMeasures:
     mean_mean_absolute_error: float
 
     def verdict(self, unit: str = "samples") -> str:
-        """Say in a sentence how the predictions compare with the mean; see above."""
+        """Say in a sentence how the predictions compare with the mean.
+
+        Parameters
+        ----------
+        unit : str
+            What samples are called.
+        """
         better = self.root_mean_squared_error < self.mean_root_mean_squared_error
         start = "Root" if better else "No better than the mean: root"
         return (
@@ -247,15 +253,16 @@ def classification_measures(
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     share = np.bincount(true, weight, minlength=k) / weight.sum()
     counts = np.bincount(true, minlength=k)
+    present = share > 0
     accuracy = float(np.average(true == predicted, weights=weight))
     size = weight.sum() ** 2 / (weight**2).sum()  # number of equal samples of this precision
     common = int(share.argmax())
-    rarest = int(np.where(counts > 0, share, np.inf).argmin())
+    rarest = int(np.where(present, share, np.inf).argmin())
 
     precision, recall, f1, _ = precision_recall_fscore_support(
         true, predicted, labels=labels, sample_weight=weight, zero_division=np.nan
     )
-    recall = np.where(counts > 0, recall, np.nan)
+    recall = np.where(present, recall, np.nan)
     loss, areas = None, np.full((k, 2), np.nan)
     ranked = proba is not None and proba.size <= _MAX_RANKED
     if proba is not None:
@@ -263,7 +270,7 @@ def classification_measures(
         proba = proba / proba.sum(axis=1, keepdims=True)
         loss = float(log_loss(true, proba, labels=labels, sample_weight=weight))
     for code in labels if ranked else ():
-        if 0 < counts[code] < n:
+        if present[code] and present.sum() > 1:
             assert proba is not None
             each = (true == code, proba[:, code])
             areas[code] = (
@@ -288,7 +295,7 @@ def classification_measures(
         majority_accuracy=float(share[common]),
         majority_errors=int(n - counts[common]),
         balanced_accuracy=float(np.nanmean(recall)),
-        chance=1.0 / int((counts > 0).sum()),
+        chance=1.0 / int(present.sum()),
         log_loss=loss,
         prior_log_loss=float(log_loss(true, constant, labels=labels, sample_weight=weight)),
         auc=float(areas[known, 0].mean()) if known.any() else None,

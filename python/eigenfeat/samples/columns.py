@@ -324,7 +324,6 @@ class TableColumns:
 def column_counts(X: Any) -> list[tuple[str, _Counts]]:
     """Kind of each column of a table, and number of samples of each category."""
     names = _names(X)
-    _check_unique(names)
     counts: list[tuple[str, _Counts]] = []
     for name in names:
         column = _Column(X[name], name)
@@ -382,7 +381,10 @@ def _rows(X: Any, some: NDArray[np.intp]) -> Any:
 
 
 def _names(X: Any) -> list[Any]:
-    return list(X.column_names if hasattr(X, "column_names") else X.columns)
+    """Names of the columns of a table; ValueError if two are equal."""
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    _check_unique(names)
+    return names
 
 
 def _check_unique(names: list[Any]) -> None:

@@ -451,7 +451,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         X : array-like or list of arrays
             As in `fit`.
         """
-        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+        scores = self._scores(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

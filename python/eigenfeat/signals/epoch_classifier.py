@@ -263,7 +263,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         X, groups
             As in `predict_proba`.
         """
-        return np.asarray(self.classes_[self.predict_proba(X, groups).argmax(axis=1)])
+        proba = self.predict_proba(X, groups)
+        return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> _Array:
         """Logarithms of the probabilities (n, k); with two classes, their difference (n,).

@@ -385,7 +385,10 @@ class EstimatorView(View):
 
     def predict(self, table: Table) -> _Array:
         """As `View.predict`."""
-        return np.asarray(self.fitted.predict(table.X), np.float64).reshape(len(table), -1)
+        outputs = np.asarray(self.fitted.predict(table.X), np.float64).reshape(len(table), -1)
+        if not np.isfinite(outputs).all():
+            raise ValueError(f"{type(self.estimator).__name__}: expected finite predictions")
+        return outputs
 
 
 VIEWS = (

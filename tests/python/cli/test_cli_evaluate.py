@@ -136,13 +136,34 @@ def test_a_column_of_weights(files, rng):
     assert again["majority_accuracy"] == pytest.approx(shares.max())
     page = ["report", "w.efm", *given, "-o", "w.html", "--max-rows", "150"]
     assert run(*page)[0] == 0
-    for more, text in (
-        (("--weight", "cost"), "--weight: expected a column of weighted.csv"),
-        (("--skip-bad",), "--weight: expected none with --skip-bad"),
-        (("--weight", "kind"), "kind"),
+    frame.assign(count=np.where(y == y[0], "few", "many"), kind=y).to_csv("text.csv", index=False)
+    for more, expected, text in (
+        (("--weight", "cost"), 2, "--weight: expected a column of weighted.csv"),
+        (("--skip-bad",), 2, "--weight: expected none with --skip-bad"),
+        (("--weight", "kind"), 2, "--weight: expected another column than the target, got kind"),
+        (("text.csv",), 1, "text.csv: column 'count': expected numbers, got text\n"),
     ):
-        status, _, err = run("evaluate", "w.efm", *given[:-1], *more)
-        assert (status in (1, 2), text in err) == (True, True)
+        for command in (("evaluate", "w.efm"), ("fit", "-o", "x.efm"), ("compare",)):
+            files = given[1:-1] if more == ("text.csv",) else given[:-1]
+            status, _, err = run(*command, *files, *more)
+            assert (status, text in err) == (expected, True), err
+
+
+def test_classes_without_weight_are_not_measured(files, recwarn):
+    X, y = files
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X.astype(float), columns=["a", "b", "c", "d"])
+    model = ef.TableClassifier(["columns"]).fit(frame, y)
+    ef.save(model, "w.efm")
+    first = model.classes_[0]
+    frame.assign(count=np.where(y == first, 0, 2), kind=y).to_csv("rows.csv", index=False)
+    frame[y != first].assign(kind=y[y != first]).to_csv("others.csv", index=False)
+    command = ["evaluate", "w.efm", "--target", "kind", "--json"]
+    found = json.loads(run(*command, "rows.csv", "--weight", "count")[1])
+    others = json.loads(run(*command, "others.csv")[1])
+    for name in ("chance", "rarest", "base_rate", "balanced_accuracy", "auc", "log_loss"):
+        assert found[name] == pytest.approx(others[name]), name
+    assert not [one for one in recwarn if "class" in str(one.message)]
 
 
 def test_new_fits_measure_rows_that_they_have_not_seen(files, rng):

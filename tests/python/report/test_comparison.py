@@ -124,6 +124,8 @@ def test_bad_arguments_are_named(loans):
         ({"y": y[:3]}, "y: expected 150 labels"),
         ({"task": "ranking"}, "task: expected 'auto', 'classification' or 'regression'"),
         ({"cv": 1}, "cv: expected 2 to "),
+        ({"y": np.full(150, "good")}, r"at least two classes, got 1 class \('good'\)"),
+        ({"y": np.where(np.arange(150) == 3, "rare", y)}, "got one of class 'rare'"),
         ({"X": np.zeros((4000, 1)), "y": many}, "'auto' for 200 different numbers in y"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -151,6 +153,7 @@ def test_from_the_shell(loans, tmp_path, monkeypatch):
     for more, text in (
         (("--picture", "x.doc"), "--picture: expected a name that ends in .png"),
         (("--cv", "140"), "--cv: expected 2 to "),
+        (("--weight", "cost"), "--weight: expected a column of rows.csv"),
     ):
         status, _, err = run(*command, *more)
         assert (status, text in err) == (2, True)

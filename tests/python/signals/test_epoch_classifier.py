@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.cross_decomposition import CCA
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_score
 
@@ -334,6 +335,12 @@ def test_bad_input_is_named_and_nothing_is_lost(rng, case):
         model.set_params(**options).fit(*given)
     assert model.views_ is views
     assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_predictions_need_a_fit(rng, method):
+    with pytest.raises(NotFittedError, match="EpochClassifier instance is not fitted"):
+        getattr(EpochClassifier(), method)(noise(rng)[0])
 
 
 def test_other_epochs_than_those_of_fit(rng):

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from eigenfeat import TableClassifier, TableRegressor
+from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat.samples.columns import TableColumns, has_categories
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -37,6 +37,18 @@ def credit(n=200, seed=0):
     frame.loc[1, "debts"] = pd.NA
     y = np.where((job == "smith") ^ (age > 50), "bad", "good")
     return frame, y
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("kind", [TableClassifier, TableRegressor, GEMClassifier])
+def test_columns_of_one_name_are_refused(kind, text):
+    frame = pd.DataFrame(np.eye(40)[:, :3], columns=["age", "debts", "age"])
+    if text:
+        frame["job"] = ["clerk", "smith"] * 20
+    with pytest.raises(
+        ValueError, match="X: expected columns of different names, got two named 'a"
+    ):
+        kind().fit(frame, np.arange(40) % 2)
 
 
 def test_columns_of_every_kind():
@@ -227,12 +239,6 @@ def test_row_numbers_and_identifiers_are_reported(name, values):
 
 
 # ---- names ---------------------------------------------------------------------------------------
-
-
-def test_columns_of_one_name_are_refused():
-    frame = pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"])
-    with pytest.raises(ValueError, match="two named 'x'"):
-        TableColumns().fit(frame)
 
 
 def test_the_regressor_takes_words():

@@ -218,6 +218,20 @@ def test_regressors_of_the_user_are_views(rng):
     assert both.predict(X).shape == (300, 2)
 
 
+class Divergent(LinearRegression):
+    """A regression that predicts no numbers."""
+
+    def predict(self, X):
+        return np.full(len(X), np.nan)
+
+
+def test_regressors_without_finite_predictions_are_left_out(rng):
+    X, y = quadratic(rng, 60, 4)
+    with pytest.warns(UserWarning, match="Divergent is left out.*expected finite predictions"):
+        model = TableRegressor(["columns", Divergent()]).fit(X, y)
+    assert [view.weight for view in model.views_] == [1.0, 0.0]
+
+
 def test_a_time_limit_leaves_views_out_by_name(rng):
     X, y = quadratic(rng, 60, 4)
     model = TableRegressor(time_limit=1e-9).fit(X, y)
