@@ -1,6 +1,10 @@
 """Sphinx's configuration: `sphinx-build -W -b html docs docs/_build/html`."""
 
+import contextlib
+import io
 import os
+import re
+import tempfile
 import warnings
 from datetime import date
 from pathlib import Path
@@ -124,6 +128,31 @@ def without_foreign_links(app, what, name, obj, options, lines):
     lines[:] = [line for line in lines if ":ref:`" not in line or "eigenfeat" in line]
 
 
+def show_output(app, page, source):
+    """Run the Python blocks of a page of the guide, and show below each block what it prints.
+
+    Longer output, such as versions of all libraries, is left out.
+    """
+    if not page.startswith(("guide/", "quick_start")):
+        return
+    names = {"__name__": "page"}
+
+    def with_output(block):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(block[1], page, "exec"), names)
+        lines = printed.getvalue().splitlines()
+        shown = "\n".join(["", "```text", *lines, "```", ""]) if 0 < len(lines) <= 20 else ""
+        return block[0] + shown
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        source[0] = re.sub(r"^```python\n(.*?)^```\n", with_output, source[0], flags=re.M | re.S)
+
+
 def setup(app):
+    app.connect("source-read", show_output)
     app.connect("autodoc-skip-member", skip_routing)
     app.connect("autodoc-process-docstring", without_foreign_links)

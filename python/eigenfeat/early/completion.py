@@ -223,7 +223,7 @@ class GaussianCompletion(Completion):
         The shrinkage that was used.
     n_iter_ : int
         Number of iterations; 1 if training samples were complete.
-    log_likelihoods_ : (n_iter_,) array
+    log_likelihoods_ : (n_iter,) array
         Mean log density of the known entries before each iteration; empty for complete samples.
     mixture_ : object
         The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
@@ -315,7 +315,7 @@ class MixtureCompletion(Completion):
         The shrinkages that were used.
     n_iter_ : int
         Number of iterations; 1 if training samples were complete.
-    log_likelihoods_ : (n_iter_,) array
+    log_likelihoods_ : (n_iter,) array
         Mean log density of the known entries before each iteration; empty for complete samples.
     mixture_ : object
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
