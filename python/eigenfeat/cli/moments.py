@@ -104,7 +104,7 @@ def read_checkpoint(path: str | Path) -> tuple[ClassMoments, dict[str, Any]]:
 
 
 class Checkpoint:
-    """A file with the state of a run through `rows`, written every so many rows, or each minute."""
+    """File with the state of a run through `rows`, written after some rows, or each minute."""
 
     def __init__(self, path: Path, rows: FileRows, every: int | None) -> None:
         self.path, self._every = path, every

@@ -78,7 +78,7 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
 
 
 def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:
-    """The model, or a regressor in its place if the target shows that one is meant."""
+    """The model, or a regressor in its place if the target has many different numbers."""
     labels = training.labels
     if is_regressor(model) or options.task != "auto" or options.labels != "auto":
         return model

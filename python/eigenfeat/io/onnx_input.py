@@ -32,8 +32,9 @@ def input_rows(graph: Graph, model: Any) -> str:
     parts = []
     for at in encoder.used:
         name, kind = encoder.names_[at], encoder.kinds_[at]
-        if kind == "date" or str(name) in _OUTPUTS:
-            what = "dates in " if kind == "date" else "the name of an output, "
+        if kind == "date" or str(name) in ("", *_OUTPUTS):
+            what = "the name of an output, " if name else "an empty name, "
+            what = "dates in " if kind == "date" else what
             raise ValueError(
                 f"model: expected columns of numbers and categories, got {what}{name!r}; leave the "
                 "column out, or make numbers of it under another name"

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
 
-from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.validation import show
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.validation import check_number, check_whole, is_table, show
 from eigenfeat.report.evidence import quietly
-from eigenfeat.report.held_out import HeldOut, cross_predict, held_out_parts
+from eigenfeat.report.held_out import HeldOut, cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import (
     ClassificationMeasures,
     RegressionMeasures,
@@ -132,13 +133,22 @@ def compare(
     >>> sorted(row.name for row in rows if row.measures)[0]
     'Bayes'
     """
-    labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) != np.shape(X)[0]:
-        raise ValueError(f"y: expected {np.shape(X)[0]} labels, one per sample, got {show(y)}")
+    samples: Any = X if is_table(X) else np.asarray(X)
+    if len(samples.shape) != 2:
+        raise ValueError(f"X: expected a data frame or a dense array (n, d), got {show(X)}")
+    labels = np.asarray(plain_labels(y))
+    if labels.shape != samples.shape[:1]:
+        raise ValueError(f"y: expected {samples.shape[0]} labels, one per sample, got {show(y)}")
+    if time_limit is not None and not check_number(time_limit, "time_limit") > 0:
+        raise ValueError(f"time_limit: expected a number > 0, got {time_limit:g}")
+    if n_threads is not None:
+        check_whole(n_threads, "n_threads", at_least=1)
     regression = _is_regression(task, labels)
     classes: NDArray[Any] = np.empty(0)
-    target: NDArray[Any] = labels.astype(np.float64) if regression else labels
-    if not regression:
+    target: NDArray[Any]
+    if regression:
+        labels = target = target_numbers(labels)
+    else:
         classes, target = np.unique(labels, return_inverse=True)
         check_two_labels(classes)
     weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
@@ -147,12 +157,12 @@ def compare(
     limit = None if time_limit is None else time_limit / cv
     kind = TableRegressor if regression else TableClassifier
     ours = kind(**options, time_limit=limit)
-    table = peer_table(X)
+    table = peer_table(samples)
     own = [Peer(type(ours).__name__, ours), *(Peer(*one) for one in (models or {}).items())]
     others = peers(table, regression=regression, **options)
     out = []
     for peer in [*own, *others]:
-        given = X if peer in own else table
+        given = samples if peer in own else table
         one = _compared(peer, given, target, classes, parts, weight, time_limit)
         out.append(one)
         if progress is not None:
@@ -183,9 +193,11 @@ def _compared(
     weight: NDArray[np.float64] | None,
     time_limit: float | None,
 ) -> ComparedModel:
-    """Measure one model; an error of its is the note."""
+    """Measure one model; the note names an error that its fit raises."""
     if peer.model is None:
         return ComparedModel(peer.name, note=peer.reason)
+    if len(classes) and is_regressor(peer.model):
+        return ComparedModel(peer.name, note="a regressor, which predicts no classes")
     if peer.texts:
         X = _with_texts(X)
     started, held = time.perf_counter(), []

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat._base.validation import show
 from eigenfeat.plotting.directions import check_image_shape
-from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, taken
+from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, taken, target_numbers
 from eigenfeat.report.measures import (
     ClassificationMeasures,
     RegressionMeasures,
@@ -130,10 +130,7 @@ def evidence_of(
             f"model: expected a classifier or a regressor with holdout or cv, got {kind}"
         )
     if regression:
-        try:
-            y = np.asarray(y, dtype=np.float64)
-        except ValueError:
-            raise ValueError(f"y: expected numbers for a regression, got {show(y)}") from None
+        y = target_numbers(y)
     evidence = Evidence(
         model, X, y, names, shape, np.empty(0), y, y, None, weight=weight, regression=regression
     )

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.pipeline import Pipeline
 
 from eigenfeat._base.types import Codes
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import check_number, show
 
-__all__ = ["HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "taken"]
+__all__ = [
+    *("HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "taken", "target_numbers")
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +98,18 @@ def held_out_parts(
             f"one of class {show(label)}"
         )
     if holdout is not None:
-        if not 0 < holdout < 1:
+        if not 0 < check_number(holdout, "holdout") < 1:
             raise ValueError(f"holdout: expected a share between 0 and 1, got {holdout:g}")
         kind = ShuffleSplit if continuous else StratifiedShuffleSplit
         splitter: Any = kind(1, test_size=holdout, random_state=random_state)
     else:
         assert cv is not None
         most = max(counts.values(), default=n)
-        if not 2 <= cv <= most:
+        if not isinstance(cv, Integral) or not 2 <= cv <= most:
             what = "samples" if continuous else "samples of the largest class"
-            raise ValueError(f"cv: expected 2 to {most:,} folds, the number of {what}, got {cv}")
+            raise ValueError(
+                f"cv: expected 2 to {most:,} folds, the number of {what}, got {show(cv)}"
+            )
         kind = KFold if continuous else StratifiedKFold
         splitter = kind(cv, shuffle=True, random_state=random_state)
     try:
@@ -170,6 +175,17 @@ def cross_predict(
         fit_seconds,
         predict_seconds,
     )
+
+
+def target_numbers(y: Any) -> NDArray[np.float64]:
+    """Targets of a regression as finite numbers."""
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"y: expected numbers for a regression, got {show(y)}") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"y: expected finite numbers for a regression, got {show(y)}")
+    return numbers
 
 
 def taken(X: Any, rows: Codes) -> Any:

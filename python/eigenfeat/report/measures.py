@@ -19,7 +19,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import check_some_weight, show
 
 __all__ = [
     "ClassMeasures",
@@ -251,6 +251,7 @@ def classification_measures(
     k, n = len(classes), len(true)
     labels = np.arange(k)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    check_some_weight(bool(weight.any()))
     share = np.bincount(true, weight, minlength=k) / weight.sum()
     counts = np.bincount(true, minlength=k)
     present = share > 0
@@ -311,6 +312,7 @@ def regression_measures(
     true: _Array, predicted: _Array, sample_weight: _Array | None = None
 ) -> RegressionMeasures:
     """Measure predicted numbers (n,) or (n, q) of samples with weights (n,)."""
+    check_some_weight(sample_weight is None or bool(sample_weight.any()))
     true = np.asarray(true, dtype=np.float64)
     mean = np.broadcast_to(np.average(true, axis=0, weights=sample_weight), true.shape)
     options = {"sample_weight": sample_weight}

@@ -109,7 +109,7 @@ class Samples:
         return replace(self, table=table, targets=self.targets[indices], weight=weight)
 
     def drawn(self, most: int) -> Samples:
-        """At most so many samples, drawn at random."""
+        """Draw at most `most` samples at random."""
         if len(self) <= most:
             return self
         drawn = np.random.RandomState(self.seed).permutation(len(self))[:most]

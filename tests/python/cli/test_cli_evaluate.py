@@ -164,6 +164,10 @@ def test_classes_without_weight_are_not_measured(files, recwarn):
     for name in ("chance", "rarest", "base_rate", "balanced_accuracy", "auc", "log_loss"):
         assert found[name] == pytest.approx(others[name]), name
     assert not [one for one in recwarn if "class" in str(one.message)]
+    unknown = np.append("new", y[1:])
+    frame.assign(count=1 * (unknown == "new"), kind=unknown).to_csv("rows.csv", index=False)
+    status, out, _ = run(*command, "rows.csv", "--weight", "count")
+    assert (status, "expected at least one positive weight" in out) == (1, True)
 
 
 def test_new_fits_measure_rows_that_they_have_not_seen(files, rng):

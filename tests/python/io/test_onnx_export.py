@@ -286,8 +286,12 @@ def test_what_cannot_be_exported_is_named():
     dated = frame.assign(when=pandas.date_range("2024-01-01", periods=200))
     with pytest.raises(ValueError, match="got dates in 'when'; leave the column out"):
         to_onnx(ef.TableRegressor("columns").fit(dated, y))
-    with pytest.raises(ValueError, match="got the name of an output, 'prediction'; leave the"):
-        to_onnx(ef.TableRegressor("columns").fit(frame.rename(columns={"a": "prediction"}), y))
+    for name, what in (
+        ("prediction", "the name of an output, 'prediction'"),
+        ("", "an empty name"),
+    ):
+        with pytest.raises(ValueError, match=f"got {what}"):
+            to_onnx(ef.TableRegressor("columns").fit(frame.rename(columns={"a": name}), y))
     model = ef.TableRegressor(["columns", DecisionTreeRegressor()]).fit(frame[["a", "b"]], y)
     with pytest.raises(ValueError, match="got DecisionTreeRegressor; leave it out of views"):
         to_onnx(model)

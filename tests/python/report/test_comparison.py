@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from command_line import run
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import log_loss
@@ -117,6 +118,16 @@ def test_a_time_limit_ends_after_a_fold(loans):
     assert forest.measures.n_samples == 50
 
 
+def test_lists_and_regressors_for_classes():
+    X, y = np.random.default_rng(0).standard_normal((40, 2)).tolist(), ["a", "b"] * 20
+    rows = {row.name: row for row in compare(X, y, cv=2, models={"mean": DummyRegressor()})}
+    assert rows["TableClassifier"].measures.n_samples == 40
+    assert (rows["mean"].measures, rows["mean"].note) == (
+        None,
+        "a regressor, which predicts no classes",
+    )
+
+
 def test_bad_arguments_are_named(loans):
     X, y, _ = loans
     many = np.arange(4000) % 200
@@ -124,6 +135,14 @@ def test_bad_arguments_are_named(loans):
         ({"y": y[:3]}, "y: expected 150 labels"),
         ({"task": "ranking"}, "task: expected 'auto', 'classification' or 'regression'"),
         ({"cv": 1}, "cv: expected 2 to "),
+        ({"cv": "two"}, "cv: expected 2 to .*, got 'two'"),
+        ({"X": np.zeros(150)}, "X: expected a data frame or a dense array"),
+        ({"X": csr_array(np.eye(150))}, "X: expected a data frame or a dense array"),
+        ({"y": np.where(np.arange(150) == 3, None, y)}, "y: expected a label for every sample"),
+        ({"y": np.append(np.inf, np.arange(149) / 7)}, "y: expected finite numbers"),
+        ({"task": "regression"}, "y: expected numbers for a regression"),
+        ({"time_limit": 0}, "time_limit: expected a number > 0, got 0"),
+        ({"n_threads": 0}, "n_threads: expected an integer >= 1, got 0"),
         ({"y": np.full(150, "good")}, r"at least two classes, got 1 class \('good'\)"),
         ({"y": np.where(np.arange(150) == 3, "rare", y)}, "got one of class 'rare'"),
         ({"X": np.zeros((4000, 1)), "y": many}, "'auto' for 200 different numbers in y"),
