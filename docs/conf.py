@@ -37,7 +37,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "gallery", "**/sg_execution_times.rst", "*.cast"]
+exclude_patterns = ["_build", "examples", "gallery", "**sg_execution_times.rst", "*.cast"]
 templates_path = ["_templates"]
 root_doc = "index"
 default_role = "code"  # single backticks in docstrings are names of Python
@@ -46,6 +46,7 @@ nitpicky = False
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say what is taken and returned
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"  # names of classes do not fit beside a page
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -80,7 +81,10 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "subsection_order": ExplicitOrder(
-        [f"gallery/{part}" for part in ("features", "reduction", "early", "scale", "solvers")]
+        [
+            f"gallery/{part}"
+            for part in ("tables", "features", "reduction", "early", "scale", "solvers")
+        ]
     ),
     "within_subsection_order": FileNameSortKey,
     "backreferences_dir": "api/backreferences",
