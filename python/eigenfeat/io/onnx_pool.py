@@ -310,52 +310,74 @@ def _kernel(graph: Graph, kernel: Kernel, W: _Array, ranks: str) -> str:
 def _interactions(
     graph: Graph, learned: Interactions, stat: TableStatistics, W: _Array, rows: str
 ) -> list[str]:
-    k, at, parts = W.shape[1], 0, []
-    columns: list[int] = []
-    bounds: list[_Array] = []
-    rises: list[_Array] = []
-    constant = np.zeros(k)
+    """Terms of the weights of finer bins, of bins and of cells, as `Interactions.features`."""
+    parts, at = [], stat.n_fine
+    if at:
+        edges = stat.fine_edges
+        columns = np.repeat(stat.numeric, [len(one) for one in edges])
+        steep = _at_least(graph, _of_columns(graph, columns, rows), np.concatenate(edges))
+        starts = stat.fine_starts[:-1]
+        rises = np.delete(np.diff(W[:at], axis=0), starts[1:] - 1, axis=0)
+        parts.append(graph.affine(steep, rises, W[starts].sum(axis=0)))
+    counts = np.asarray(learned.counts, dtype=np.intp)
+    above, digits, first = _bin_digits(graph, stat, rows)
+    codes, begin = [*digits.T], [*first]
+    tables = np.split(W[at : at + counts.sum()], np.cumsum(counts)[:-1])
+    at += int(counts.sum())
+    for (i, j), cells in zip(learned.pairs, learned.cells, strict=True):
+        codes.append(digits[:, i] * counts[j] + digits[:, j])
+        begin.append(first[i] * counts[j] + first[j])
+        values = np.zeros((counts[i] * counts[j], W.shape[1]))
+        values[cells] = W[at : at + len(cells)]
+        at += len(cells)
+        tables.append(values)
+    offsets = np.cumsum([0, *map(len, tables)])[:-1]
+    numbers = graph.affine(above, np.column_stack(codes), np.array(begin) + offsets)
+    entries = graph.node("Cast", graph.node("Round", numbers), to=_INT64)
+    values_of = graph.node("Gather", graph.constant(np.vstack(tables)), entries, axis=0)
+    axis = graph.constant(np.array([1], dtype=np.int64))
+    return [*parts, graph.node("ReduceSum", values_of, axis, keepdims=0)]
 
-    def steps(column: int, edges: _Array) -> None:  # of a weight for each bin
-        nonlocal at, constant
-        values = W[at : at + len(edges) + 1]
-        at += len(edges) + 1
-        constant = constant + values[0]
-        columns.extend([column] * len(edges))
-        bounds.append(edges)
-        rises.append(np.diff(values, axis=0))
 
-    for j, edges in zip(stat.numeric, stat.fine_edges, strict=True):
-        steps(int(j), edges)
-    bins = stat.bin_edges
-    for column, edges in bins:
-        steps(column, edges)
-    if columns:
-        steep = _at_least(graph, _of_columns(graph, columns, rows), np.concatenate(bounds))
-        parts.append(graph.affine(steep, np.vstack(rises), constant))
-    if len(learned.pairs):
-        owner = np.repeat(np.arange(len(bins)), [len(edges) for _, edges in bins])
-        inputs = [column for column, edges in bins for _ in edges]
-        above = _at_least(
-            graph, _of_columns(graph, inputs, rows), np.concatenate([e for _, e in bins])
-        )
-        counts = np.asarray(learned.counts, dtype=np.float64)
-        codes = np.zeros((len(owner), len(learned.pairs)))
-        starts: list[float] = []
-        table: list[_Array] = []
-        for p, ((i, j), cells) in enumerate(zip(learned.pairs, learned.cells, strict=True)):
-            codes[owner == i, p] += counts[j]
-            codes[owner == j, p] += 1.0
-            starts.append(float(sum(len(one) for one in table)))
-            values = np.zeros((int(counts[i] * counts[j]), k))
-            values[cells] = W[at : at + len(cells)]
-            at += len(cells)
-            table.append(values)
-        place = graph.node("Cast", graph.affine(above, codes, np.array(starts)), to=_INT64)
-        cells_of = graph.node("Gather", graph.constant(np.vstack(table)), place, axis=0)
-        axis = graph.constant(np.array([1], dtype=np.int64))
-        parts.append(graph.node("ReduceSum", cells_of, axis, keepdims=0))
-    return parts
+def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _Array, _Array]:
+    """Comparisons (n, E), and E x G numbers and G starts that make bins of them."""
+    n_values = len(stat.groups) - stat.n_gaps
+    inputs: list[int] = []
+    bounds: list[float] = []
+    owner: list[int] = []
+    digit: list[float] = []
+    gates: list[tuple[int, slice]] = []  # columns of gaps, and comparisons that they turn off
+    first = np.zeros(len(stat.bins))
+    for g, ((column, edges), (count, members)) in enumerate(
+        zip(stat.bin_edges, stat.bins, strict=True)
+    ):
+        begin = len(inputs)
+        gap = len(members) > 1 and members[-1] >= n_values
+        if len(members) > 1 and not gap:  # indicators of categories
+            first[g] = count - 1
+            inputs += members.tolist()
+            bounds += [0.5] * len(members)
+            digit += [place - first[g] for place in range(len(members))]
+        else:
+            inputs += [column] * len(edges)
+            bounds += edges.tolist()
+            digit += [1.0] * len(edges)
+        if gap:
+            gates.append((int(members[-1]), slice(begin, len(inputs))))
+            inputs.append(int(members[-1]))
+            bounds.append(0.5)
+            digit.append(count - 1.0)
+        owner += [g] * (len(inputs) - begin)
+    above = _at_least(graph, _of_columns(graph, inputs, rows), np.array(bounds))
+    if gates:
+        closed = np.zeros((len(gates), len(inputs)))
+        for place, (_, some) in enumerate(gates):
+            closed[place, some] = -1.0
+        missing = _of_columns(graph, [column for column, _ in gates], rows)
+        above = graph.node("Mul", above, graph.affine(missing, closed, np.ones(len(inputs))))
+    digits = np.zeros((len(inputs), len(first)))
+    digits[np.arange(len(inputs)), owner] = digit
+    return above, digits, first
 
 
 _FLOAT, _INT64 = 1, 7  # as ONNX counts types

@@ -271,6 +271,15 @@ def test_categories_and_gaps(kind):
         assert_allclose([*found.values()][-1], expected, rtol=0, atol=2e-3)
 
 
+@pytest.mark.parametrize("columns", [["a", "kind"], ["kind", "code"], ["a", "shop"]])
+def test_pairs_of_categories_and_of_columns_with_gaps(columns):
+    frame, y = mixed(700)
+    frame = frame[columns]
+    model = ef.TableClassifier(["interactions"]).fit(frame[:500], y[:500] > 0.8)
+    found = run(to_onnx(model, dtype="float64"), inputs(frame[500:], "float64"))["probabilities"]
+    assert_allclose(found, model.predict_proba(frame[500:]), rtol=0, atol=1e-5)
+
+
 def test_many_gaps_are_completed(rng):
     rows = rng.standard_normal((400, 30)) @ rng.standard_normal((30, 30))
     rows[rng.random(rows.shape) < 0.4] = np.nan
