@@ -339,7 +339,7 @@ def run_all(options):
 
 
 def summary(lines, group):
-    """Mean ranks, errors, log losses and seconds, as Markdown, of the models with every table."""
+    """Mean ranks over tables and splits, errors, log losses and seconds of models, as Markdown."""
     table = pd.DataFrame(lines)
     table = table[table["group"] == group]
     if table.empty:
@@ -350,11 +350,16 @@ def summary(lines, group):
     errors = means["error"].dropna(axis=1, thresh=int(0.9 * len(means)))
     errors = errors.dropna()
     losses = means["log_loss"].loc[errors.index].dropna(axis=1)
+    splits = table.set_index(["table", "split", "model"])[numbers].unstack()
+    ranks = {
+        name: splits[name].loc[errors.index, found.columns].rank(axis=1).groupby("table").mean()
+        for name, found in (("error", errors), ("log_loss", losses))
+    }
     found = pd.DataFrame(
         {
-            "mean rank of errors": errors.rank(axis=1).mean(),
+            "mean rank of errors": ranks["error"].mean(),
             "mean error, %": errors.mean(),
-            "mean rank of log loss": losses.rank(axis=1).mean(),
+            "mean rank of log loss": ranks["log_loss"].mean(),
             "mean log loss": losses.mean(),
             "fit, s": means["fit_seconds"].loc[errors.index].mean(),
             "predict, s": means["predict_seconds"].loc[errors.index].mean(),
