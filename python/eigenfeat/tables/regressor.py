@@ -51,6 +51,7 @@ _MAX_HELD = 5_000  # samples of the one fold beyond
 _PULL = 0.1  # of the weights to equal ones, relative to the best view's error
 _MIN_WEIGHT = 0.01
 _SAMPLES_AT_ONCE = 1 << 16  # of a prediction, whose features are in memory together
+_MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
@@ -377,6 +378,8 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         unequal = None if equal else weight
         self.statistics_ = TableStatistics.fit(columns, unequal, groups, len(self.gaps_))
 
+        if (most := float(np.abs(outputs).max())) > _MAX_TARGET:
+            raise ValueError(f"y: expected magnitudes up to {_MAX_TARGET:g}, got {most:g}")
         scale = output_deviations(outputs, weight)
         self.target_mean_ = np.average(outputs, axis=0, weights=weight)
         self.target_scale_ = np.where(scale > 0, scale, 1.0)

@@ -218,6 +218,13 @@ def test_regressors_of_the_user_are_views(rng):
     assert both.predict(X).shape == (300, 2)
 
 
+def test_targets_whose_sums_overflow_are_refused(rng):
+    X, y = quadratic(rng, 60, 4)
+    with pytest.raises(ValueError, match=r"y: expected magnitudes up to 1e\+300, got 1.5e\+308"):
+        TableRegressor("columns").fit(X, np.where(y > 1, 1.5e308, -1.0))
+    assert np.isfinite(TableRegressor("columns").fit(X, y * 1e298).predict(X)).all()
+
+
 class Divergent(LinearRegression):
     """A regression that predicts no numbers."""
 
