@@ -585,7 +585,10 @@ class EstimatorView(View):
         """As `View.logits`."""
         # A class without samples to train on has no column.
         share = np.full((len(table), self.n_classes), 1e-6)
-        share[:, self.fitted.classes_] += self.fitted.predict_proba(table.X)
+        found = np.asarray(self.fitted.predict_proba(table.X), np.float64)
+        if not (np.isfinite(found) & (found >= 0)).all():
+            raise ValueError(f"{type(self.estimator).__name__}: expected probabilities of 0 to 1")
+        share[:, self.fitted.classes_] += found
         return np.log(share)
 
     @property

@@ -36,7 +36,7 @@ __all__ = ["fit_pool", "pooled_logits"]
 _Array = NDArray[np.float64]
 
 # bench/tables.py shows the effect of the following numbers.
-_FOLDS = ((300, 10), (MANY_SAMPLES, 5))  # samples, and folds up to so many
+_FOLDS = ((300, 10), (MANY_SAMPLES, 5))  # largest number of samples, and its number of folds
 _ONE_OF, _MAX_HELD, _MAX_TRAINED = 4, 5_000, 20_000  # folds and samples of the one fold beyond
 _PRIOR_OF_COLUMNS = 0.5  # prior weight of the view "columns"
 _SHARE_OF_TRIALS = 0.6  # of the time limit, after which no further view is tried

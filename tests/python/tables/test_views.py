@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
@@ -353,6 +354,18 @@ def test_classifiers_of_others_are_views():
     assert model.score(X[300:], np.array(["a", "b"])[y[300:]]) > 0.93
     with pytest.raises(ValueError, match="views: expected names or classifiers with predict_proba"):
         TableClassifier([LinearSVC()]).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [np.nan, -0.5])
+def test_classifiers_without_probabilities_are_left_out(value):
+    class Broken(DummyClassifier):
+        def predict_proba(self, X):
+            return np.full((len(X), 3), value)
+
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(UserWarning, match="Broken is left out"):
+        model = TableClassifier(["columns", Broken()]).fit(X, y)
+    assert "expected probabilities" in model.views_[1].note
 
 
 def test_one_sample_of_each_class_has_no_folds(rng):
