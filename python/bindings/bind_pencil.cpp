@@ -37,7 +37,7 @@ const char* solver_name(Solver solver) {
 }
 
 PencilOptions make_options(index_t n_vectors, double threshold, const std::string& solver,
-                      int n_threads) {
+                           int n_threads) {
   require(n_vectors >= 0, "n_vectors", "at least 0", std::to_string(n_vectors));
   PencilOptions all;
   all.n_vectors = n_vectors;
@@ -94,8 +94,7 @@ struct SolutionArrays {
 
 template <class T>
 Solution solve(const Vector<Array<T>>& numerators, const Vector<Array<T>>& denominators,
-               const Array<T>& shifts, const Array<index_t>& items,
-               const PencilOptions& options) {
+               const Array<T>& shifts, const Array<index_t>& items, const PencilOptions& options) {
   require(!numerators.empty() && !denominators.empty(), "numerators, denominators",
           "at least one matrix each", "none");
   const T* first_shift = aligned_data(shifts, "shifts");
