@@ -6,7 +6,7 @@ probability distributions", Statistical Science 1, 1986) is
     p(y | x) ~ exp(sum_v w_v log p_v(y | x)),  w_v >= 0.
 
 The weights minimise the held-out log loss, which is convex in w, plus |w - prior|^2 / 2 with the
-weight of ten samples, on targets smoothed as those of the temperature. Their sum is an inverse
+weight of five samples, on targets smoothed as those of the temperature. Their sum is an inverse
 temperature. As each log p_v is a row of logits less its normaliser, the pool of multinomial logits
 is a multinomial logit on their features, side by side.
 """

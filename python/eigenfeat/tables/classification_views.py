@@ -41,7 +41,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.labelled import MemorySamples
-from eigenfeat.tables.trees import Nodes, Trees, unequal
+from eigenfeat.tables.trees import Trees, boosting_threads, unequal
 from eigenfeat.tables.views import (
     MOST_BINS,
     Interactions,
@@ -90,7 +90,6 @@ _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
 _MAX_BOOSTED = 3_000  # columns times classes of many samples
-_MIN_THREADED = 50_000  # samples of boosting
 _BOOSTED_TREES = 100
 _BOOSTING = {"max_leaf_nodes": 16, "learning_rate": 0.1}
 # Without an L2 penalty, boosting of many classes diverges.
@@ -471,11 +470,7 @@ class ForestView(View):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a sample that is in all trees has the prior below
             forest.fit(samples.table.with_levels, samples.codes, unequal(samples.weight))
-        grown = [tree.tree_ for tree in forest.estimators_]
-        values = [tree.value[:, 0] / len(grown) for tree in grown]
-        self.trees = Trees.of(
-            [Nodes.of_tree(tree) for tree in grown], values, samples.table.with_levels
-        )
+        self.trees = Trees.of_forest(forest, samples.table.with_levels)
         codes, weight = _held(samples, folds)
         left_out = np.nan_to_num(
             np.asarray(forest.oob_decision_function_)[folds.held], nan=1.0 / len(samples.classes)
@@ -517,8 +512,6 @@ class BoostingView(View):
         self._grow(samples, np.arange(samples.rows.n_samples))
 
     def _grow(self, samples: Samples, indices: Codes) -> None:
-        from threadpoolctl import threadpool_limits
-
         boosting = HistGradientBoostingClassifier(
             max_iter=_BOOSTED_TREES,
             early_stopping=False,
@@ -527,22 +520,17 @@ class BoostingView(View):
         )
         X = samples.table.with_levels[indices]
         weight = None if samples.weight is None else samples.weight[indices]
-        # Few samples gain little by threads, which wait for each other where cores are busy.
-        threads = 1 if len(indices) < _MIN_THREADED else resolve(samples.n_threads) or None
-        with threadpool_limits(threads, user_api="openmp"):
+        with boosting_threads(len(indices), samples.n_threads):
             boosting.fit(X, samples.codes[indices], unequal(weight))
         k = len(samples.classes)
         start = np.zeros(k)
         outputs = [1] if k == 2 else boosting.classes_  # a class without samples has no trees
         start[outputs] = boosting._baseline_prediction[0]
         self.start = np.where(np.isin(np.arange(k), boosting.classes_), start, LOG_FLOOR)
-        trees, values = [], []
-        for step in boosting._predictors:
-            for output, predictor in zip(outputs, step, strict=True):
-                trees.append(Nodes.of_predictor(predictor))
-                values.append(np.zeros((len(predictor.nodes), k)))
-                values[-1][:, output] = predictor.nodes["value"]
-        self.trees = Trees.of(trees, values, X)
+        predictors = [
+            pair for step in boosting._predictors for pair in zip(outputs, step, strict=True)
+        ]
+        self.trees = Trees.of_boosting(predictors, k, X)
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""

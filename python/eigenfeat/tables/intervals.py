@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat.tables.regression_views import Samples
-from eigenfeat.tables.trees import Nodes, Trees
+from eigenfeat.tables.trees import Trees
 from eigenfeat.tables.views import Table
 
 __all__ = ["ResidualSpread"]
@@ -67,9 +67,7 @@ class ResidualSpread:
             oob_score=True,
             random_state=samples.seed,
         ).fit(columns, residuals if residuals.shape[1] > 1 else residuals[:, 0])
-        grown = [tree.tree_ for tree in forest.estimators_]
-        values = [tree.value[:, :, 0] / len(grown) for tree in grown]
-        trees = Trees.of([Nodes.of_tree(tree) for tree in grown], values, columns)
+        trees = Trees.of_forest(forest, columns)
         least = np.maximum(_LEAST_SPREAD * residuals.mean(axis=0), np.finfo(np.float64).tiny)
         scores = residuals / (forest.oob_prediction_.reshape(residuals.shape) + least)
         order = np.argsort(scores, axis=0, kind="stable")

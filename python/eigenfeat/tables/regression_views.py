@@ -40,7 +40,7 @@ from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
-from eigenfeat.tables.trees import Nodes, Trees, unequal
+from eigenfeat.tables.trees import Trees, boosting_threads, unequal
 from eigenfeat.tables.views import Kernel, Table, TableStatistics
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
 _TREES, _TREES_OF_MANY, _MANY = 200, 100, 5_000  # trees of a forest beyond 5,000 samples
 _MIN_TREES, _MAX_TRIED, _MAX_TRIES = 50, 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
-_MIN_THREADED = 50_000  # samples of boosting
 _MAX_GROWN = 20_000  # samples of one tree
 
 
@@ -317,11 +316,7 @@ class ForestView(View):
         )
         targets = samples.targets if q > 1 else samples.targets[:, 0]
         forest.fit(samples.table.with_levels, targets, unequal(samples.weight))
-        grown = [tree.tree_ for tree in forest.estimators_]
-        values = [tree.value[:, :, 0] / len(grown) for tree in grown]
-        self.trees = Trees.of(
-            [Nodes.of_tree(tree) for tree in grown], values, samples.table.with_levels
-        )
+        self.trees = Trees.of_forest(forest, samples.table.with_levels)
         left_out: _Array = forest.oob_prediction_.reshape(n, q)
         return left_out
 
@@ -333,12 +328,9 @@ class BoostingView(View):
     """Gradient boosting of small trees, one series of trees for each output."""
 
     def fit(self, samples: Samples) -> None:
-        from threadpoolctl import threadpool_limits
-
         X, q = samples.table.with_levels, samples.targets.shape[1]
         self.start = np.zeros(q)
-        nodes: list[Nodes] = []
-        values: list[_Array] = []
+        predictors = []
         for output in range(q):
             boosting = HistGradientBoostingRegressor(
                 max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // X.shape[1]), _MIN_BOOSTED_TREES),
@@ -350,16 +342,11 @@ class BoostingView(View):
                 early_stopping=False,
                 random_state=samples.seed,
             )
-            # Few samples gain little by threads, which wait for each other where cores are busy.
-            threads = 1 if len(samples) < _MIN_THREADED else resolve(samples.n_threads) or None
-            with threadpool_limits(threads, user_api="openmp"):
+            with boosting_threads(len(samples), samples.n_threads):
                 boosting.fit(X, samples.targets[:, output], unequal(samples.weight))
             self.start[output] = boosting._baseline_prediction[0, 0]
-            for (tree,) in boosting._predictors:
-                nodes.append(Nodes.of_predictor(tree))
-                values.append(np.zeros((len(tree.nodes), q)))
-                values[-1][:, output] = tree.nodes["value"]
-        self.trees = Trees.of(nodes, values, X)
+            predictors += [(output, tree) for (tree,) in boosting._predictors]
+        self.trees = Trees.of_boosting(predictors, q, X)
 
     def predict(self, table: Table) -> _Array:
         return self.start + self.trees.predict(table.with_levels)

@@ -6,16 +6,20 @@ indices of a loaded file. scikit-learn grows the trees.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Nodes", "Trees", "unequal"]
+from eigenfeat._base.threads import resolve
+
+__all__ = ["Nodes", "Trees", "boosting_threads", "unequal"]
 
 _NODES_AT_ONCE = 1 << 20  # samples times trees
+_MIN_THREADED = 50_000  # samples of boosting
 _BETWEEN = 0.618  # place of a threshold between two values
 
 
@@ -50,6 +54,17 @@ class Nodes(NamedTuple):
 def unequal(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
     """The weights, or None if all are equal: scikit-learn draws other samples with weights."""
     return None if weight is None or (weight == weight[0]).all() else weight
+
+
+def boosting_threads(n_samples: int, n_threads: int | None) -> AbstractContextManager[Any]:
+    """Limit the threads of scikit-learn's histogram gradient boosting.
+
+    Few samples gain little by threads, which wait for each other where cores are busy.
+    """
+    from threadpoolctl import threadpool_limits
+
+    threads = 1 if n_samples < _MIN_THREADED else resolve(n_threads) or None
+    return threadpool_limits(threads, user_api="openmp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +128,28 @@ class Trees:
             np.concatenate(values),
             max(tree.depth for tree in trees),
         )
+
+    @classmethod
+    def of_forest(cls, forest: Any, X: NDArray[np.float32]) -> Trees:
+        """Mean outputs of a forest of scikit-learn's that was grown from `X`."""
+        grown = [one.tree_ for one in forest.estimators_]
+        values = [tree.value.reshape(tree.node_count, -1) / len(grown) for tree in grown]
+        return cls.of([Nodes.of_tree(tree) for tree in grown], values, X)
+
+    @classmethod
+    def of_boosting(
+        cls, predictors: Iterable[tuple[int, Any]], n_outputs: int, X: NDArray[np.float32]
+    ) -> Trees:
+        """Sums of scikit-learn's histogram gradient boosting that was fitted to `X`.
+
+        `predictors` are pairs of an output and a tree that adds to it.
+        """
+        nodes, values = [], []
+        for output, predictor in predictors:
+            nodes.append(Nodes.of_predictor(predictor))
+            values.append(np.zeros((len(predictor.nodes), n_outputs)))
+            values[-1][:, output] = predictor.nodes["value"]
+        return cls.of(nodes, values, X)
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Sums (n, q) of all trees' outputs."""
