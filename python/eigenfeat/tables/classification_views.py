@@ -212,8 +212,8 @@ class View:
 
     @property
     def n_features(self) -> int:
-        """Number of features of the fitted view."""
-        raise NotImplementedError
+        """Number of features of the fitted view's logit; 0 without a logit."""
+        return 0
 
 
 # ---- logits on features --------------------------------------------------------------------------
@@ -489,29 +489,33 @@ class ForestView(View):
         count = len(self.trees.roots)
         return np.log((share * count + 1.0 / share.shape[1]) / (count + 1.0))
 
-    @property
-    def n_features(self) -> int:
-        """As `View.n_features`."""
-        return 0
 
-
-class BoostingView(View):
-    """Gradient boosting of small trees."""
+class RefittedView(View):
+    """A classifier that is fitted again without each fold."""
 
     def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
         """As `View.cross_fit`."""
         parts = []
         for train, held in folds.parts:
-            self._grow(samples, train)
+            self._fit_to(samples, train)
             parts.append(self.logits(samples.table.subset(held), samples.n_threads))
         logits = np.concatenate(parts)
         return Trial(logits, loss_at_best(logits, *_held(samples, folds))[0])
 
     def fit(self, samples: Samples, trial: Trial) -> None:
         """As `View.fit`."""
-        self._grow(samples, np.arange(samples.rows.n_samples))
+        self._fit_to(samples, np.arange(samples.rows.n_samples))
 
-    def _grow(self, samples: Samples, indices: Codes) -> None:
+    def _fit_to(self, samples: Samples, indices: Codes) -> None:
+        """Fit to the samples of these indices."""
+        raise NotImplementedError
+
+
+class BoostingView(RefittedView):
+    """Gradient boosting of small trees."""
+
+    def _fit_to(self, samples: Samples, indices: Codes) -> None:
+        """As `RefittedView._fit_to`."""
         boosting = HistGradientBoostingClassifier(
             max_iter=_BOOSTED_TREES,
             early_stopping=False,
@@ -536,32 +540,15 @@ class BoostingView(View):
         """As `View.logits`."""
         return self.start + self.trees.predict(table.with_levels)
 
-    @property
-    def n_features(self) -> int:
-        """As `View.n_features`."""
-        return 0
 
-
-class EstimatorView(View):
-    """A classifier of scikit-learn's kind, fitted again without each fold."""
+class EstimatorView(RefittedView):
+    """A classifier of scikit-learn's kind."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
-        """As `View.cross_fit`."""
-        parts = []
-        for train, held in folds.parts:
-            self._fit(samples, train)
-            parts.append(self.logits(samples.table.subset(held), samples.n_threads))
-        logits = np.concatenate(parts)
-        return Trial(logits, loss_at_best(logits, *_held(samples, folds))[0])
-
-    def fit(self, samples: Samples, trial: Trial) -> None:
-        """As `View.fit`."""
-        self._fit(samples, np.arange(samples.rows.n_samples))
-
-    def _fit(self, samples: Samples, indices: Codes) -> None:
+    def _fit_to(self, samples: Samples, indices: Codes) -> None:
+        """As `RefittedView._fit_to`."""
         options = {}
         if samples.weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
             options["sample_weight"] = samples.weight[indices]
@@ -578,11 +565,6 @@ class EstimatorView(View):
             raise ValueError(f"{type(self.estimator).__name__}: expected probabilities of 0 to 1")
         share[:, self.fitted.classes_] += found
         return np.log(share)
-
-    @property
-    def n_features(self) -> int:
-        """As `View.n_features`."""
-        return 0
 
 
 # ---- choice --------------------------------------------------------------------------------------
