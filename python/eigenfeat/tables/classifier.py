@@ -39,8 +39,8 @@ from eigenfeat.tables.classification_views import (
     candidate_views,
 )
 from eigenfeat.tables.pool import fit_pool, pooled_logits
-from eigenfeat.tables.search import PooledView, asked_views, table_of, with_gaps
-from eigenfeat.tables.views import Table, TableStatistics, column_groups
+from eigenfeat.tables.search import PooledView, asked_views, fitted_table, table_of
+from eigenfeat.tables.views import Table, TableStatistics
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
@@ -237,14 +237,10 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         """Fit a pool of views."""
         started = time.perf_counter()
         self.__dict__.pop("alone_", None)
-        missing = rows.block.missing
-        self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else np.arange(0)
-        X = with_gaps(rows.block.X, missing, self.gaps_)
-        groups = column_groups(getattr(self, "columns_", None), rows.n_features, self.gaps_)
-        weight = rows.block.weight
-        self.statistics_ = TableStatistics.fit(X, weight, groups, len(self.gaps_))
+        block = rows.block
+        table = fitted_table(self, block.X, block.missing, block.weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        samples = Samples(rows, self.statistics_.table(X, self.n_threads), seed)
+        samples = Samples(rows, table, seed)
         views, reasons = candidate_views(names, samples)
         if not views and not estimators:
             given = "; ".join(f"{name}: {why}" for name, why in reasons.items())

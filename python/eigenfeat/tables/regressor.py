@@ -37,8 +37,9 @@ from eigenfeat.samples.targets import output_deviations
 from eigenfeat.samples.weights import weighted_rows
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.regression_views import VIEWS, EstimatorView, Samples, View, candidate_views
-from eigenfeat.tables.search import PooledView, asked_views, table_of, try_views, with_gaps
-from eigenfeat.tables.views import Table, TableStatistics, column_groups
+from eigenfeat.tables.search import PooledView, asked_views, fitted_table, table_of, try_views
+from eigenfeat.tables.trees import unequal
+from eigenfeat.tables.views import Table
 
 __all__ = ["TableRegressor"]
 
@@ -52,7 +53,6 @@ _PULL = 0.1  # of the weights to equal ones, relative to the best view's error
 _MIN_WEIGHT = 0.01
 _SAMPLES_AT_ONCE = 1 << 16  # of a prediction, whose features are in memory together
 _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
-_NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -371,12 +371,7 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         names = encoded_names(self)
         X, missing, gaussian = completed(X, one_class, weight, self.n_threads, names)
         keep_completion(self, gaussian)
-        self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else _NO_COLUMNS
-        equal = bool((weight == 1.0).all())
-        columns = with_gaps(X, missing, self.gaps_)
-        groups = column_groups(getattr(self, "columns_", None), X.shape[1], self.gaps_)
-        unequal = None if equal else weight
-        self.statistics_ = TableStatistics.fit(columns, unequal, groups, len(self.gaps_))
+        table = fitted_table(self, X, missing, unequal(weight))
 
         if (most := float(np.abs(outputs).max())) > _MAX_TARGET:
             raise ValueError(f"y: expected magnitudes up to {_MAX_TARGET:g}, got {most:g}")
@@ -386,7 +381,6 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
         self.target_range_ = np.stack([targets.min(axis=0), targets.max(axis=0)])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        table = self.statistics_.table(columns, self.n_threads)
         return Samples(table, targets, weight, seed), kept, shape
 
     def _clipped(self, prediction: _Array) -> _Array:

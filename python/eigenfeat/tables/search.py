@@ -14,7 +14,7 @@ from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.samples.estimator import complete
 from eigenfeat.tables.views import Table, TableStatistics
 
-__all__ = ["PooledView", "asked_views", "table_of", "try_views", "with_gaps"]
+__all__ = ["PooledView", "asked_views", "fitted_table", "table_of", "try_views"]
 
 _View = TypeVar("_View")
 _Trial = TypeVar("_Trial")
@@ -103,21 +103,38 @@ def asked_views(
     return [name for name in known if name in names], estimators
 
 
-def with_gaps(
-    filled: Any, missing: NDArray[np.bool_] | None, gaps: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Completed columns, followed by indicators of the missing entries of the columns `gaps`."""
-    columns = filled if missing is None else np.hstack([filled, missing[:, gaps]])
-    return np.asarray(columns, dtype=np.float64)
+def fitted_table(
+    estimator: Any,
+    X: Any,
+    missing: NDArray[np.bool_] | None,
+    weight: NDArray[np.float64] | None,
+) -> Table:
+    """Completed samples of a fit as views read them; sets `gaps_` and `statistics_`."""
+    encoder = getattr(estimator, "columns_", None)
+    groups = np.arange(X.shape[1]) if encoder is None else encoder.indicator_groups
+    gaps = np.arange(0) if missing is None else np.flatnonzero(missing.any(axis=0))
+    columns = _with_gaps(X, missing, gaps)
+    groups = np.append(groups, groups[gaps])
+    estimator.gaps_ = gaps
+    estimator.statistics_ = TableStatistics.fit(columns, weight, groups, len(gaps))
+    return estimator.statistics_.table(columns, estimator.n_threads)
 
 
 def table_of(estimator: Any, X: Any) -> Table:
     """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
     missing = np.isnan(X) if len(estimator.gaps_) else None
-    columns = with_gaps(complete(estimator, X), missing, estimator.gaps_)
+    columns = _with_gaps(complete(estimator, X), missing, estimator.gaps_)
     statistics: TableStatistics = estimator.statistics_
     low, high = statistics.quantiles[[0, -1]]
     return statistics.table(np.clip(columns, low, high), estimator.n_threads)
+
+
+def _with_gaps(
+    filled: Any, missing: NDArray[np.bool_] | None, gaps: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Completed columns, followed by indicators of the missing entries of the columns `gaps`."""
+    columns = filled if missing is None else np.hstack([filled, missing[:, gaps]])
+    return np.asarray(columns, dtype=np.float64)
 
 
 def try_views(

@@ -47,9 +47,8 @@ from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
-    from eigenfeat.samples.columns import TableColumns
 
-__all__ = ["MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics", "column_groups"]
+__all__ = ["MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics"]
 
 _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
@@ -277,14 +276,6 @@ class TableStatistics(OmitsCaches):
     def table(self, X: _Array, n_threads: int | None = None) -> Table:
         """Complete samples (n, D), as views read them."""
         return Table(self, X, n_threads)
-
-
-def column_groups(
-    encoder: TableColumns | None, n_columns: int, gaps: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Groups of columns and of their indicators of gaps, as `TableStatistics` has them."""
-    groups = np.arange(n_columns) if encoder is None else encoder.indicator_groups
-    return np.append(groups, groups[gaps])
 
 
 def _side_by_side(parts: Sequence[_Array]) -> tuple[_Array, NDArray[np.intp]]:
