@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 _Result = TypeVar("_Result")
+_Samples = TypeVar("_Samples", bound="_ReadSamples")
 
 
 class CachedBlock(Block):
@@ -59,8 +60,40 @@ class CachedBlock(Block):
         return cached[1]
 
 
+class _ReadSamples:
+    """Base class: samples with a transform that each pass applies."""
+
+    reading: RowTransform
+
+    def read_as(self: _Samples, reading: RowTransform) -> _Samples:
+        """The samples after another transform."""
+        raise NotImplementedError
+
+    @property
+    def n_threads(self) -> int | None:
+        """Number of threads of a pass."""
+        return self.reading.n_threads
+
+    def mapped(
+        self: _Samples,
+        layers: Sequence[Layer],
+        *,
+        hidden: bool = False,
+        include_input: bool = False,
+    ) -> _Samples:
+        """The samples seen through fitted layers.
+
+        With `hidden` the features are the input of a next layer; with `include_input` they follow
+        the input of the last one.
+        """
+        reading = replace(
+            self.reading, layers=tuple(layers), hidden=hidden, include_input=include_input
+        )
+        return self.read_as(reading)
+
+
 @dataclass(frozen=True, eq=False)
-class MemorySamples:
+class MemorySamples(_ReadSamples):
     """Checked labelled samples in memory."""
 
     block: Block  # features; labels as int32 indices
@@ -127,11 +160,6 @@ class MemorySamples:
         return int(self.block.X.shape[1])
 
     @property
-    def n_threads(self) -> int | None:
-        """Number of threads of a pass."""
-        return self.reading.n_threads
-
-    @property
     def dtype(self) -> DType:
         """Type of the features."""
         return np.dtype(self.block.X.dtype)
@@ -156,19 +184,6 @@ class MemorySamples:
         if reading.hidden:
             return replace(self, reading=reading)
         return self._with_features(reading.whole(self.block.X))
-
-    def mapped(
-        self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
-    ) -> MemorySamples:
-        """The samples seen through fitted layers.
-
-        With `hidden` the features are the input of a next layer; with `include_input` they follow
-        the input of the last one.
-        """
-        reading = replace(
-            self.reading, layers=tuple(layers), hidden=hidden, include_input=include_input
-        )
-        return self.read_as(reading)
 
     def _with_features(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
         return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
@@ -217,7 +232,7 @@ class MemorySamples:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockSamples:
+class BlockSamples(_ReadSamples):
     """Labelled samples in blocks.
 
     Samples without weight are left out; indices count the other samples from 0.
@@ -275,11 +290,6 @@ class BlockSamples:
         return self.scan.n_features
 
     @property
-    def n_threads(self) -> int | None:
-        """Number of threads of a pass."""
-        return self.reading.n_threads
-
-    @property
     def dense(self) -> bool:
         """Whether the features are arrays: not sparse, and not projected."""
         return not (self.scan.sparse or self.reading.layers)
@@ -297,19 +307,6 @@ class BlockSamples:
     def read_as(self, reading: RowTransform) -> BlockSamples:
         """The samples after another transform."""
         return replace(self, reading=reading)
-
-    def mapped(
-        self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
-    ) -> BlockSamples:
-        """The samples seen through fitted layers.
-
-        With `hidden` the features are the input of a next layer; with `include_input` they follow
-        the input of the last one.
-        """
-        reading = replace(
-            self.reading, layers=tuple(layers), hidden=hidden, include_input=include_input
-        )
-        return self.read_as(reading)
 
     def narrowed(
         self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
