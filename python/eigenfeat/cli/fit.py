@@ -25,7 +25,7 @@ from eigenfeat.cli.training import (
 )
 from eigenfeat.io.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, view_score, why_unused
+from eigenfeat.report.card import columns_by_kind, why_unused
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import classification_measures, regression_measures
 
@@ -177,9 +177,13 @@ def _out_of_fold(model: Any, training: Training) -> Measures | None:
 
 
 def _view(view: Any) -> dict[str, Any]:
-    score = view_score(view)
-    found = {"name": view.name, "weight": float(view.weight), "note": view.note}
-    return found | {"score": score if np.isfinite(score) else None}
+    score = float(view.score) if np.isfinite(view.score) else None
+    return {
+        "name": view.name,
+        "weight": float(view.weight),
+        "note": view.note,
+        "score": score,
+    }
 
 
 def _left_out(model: Any, training: Training) -> dict[str, str]:

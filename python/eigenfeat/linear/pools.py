@@ -14,6 +14,8 @@ is a multinomial logit on their features, side by side.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.held_out import LOG_FLOOR, loss_at_best
 
-__all__ = ["pool_probabilities", "pool_weights"]
+__all__ = ["PooledView", "pool_probabilities", "pool_weights"]
 
 _Array = NDArray[np.float64]
 
@@ -35,6 +37,50 @@ _MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
 _MIN_SUM = 0.02  # of the weights: the inverse of the largest temperature
 _MIN_DECREASE = 1e-9  # of the log loss in a Newton step
 _MAX_STEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class PooledView:
+    """One view of a fitted pool.
+
+    Attributes
+    ----------
+    name : str
+        Name of the view.
+    weight : float
+        Weight in the pool; 0 for a view that is not used.
+    score : float
+        Score of the out-of-fold predictions, higher is better: the negative log loss of a
+        classifier at its own temperature, the R² of a regressor (mean of the outputs). NaN if it
+        was not computed.
+    seconds : float
+        Time of its fits.
+    n_features : int
+        Number of features of its linear model; 0 for other models and views that are not used.
+    penalty : float
+        Penalty of its linear model; NaN for others.
+    temperature : float
+        Divisor of its logits before they are weighted.
+    note : str
+        Why the view is not used; empty for others.
+    model : View or None
+        The fitted view; None if it is not used.
+    """
+
+    name: str
+    weight: float
+    score: float = np.nan
+    seconds: float = 0.0
+    n_features: int = 0
+    penalty: float = np.nan
+    temperature: float = 1.0
+    note: str = ""
+    model: Any = field(default=None, repr=False)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean out-of-fold log loss of a classifier at its own temperature."""
+        return -self.score
 
 
 def pool_weights(

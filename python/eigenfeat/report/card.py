@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
 
-__all__ = ["columns_by_kind", "model_card", "view_score", "why_unused"]
+__all__ = ["columns_by_kind", "model_card", "why_unused"]
 
 
 def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
@@ -27,11 +27,6 @@ def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
     ]
     del kinds["left out"]
     return dict(kinds), left_out
-
-
-def view_score(view: Any) -> float:
-    """Out-of-fold score of a view of a pool: R^2 or the negative log loss, higher is better."""
-    return float(view.score if hasattr(view, "score") else -view.log_loss)
 
 
 def why_unused(note: str) -> str:
@@ -63,7 +58,7 @@ def model_card(model: Any) -> Html | None:
 def _limits(model: Any) -> list[str]:
     """Sentences about inputs for which predictions mean little."""
     texts = ["Figures hold for samples of the kind that this page measures, and for no others."]
-    if hasattr(model, "views_"):
+    if hasattr(model, "statistics_"):
         texts.append(
             "Numbers outside of their range in the fit count as the ends of the range: the model "
             "does not extrapolate."

@@ -30,7 +30,7 @@ from eigenfeat.plotting.figures import (
     short,
     short_tau,
 )
-from eigenfeat.report.card import model_card, view_score, why_unused
+from eigenfeat.report.card import model_card, why_unused
 from eigenfeat.report.column_sections import column_sections
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.held_out import taken
@@ -276,15 +276,15 @@ def _views(evidence: Evidence) -> Html | None:
         (
             view.name,
             bar(view.weight / most, f"{view.weight:.2f}"),
-            f"{sign * view_score(view):.3f}".replace("nan", "\u2013"),
+            f"{sign * view.score:.3f}".replace("nan", "\u2013"),
             why_unused(view.note),
         )
         for view in views
     ]
     better = "higher" if evidence.regression else "lower"
     text = (
-        "The model averages the predictions of several models, its views, which see the columns in "
-        "different forms: as they are, as smooth curves, in pairs, by trees. The weight says how "
+        "The model averages the predictions of several models, its views, which see the samples in "
+        "different forms, for example columns as smooth curves or in pairs. The weight says how "
         f"much a view counts. Its out-of-fold {score} says how well it predicts alone samples that "
         f"it was not fitted to; {better} is better. The last column says why a view is not used."
     )

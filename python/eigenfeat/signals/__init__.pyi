@@ -1,6 +1,5 @@
 from .convolutions import ConvolutionClassifier as ConvolutionClassifier
 from .convolutions import ConvolutionFeatures as ConvolutionFeatures
 from .epoch_classifier import EpochClassifier as EpochClassifier
-from .epoch_views import EpochView as EpochView
 from .spatial_filters import SpatialFilters as SpatialFilters
 from .tangent_space import TangentSpace as TangentSpace

@@ -21,12 +21,11 @@ from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.linear.held_out import loss_at_best
-from eigenfeat.linear.pools import pool_probabilities, pool_weights
+from eigenfeat.linear.pools import PooledView, pool_probabilities, pool_weights
 from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
 from eigenfeat.signals.alignment import SessionAlignment
 from eigenfeat.signals.epoch_views import (
     Banks,
-    EpochView,
     Filters,
     Folds,
     Frequencies,
@@ -84,7 +83,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    views_ : list of EpochView
+    views_ : list of PooledView
         Name, weight, log loss and time of each view, why a view is not used, and its `model` with
         the fitted `SpatialFilters` and `TangentSpace`.
     bands_ : list of (low, high)
@@ -127,7 +126,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     }
 
     classes_: Labels
-    views_: list[EpochView]
+    views_: list[PooledView]
     alignment_: SessionAlignment | None
 
     def __init__(
@@ -405,7 +404,9 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             loss, temperature = loss_at_best(z, held, None)
             took = time.perf_counter() - started
             logits.append(z / temperature)
-            tried.append(EpochView(name, 0.0, loss, temperature, took, "weight 0"))
+            tried.append(
+                PooledView(name, 0.0, -loss, took, temperature=temperature, note="weight 0")
+            )
             self._log(f"view {name}: out-of-fold log loss {loss:.4g}", started)
         best = min(view.log_loss for view in tried)
         used = [i for i, view in enumerate(tried) if view.log_loss < chance or chance <= best]
@@ -415,7 +416,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
                 tried[i] = replace(tried[i], weight=weight, note="", model=views[tried[i].name])
         self.views_ = tried
         if isinstance(self.views, str):
-            self.views_ += [EpochView(name, 0.0, note=why) for name, why in notes.items()]
+            self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
 
     def _checked(self, X: Any) -> NDArray[Any]:
         """Epochs to predict: their array, if they are as in `fit`."""

@@ -25,7 +25,6 @@ from eigenfeat.signals.tangent_space import TangentSpace
 
 __all__ = [
     "Banks",
-    "EpochView",
     "Filters",
     "Folds",
     "Frequencies",
@@ -402,33 +401,3 @@ class Frequencies(View):
             found = np.linalg.svd(span.swapaxes(1, 2) @ reference, compute_uv=False)
             out.append(found[:, :2])
         return np.arctanh(np.clip(np.hstack(out), 0.0, 1.0 - 1e-9))
-
-
-@dataclass(frozen=True, eq=False)
-class EpochView:
-    """One view of a fitted pool.
-
-    Attributes
-    ----------
-    name : str
-    weight : float
-        Weight in the pool; 0 for a view that is not used.
-    log_loss : float
-        Mean out-of-fold log loss at the view's own temperature; NaN if it was not fitted.
-    temperature : float
-        Its logits are divided by this number.
-    seconds : float
-        Time of its fits.
-    note : str
-        Why the view is not used; empty for others.
-    model : View or None
-        The fitted view; None if it is not used.
-    """
-
-    name: str
-    weight: float
-    log_loss: float = np.nan
-    temperature: float = 1.0
-    seconds: float = 0.0
-    note: str = ""
-    model: View | None = None

@@ -221,6 +221,8 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         with steps_of(self, alone):
             alone.fit_samples(rows)
         self.alone_ = alone
+        for name in ("gaps_", "statistics_"):
+            self.__dict__.pop(name, None)
         view = PooledView(
             "gem",
             1.0 / alone.temperature_,

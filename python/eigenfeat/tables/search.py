@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show, warn_caller
+from eigenfeat.linear.pools import PooledView
 from eigenfeat.samples.estimator import complete
 from eigenfeat.tables.views import Table, TableStatistics
 
@@ -18,42 +18,6 @@ __all__ = ["PooledView", "asked_views", "fitted_table", "table_of", "try_views"]
 
 _View = TypeVar("_View")
 _Trial = TypeVar("_Trial")
-
-
-@dataclass(frozen=True, eq=False)
-class PooledView:
-    """One view of a fitted `TableClassifier` or `TableRegressor`.
-
-    Attributes
-    ----------
-    name : str
-        Name of the view.
-    weight : float
-        Weight in the pool; 0 for a view that is not used.
-    score : float
-        Score of the out-of-fold predictions, higher is better: the negative log loss of a
-        classifier at its own temperature, the R² of a regressor (mean of the outputs). NaN if it
-        was not computed.
-    seconds : float
-        Time of its fits.
-    n_features : int
-        Number of features of its linear model; 0 for other models and views that are not used.
-    penalty : float
-        Penalty of its linear model; NaN for others.
-    note : str
-        Why the view is not used; empty for others.
-    model : View or None
-        The fitted view; None if it is not used.
-    """
-
-    name: str
-    weight: float
-    score: float = np.nan
-    seconds: float = 0.0
-    n_features: int = 0
-    penalty: float = np.nan
-    note: str = ""
-    model: Any = field(default=None, repr=False)
 
 
 def asked_views(

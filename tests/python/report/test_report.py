@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import eigenfeat as ef
-from eigenfeat import report
+from eigenfeat import EpochClassifier, TableClassifier, report
 from eigenfeat.early import ReliableClassifier
 
 pytest.importorskip("matplotlib")
@@ -197,6 +197,16 @@ def test_every_model_has_a_page_or_an_error(name):
     assert page.sections[-1] == "parameters-and-versions"
     assert len(page.sections) > 1
     assert len(DOMAINS) == len(X)
+
+
+def test_limits_are_those_of_the_model():
+    rng = np.random.default_rng(0)
+    epochs, y = rng.standard_normal((24, 3, 40)), np.arange(24) % 2
+    page = Page(report.write_report(EpochClassifier(100.0).fit(epochs, y), epochs, y))
+    assert "does not extrapolate" not in page.words
+    flat = epochs[:, :, 0]
+    page = Page(report.write_report(TableClassifier(["columns"]).fit(flat, y), flat, y))
+    assert "does not extrapolate" in page.words
 
 
 def test_sections_fit_the_family(digits):

@@ -495,6 +495,7 @@ def test_a_refit_forgets_the_pool():
     model.set_params(views="gem").fit(X, y)
     assert [view.name for view in model.views_] == ["gem"]
     assert model.out_of_fold_proba_ is None
+    assert not hasattr(model, "statistics_")
     expected = GEMClassifier().fit(X, y).decision_function(X)
     np.testing.assert_array_equal(model.decision_function(X), expected)
 
