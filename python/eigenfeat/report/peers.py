@@ -89,34 +89,23 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     one_hot, ordinal = _one_hot(), _ordinal()
     small = len(table) <= _MAX_SVM_SAMPLES
     if regression:
-        found = [
-            Peer("mean", DummyRegressor()),
-            Peer("ridge", make_pipeline(one_hot, RidgeCV(np.logspace(-3, 3, 13)))),
-            Peer(
-                "random forest",
-                make_pipeline(ordinal, RandomForestRegressor(n_jobs=n_jobs, **seed)),
-            ),
-            Peer(
-                "HistGradientBoosting",
-                HistGradientBoostingRegressor(categorical_features="from_dtype", **seed),
-            ),
-        ]
+        forest, boosting = RandomForestRegressor, HistGradientBoostingRegressor
+        constant = Peer("mean", DummyRegressor())
+        linear = Peer("ridge", make_pipeline(one_hot, RidgeCV(np.logspace(-3, 3, 13))))
         scaled = TransformedTargetRegressor(SVR(), transformer=StandardScaler())
         svm = make_pipeline(one_hot, scaled)
     else:
-        found = [
-            Peer("class shares", DummyClassifier()),
-            Peer("logistic regression", make_pipeline(one_hot, LogisticRegression(max_iter=2000))),
-            Peer(
-                "random forest",
-                make_pipeline(ordinal, RandomForestClassifier(n_jobs=n_jobs, **seed)),
-            ),
-            Peer(
-                "HistGradientBoosting",
-                HistGradientBoostingClassifier(categorical_features="from_dtype", **seed),
-            ),
-        ]
+        forest, boosting = RandomForestClassifier, HistGradientBoostingClassifier
+        constant = Peer("class shares", DummyClassifier())
+        logit = make_pipeline(one_hot, LogisticRegression(max_iter=2000))
+        linear = Peer("logistic regression", logit)
         svm = make_pipeline(one_hot, CalibratedClassifierCV(SVC(), ensemble=False))
+    found = [
+        constant,
+        linear,
+        Peer("random forest", make_pipeline(ordinal, forest(n_jobs=n_jobs, **seed))),
+        Peer("HistGradientBoosting", boosting(categorical_features="from_dtype", **seed)),
+    ]
     why = f"more than {_MAX_SVM_SAMPLES:,} samples"
     found.append(Peer("SVM", svm) if small else Peer("SVM", reason=why))
     makers: dict[str, tuple[str, Callable[..., Peer]]] = {
