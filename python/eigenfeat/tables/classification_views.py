@@ -89,7 +89,7 @@ _TREES, _TREES_OF_MANY = 200, 100
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
-_MAX_BOOSTED = 3_000  # columns times classes of many samples
+_MAX_BOOSTED = 3_000  # largest product of columns and classes, with many samples
 _BOOSTED_TREES = 100
 _BOOSTING = {"max_leaf_nodes": 16, "learning_rate": 0.1}
 # Without an L2 penalty, boosting of many classes diverges.

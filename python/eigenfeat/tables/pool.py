@@ -37,7 +37,8 @@ _Array = NDArray[np.float64]
 
 # bench/tables.py shows the effect of the following numbers.
 _FOLDS = ((300, 10), (MANY_SAMPLES, 5))  # largest number of samples, and its number of folds
-_ONE_OF, _MAX_HELD, _MAX_TRAINED = 4, 5_000, 20_000  # folds and samples of the one fold beyond
+_FOLDS_OF_MANY = 4  # with more samples, of which the first fold alone is held out
+_MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 _PRIOR_OF_COLUMNS = 0.5  # prior weight of the view "columns"
 _SHARE_OF_TRIALS = 0.6  # of the time limit, after which no further view is tried
 _SAMPLES_AT_ONCE = 4_096  # of a prediction
@@ -140,7 +141,7 @@ def _draw_folds(samples: Samples) -> Folds:
     count = next((folds for most, folds in _FOLDS if n <= most), 1)
     if count > 1:
         return Folds(fold_indices(samples.codes, k, count, random), n)
-    train, held = fold_indices(samples.codes, k, _ONE_OF, random)[0]
+    train, held = fold_indices(samples.codes, k, _FOLDS_OF_MANY, random)[0]
     drawn = [
         part[draw_subsample(len(part), most, samples.codes[part])]
         for part, most in ((train, _MAX_TRAINED), (held, _MAX_HELD))
@@ -149,7 +150,7 @@ def _draw_folds(samples: Samples) -> Folds:
 
 
 def _prior(names: Sequence[str]) -> _Array:
-    """Weights that few samples keep: a half for the view "columns", the rest in equal parts."""
+    """Prior weights of the pool: a half for the view "columns", equal shares for the others."""
     is_simple = np.array(names) == "columns"
     if is_simple.all() or not is_simple.any():
         return np.full(len(names), 1.0 / len(names))
