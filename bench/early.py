@@ -2,21 +2,18 @@
 
     python bench/early.py --data DIR --aeon PYTHON
 
-DIR holds the archive's sets as ``ucr/<set>.npz``. PYTHON is an interpreter that has aeon, whose
-classifiers run in processes of their own; without it they are left out, and why is said. All see
-the same rows, and run on one thread; seconds are of CPU time.
+DIR holds the archive's sets as ``ucr/<set>.npz``. PYTHON is an interpreter with aeon, whose
+classifiers run in their own processes; the note of a line says why one is missing. All classifiers
+get the same series, and run on one thread; seconds are processor time. Lines that the CSV file has
+already are skipped.
 
-Every line is written when it is ready, and those that are there already are left out: a run that
-was broken off goes on where it was.
-
-`ReliableClassifierCV` chooses as TEASER chooses its parameters: by the harmonic mean on training
-rows, out of folds. "tau 0.95" is what one has without choosing.
+`ReliableClassifierCV` chooses its parameters as TEASER does: by the harmonic mean on held-out folds
+of the training series. "tau 0.95" is the default, without a choice.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -25,19 +22,17 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
-from bench.papers.baselines.early import ECTS, FixedTime
 from eigenfeat.early import (
     LocalQDA,
     MinimumCostClassifier,
@@ -46,75 +41,32 @@ from eigenfeat.early import (
     early_scores,
     interval_summaries,
 )
+from papers.baselines.early import ECTS, FixedTime
 from peers.aeon_early import PEERS
 
 
-@dataclass
-class Line:
-    """One classifier on one set; `note` says what was chosen, or why there are no figures."""
-
-    problem: str
-    classifier: str
-    harmonic_mean: float = np.nan
-    accuracy: float = np.nan
-    earliness: float = np.nan
-    fit_seconds: float = np.nan
-    row_seconds: float = np.nan
-    note: str = ""
-
-
 def main() -> None:
-    """Run every classifier on every set, print a table and write a CSV file."""
+    """Run every classifier on every set, and add a line for each to a CSV file."""
     options = _options()
     names = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
-    lines = read_lines(options.output)
-    done = {(line.problem, line.classifier) for line in lines}
+    done = set()
+    if options.output.exists():
+        table = pd.read_csv(options.output)
+        done = set(zip(table["problem"], table["classifier"], strict=True))
     for peer in options.classifiers:
         for name in names:
             if (name, peer) in done:
                 continue
             data = _read(options.data / "ucr" / f"{name}.npz", options.rows, options.seed)
             if peer in OURS:
-                line = _measured(name, peer, data, OURS[peer]())
+                found = _measured(data, OURS[peer]())
             else:
-                line = _peer(name, peer.removeprefix("aeon "), data, options)
-            print(_told(line), flush=True)
-            lines.append(line)
-            _append(line, options.output)
-    _print_table(lines)
-    _print_ranks(lines)
-
-
-def read_lines(path: Path) -> list[Line]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [
-            Line(**{k: v if k in TEXTS else float(v) for k, v in row.items()})
-            for row in csv.DictReader(file)
-        ]
-
-
-def _append(line: Line, path: Path) -> None:
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, list(asdict(line)))
-        if fresh:
-            writer.writeheader()
-        writer.writerow(asdict(line))
-
-
-def _print_ranks(lines: list[Line]) -> None:
-    """Mean ranks over the sets on which every classifier has a figure."""
-    names = list(dict.fromkeys(line.classifier for line in lines))
-    means = {(line.problem, line.classifier): line.harmonic_mean for line in lines}
-    sets = dict.fromkeys(line.problem for line in lines)
-    whole = [s for s in sets if all(np.isfinite(means.get((s, n), np.nan)) for n in names)]
-    if len(names) > 1 and whole:
-        ranks = np.array([rankdata([-means[s, n] for n in names]) for s in whole])
-        print(f"mean ranks on {len(whole)} sets:")
-        for name, rank in sorted(zip(names, ranks.mean(axis=0), strict=True), key=lambda x: x[1]):
-            print(f"  {rank:.2f} {name}")
+                found = _peer(peer.removeprefix("aeon "), data, options)
+            line = pd.DataFrame([{"problem": name, "classifier": peer} | found])
+            line = line.reindex(columns=["problem", "classifier", *FIGURES, "note"])
+            print(line.to_string(header=False, index=False, float_format="%.3g"), flush=True)
+            fresh = not options.output.exists()
+            line.to_csv(options.output, mode="a", header=fresh, index=False)
 
 
 def _lda() -> LinearDiscriminantAnalysis:
@@ -145,10 +97,10 @@ OURS: dict[str, Callable[[], Any]] = {
     "fixed time, 1-NN": FixedTime,
     "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
 }
-TEXTS = ("problem", "classifier", "note")
+FIGURES = ("harmonic_mean", "accuracy", "earliness", "fit_seconds", "row_seconds")
 
 
-def _measured(name: str, told: str, data: dict[str, Any], model: Any) -> Line:
+def _measured(data: dict[str, Any], model: Any) -> dict[str, Any]:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folds without some class
         started = time.process_time()
@@ -157,16 +109,8 @@ def _measured(name: str, told: str, data: dict[str, Any], model: Any) -> Line:
         early = model.predict_early(data["X_test"])
         row_seconds = (time.process_time() - done) / len(early.time)
     found = early_scores(early, data["X_test"].shape[1], y=data["y_test"])
-    return Line(
-        name,
-        told,
-        found.harmonic_mean,
-        found.accuracy,
-        found.earliness,
-        done - started,
-        row_seconds,
-        _note(model),
-    )
+    values = (found.harmonic_mean, found.accuracy, found.earliness, done - started, row_seconds)
+    return dict(zip(FIGURES, values, strict=True)) | {"note": _note(model)}
 
 
 def _note(model: Any) -> str:
@@ -181,31 +125,22 @@ def _note(model: Any) -> str:
     return ""
 
 
-def _peer(name: str, peer: str, data: dict[str, Any], options: argparse.Namespace) -> Line:
+def _peer(peer: str, data: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     script = Path(__file__).parent / "peers" / "aeon_early.py"
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     hidden = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    line = Line(name, f"aeon {peer}")
     with tempfile.TemporaryDirectory() as folder:
         task = Path(folder) / "task.npz"
         np.savez(task, **data)
         command = [options.aeon, str(script), str(task), peer, str(options.seed)]
+        given = {"capture_output": True, "text": True, "env": hidden | alone, "check": False}
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=options.seconds,
-                env=hidden | alone,
-                check=False,
-            )
+            done = subprocess.run(command, timeout=options.seconds, **given)
         except subprocess.TimeoutExpired:
-            line.note = f"skipped: more than {options.seconds:.0f} s"
-            return line
+            return {"note": f"skipped: more than {options.seconds:.0f} s"}
     if done.returncode:
-        line.note = f"skipped: {done.stderr.strip().splitlines()[-1]}"
-        return line
-    return Line(name, line.classifier, **json.loads(done.stdout.splitlines()[-1]))
+        return {"note": f"skipped: {done.stderr.strip().splitlines()[-1]}"}
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _read(path: Path, rows: int, seed: int) -> dict[str, Any]:
@@ -215,34 +150,6 @@ def _read(path: Path, rows: int, seed: int) -> dict[str, Any]:
     data["X_test"], data["y_test"] = data["X_test"][kept].astype(float), data["y_test"][kept]
     data["X_train"] = data["X_train"].astype(float)
     return data
-
-
-def _told(line: Line) -> str:
-    return (
-        f"{line.problem} {line.classifier}: {line.harmonic_mean:.3f} "
-        f"fit {line.fit_seconds:.2f} s, {1e3 * line.row_seconds:.3g} ms a row {line.note}"
-    )
-
-
-def _print_table(lines: list[Line]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title="early classification, one thread")
-    for column in ("set", "classifier", "harmonic mean", "accuracy", "earliness", "fit", "a row"):
-        table.add_column(column, justify="left" if column in ("set", "classifier") else "right")
-    table.add_column("note")
-    for line in lines:
-        figures = [line.harmonic_mean, line.accuracy, line.earliness]
-        table.add_row(
-            line.problem,
-            line.classifier,
-            *(f"{x:.3f}" if np.isfinite(x) else "" for x in figures),
-            f"{line.fit_seconds:.2f} s" if np.isfinite(line.fit_seconds) else "",
-            f"{1e3 * line.row_seconds:.3g} ms" if np.isfinite(line.row_seconds) else "",
-            line.note,
-        )
-    Console(width=150).print(table)
 
 
 def _options() -> argparse.Namespace:

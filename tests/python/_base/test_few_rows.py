@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
 from eigenfeat.early import MinimumCostClassifier, ReliableClassifier
-from eigenfeat.gem.layers import hidden_pairs
 
 SIZES = [(1, 20), (2, 2), (3, 3), (1, 2, 3, 5), (1, 1, 320)]
 # The only errors: they name the class, or the parameter that asks for more.
@@ -95,12 +94,3 @@ def test_hidden_layers_of_few_rows_are_small(depth):
     assert model.score(X, y) > 0.5
     few = ef.GEMClassifier(depth=depth, hidden_directions=1).fit(X, y)
     assert len(few.layers_[0].offset) == 132  # as asked for
-
-
-def test_how_many_hidden_directions():
-    assert hidden_pairs("auto", "auto", 3, 10_000, 50) == ("auto", 20)
-    assert hidden_pairs("auto", "auto", 3, 10_000, 4) == ("auto", 5)
-    assert hidden_pairs("auto", "auto", 3, 60, 50) == ("auto", 10)
-    assert hidden_pairs("auto", "auto", 12, 48, 13) == (("random_groups", 30), 1)
-    assert hidden_pairs("all", "auto", 12, 48, 13) == ("all", 1)
-    assert hidden_pairs("all", 7, 12, 48, 13) == ("all", 7)

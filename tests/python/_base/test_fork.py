@@ -96,20 +96,6 @@ for work in (moments, pairs, gem, ldg, logit, svm, predict):
 
 
 @pytest.mark.long
-def test_a_child_has_one_thread():
-    code = """
-before = moments()
-def work():
-    return moments() == before, n_tasks(), _core.default_threads()
-print(in_child(work))
-"""
-    same, tasks, threads = eval(run(code))
-    assert same
-    assert tasks in (1, 2)  # multiprocessing may have one of its own; 2 where it cannot be seen
-    assert threads == 1
-
-
-@pytest.mark.long
 def test_a_child_of_a_thread_that_has_used_threads():
     """Each thread has a team of its own, none of which is there in a child."""
     code = """
@@ -174,14 +160,3 @@ other.join()
 print(read())
 """
     assert run(code) == "True\nTrue\n"
-
-
-@pytest.mark.long
-def test_a_pool_of_forked_workers():
-    code = """
-before = gem()
-with multiprocessing.get_context("fork").Pool(3) as pool:
-    results = [pool.apply_async(gem) for _ in range(9)]
-    print({r.get(120) for r in results} == {before})
-"""
-    assert run(code) == "True\n"

@@ -149,12 +149,6 @@ def test_predictions_name_the_column():
             getattr(model.fit(frame, Y), method)(bad)
 
 
-def test_one_class_is_too_few():
-    model = ReliableClassifier(LinearDiscriminantAnalysis())
-    with pytest.raises(ValueError, match=r"y: expected samples of at least two classes, got 1"):
-        model.fit(X, np.zeros(len(X), dtype=int))
-
-
 # ---- methods before fit --------------------------------------------------------------------------
 
 # Methods that need no fit, or are given checked samples.
@@ -180,9 +174,3 @@ def test_methods_before_fit(name):
             arguments["y"] = Y
         with pytest.raises(NotFittedError):
             getattr(estimator, method)(**arguments)
-
-
-def test_calibrate_before_fit():
-    model = ReliableClassifier(LinearDiscriminantAnalysis())
-    with pytest.raises(NotFittedError):
-        model.calibrate(np.zeros((20, 3)), agreement=7)

@@ -1,8 +1,8 @@
 """What random tables have in common with other forms of themselves.
 
 Each relation draws a table, gives an estimator two forms of it, and returns the faults found: other
-containers and types of a column, weights in place of copies, samples in another order, files mapped
-into memory, parallel folds, and float32. `.ci/long` draws hundreds of tables for each.
+containers and types of a column, samples in another order, files mapped into memory, parallel
+folds, and float32. `.ci/long` draws hundreds of tables for each.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from every_estimator import COPIES_DIFFER
-from random_tables import DEFAULTS, OF_EPOCHS, TO_THE_END, difference, random_table, results
+from random_tables import DEFAULTS, OF_EPOCHS, difference, random_table, results
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import has_fit_parameter
 from table_files import arrow_modules
@@ -23,11 +22,6 @@ from table_files import arrow_modules
 import eigenfeat as ef
 
 WEIGHTED = [name for name, make in DEFAULTS.items() if has_fit_parameter(make(), "sample_weight")]
-# Filters of channels without power in a class have equal ratios, of which rounding chooses;
-# MaximumMarginCriterion is solved in the units of the columns, where rounding of the largest may be
-# all of others; and MulticlassSVM needs minutes for some tables to come near the end.
-LEFT_OUT = {"SpatialFilters", "MaximumMarginCriterion", "MulticlassSVM"}
-COPIED = [name for name in WEIGHTED if name.partition(",")[0] not in {*COPIES_DIFFER, *LEFT_OUT}]
 # Their scales, neighbours and regularisation are given, so that nothing is chosen by folds.
 ORDERED = {
     "GEM": {"scale": "columns"},
@@ -126,32 +120,6 @@ def container_faults(seed):
     return faults
 
 
-def weight_faults(seed):
-    """Whole weights are copies, and weight 0 is absence."""
-    name, table = chosen(COPIED, seed), random_table(seed)
-    exact = TO_THE_END.get(name, {})
-    count = np.random.default_rng(seed).integers(0, 4, len(table.y))
-    for label in np.unique(table.y):
-        count[np.flatnonzero(table.y == label)[:1]] = 1
-    X, y, target = (np.repeat(a, count, axis=0) for a in (table.X, table.y, table.target))
-    copies = results(name, table, X, table.X, None, y, target, **exact)
-    weighted = results(name, table, weight=count.astype(float), **exact)
-    return gap(copies, weighted, name, 0.05, "weights and copies")
-
-
-def absence_faults(seed):
-    name, table = chosen(WEIGHTED, seed), random_table(seed)
-    if name in ("MaxMarginShift", "MaxMarginPCA"):
-        return []  # such a sample is one without a class
-    weight = (np.random.default_rng(seed).random(len(table.y)) < 0.8).astype(float)
-    for label in np.unique(table.y):
-        weight[np.flatnonzero(table.y == label)[:2]] = 1
-    kept = np.flatnonzero(weight)
-    X, y, target = table.X[kept], table.y[kept], table.target[kept]
-    absent = results(name, table, X, table.X, weight[kept], y, target)
-    return gap(absent, results(name, table, weight=weight), name, 1e-3, "weight 0")
-
-
 def order_faults(seed):
     name, table = chosen(ORDERED, seed), random_table(seed)
     if name == "LDG" and table.kinds[0] in ("bool", "uint8", "int64"):
@@ -218,8 +186,6 @@ def float32_faults(seed):
 
 RELATIONS = {
     "containers": container_faults,
-    "weights": weight_faults,
-    "absence": absence_faults,
     "order": order_faults,
     "maps": map_faults,
     "folds": fold_faults,
