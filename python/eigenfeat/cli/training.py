@@ -45,7 +45,7 @@ class Training:
         """Let a fitted model remember the columns and the contents of the files."""
         if self.whole is not None and is_table(self.whole.X):
             keep_layout(model, self.rows)
-        else:
+        elif self.whole is not None:
             keep_columns(model, self.rows, model.n_features_in_)
         remember_files(model, self.rows)
 
@@ -70,7 +70,8 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
         whole = rows.table(advance) if encodes else None
         if whole is None:
             rows = rows.prepared_for(reader, fitted=False)
-            whole = rows.gathered(rows.memory, advance)
+            coded = rows.encoder is not None and rows.encoder.coded
+            whole = None if coded else rows.gathered(rows.memory, advance)
         advance.shown = advance.shown and whole is not None
     if weight is not None and whole is None:
         raise UsageError("--weight: expected rows that fit into --memory")

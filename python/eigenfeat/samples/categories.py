@@ -90,7 +90,7 @@ def category_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str | N
 class Categories(OmitsCaches):
     """Categories of a column, and the columns of numbers that encode them.
 
-    Each category is encoded by a column of indicators or, with `statistics`, by a row of these.
+    Each category is encoded by a column of indicators, by its code, or by a row of statistics.
 
     Attributes
     ----------
@@ -98,19 +98,29 @@ class Categories(OmitsCaches):
         Texts of the categories; None is a missing value.
     pools : bool
         Whether rare categories and unknown values have a common indicator.
+    coded : bool
+        Whether the categories are encoded by their codes, from which statistics are made.
     statistics : (L + 1, m) array or None
         Encoded values of the L categories, followed by a row for all other values.
     """
 
     texts: list[str | None]
     pools: bool = False
+    coded: bool = False
     statistics: NDArray[np.float64] | None = None
+
+    @property
+    def indicates(self) -> bool:
+        """Whether the categories are encoded by indicators."""
+        return self.statistics is None and not self.coded
 
     @property
     def width(self) -> int:
         """Number of columns that encode the categories."""
         if self.statistics is not None:
             return int(self.statistics.shape[1])
+        if self.coded:
+            return 1
         return len(self.texts) + self.pools
 
     @cached_property
@@ -143,6 +153,8 @@ class Categories(OmitsCaches):
         """Columns (n, width) of samples with these codes."""
         if self.statistics is not None:
             return self.statistics[codes]
+        if self.coded:
+            return codes[:, None].astype(np.float64)
         indicators = np.zeros((len(codes), self.width))
         known = np.flatnonzero(codes < self.width)
         indicators[known, codes[known]] = 1.0
@@ -152,6 +164,8 @@ class Categories(OmitsCaches):
         """Names of the encoded columns."""
         if self.statistics is not None:
             return [f"{column}_{name}" for name in statistics]
+        if self.coded:
+            return [f"{column}_code"]
         return [f"{column}_{text}" for text in self.texts] + self.pools * [f"{column}_infrequent"]
 
 

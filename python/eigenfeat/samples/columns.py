@@ -4,7 +4,7 @@ Numbers and booleans stay as they are, NaN where they are missing; durations bec
 days since 1970, month, weekday and hour. Text becomes numbers where nearly all of it is numbers
 that are no codes. All else is categories. A missing category is a category of its own. Categories
 that occur once are pooled with each other; values that `fit` has not seen are encoded as the
-pooled ones.
+pooled ones. Columns of many categories are encoded by target statistics.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from eigenfeat.samples.categories import (
     category_text,
     is_missing,
 )
-from eigenfeat.samples.target_statistics import Targets, target_statistics
 
 __all__ = [
     "TableColumns",
@@ -37,8 +36,7 @@ __all__ = [
 ]
 
 _MIN_SAMPLES = 2  # of a category that is not pooled with others
-_MIN_INDICATORS, _MAX_INDICATORS = 50, 1000  # most categories of a column, by samples
-_SAMPLES_PER_INDICATOR = 20
+_MAX_INDICATORS = 50  # of a column; more categories have target statistics
 _FEW = 50  # samples, of which different values do not make an identifier
 _NEARLY_ALL = 0.9  # of the samples with different values: an identifier or free text
 _MOST_DIFFERENT = 1 << 18  # values of a column that are counted; more are free text
@@ -122,65 +120,21 @@ class TableColumns:
         Whether an encoded column is the indicator of a category.
     """
 
-    def fit(self, X: Any) -> TableColumns:
+    def fit(self, X: Any, sample_weight: NDArray[np.float64] | None = None) -> TableColumns:
         """Learn kinds and categories of the columns of a table.
+
+        Samples of weight 0 count for nothing. Columns of many categories are encoded by codes until
+        `set_statistics`.
 
         Warns
         -----
         UserWarning
             If columns are left out: those without values, and text whose values nearly all differ;
-            if text becomes numbers; and if categories that occur several times are pooled. The
-            message names the columns.
+            and if text becomes numbers. The message names the columns.
         """
+        if sample_weight is not None and (sample_weight == 0).any():
+            X = _rows(X, np.flatnonzero(sample_weight))
         return self.fit_parts(_names(X), [column_counts(X)])
-
-    def fit_transform(
-        self, X: Any, y: Any, sample_weight: NDArray[np.float64] | None, *, continuous: bool
-    ) -> NDArray[np.float64]:
-        """Learn columns, and encode the samples of the fit.
-
-        Columns of many categories are encoded by target statistics, those of the training samples
-        out of fold. Samples of weight 0 count for nothing.
-
-        Parameters
-        ----------
-        X : table
-        y : (n,) or (n, q) array
-            Checked labels; with `continuous`, numbers.
-        sample_weight : (n,) array or None
-        continuous : bool
-
-        Returns
-        -------
-        (n, D) array
-            NaN is a missing number.
-        """
-        some = np.arange(len(y))
-        used, weight = X, sample_weight
-        if weight is not None and (weight == 0).any():
-            some = np.flatnonzero(weight)
-            used, y, weight = _rows(X, some), y[some], weight[some]
-        names, targets = _names(X), Targets.of(y, weight, continuous=continuous)
-        out_of_fold: dict[Any, NDArray[np.float64]] = {}
-        kinds, counts = _merged(names, [column_counts(used)])
-        categories: dict[Any, Categories] = {}
-        for name, kind in zip(names, kinds, strict=True):
-            of_column = counts.get(name, Counter())
-            if len(_repeated(of_column)) <= _MIN_INDICATORS:
-                continue
-            if _kind_of_text(name, of_column, kind == "declared") != "category":
-                continue
-            code, texts = _Column(used[name], name).categories()
-            kept = sorted(_repeated(of_column), key=_text_order)
-            codes = Categories(kept).codes_of(texts)[code]
-            statistics, out_of_fold[name] = target_statistics(codes, len(kept) + 1, targets)
-            categories[name] = Categories(kept, statistics=statistics)
-        self._set_columns(names, kinds, counts, categories, targets.names)
-        columns = [_Column(X[self.names_[at]], self.names_[at]) for at in self.used]
-        Z = self._encoded(columns, warns=False)
-        for name, values in out_of_fold.items():
-            Z[np.ix_(some, self.groups_ == names.index(name))] = values
-        return Z
 
     def fit_parts(
         self, names: Sequence[Any], parts: Sequence[list[tuple[str, _Counts]]]
@@ -204,29 +158,13 @@ class TableColumns:
         counts : mapping of name to mapping
             Number of samples of each category of the columns of categories; None is a missing one.
         """
-        self._set_columns(names, kinds, counts, {}, [])
-        return self
-
-    def _set_columns(
-        self,
-        names: Sequence[Any],
-        kinds: Sequence[str],
-        counts: Mapping[Any, Mapping[str | None, int]],
-        categories: Mapping[Any, Categories],
-        targets: Sequence[str],
-    ) -> None:
-        """Set what the columns are encoded by: `categories` where given, or else indicators."""
         _check_unique(list(names))
         self.names_ = list(names)
         self.kinds_: list[str] = []
         self.categories_: dict[Hashable, Categories] = {}
-        encoded: list[str] = []
-        groups: list[int] = []
-        indicator: list[bool] = []
-        pooled: dict[Any, tuple[int, int]] = {}
         left_out: dict[str, list[Any]] = {}
         numeric: dict[Any, Mapping[str | None, int]] = {}
-        for at, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        for name, kind in zip(names, kinds, strict=True):
             if kind in _COUNTED:
                 kind = _kind_of_text(name, counts[name], kind == "declared")
             if kind in _LEFT_OUT:
@@ -234,29 +172,53 @@ class TableColumns:
                 kind = "left out"
             if kind == "numeric text":
                 numeric[name] = counts[name]
-            new = [] if kind == "left out" else [str(name)]
-            if kind == "date":
-                new = [f"{name}_{part}" for part in _DATE_PARTS]
             if kind == "category":
-                one, n_pooled = categories.get(name), 0
-                if one is None:
-                    one, n_pooled = _indicators(counts[name])
-                self.categories_[name] = one
-                if n_pooled:
-                    pooled[name] = n_pooled, len(one.texts)
-                new = one.names(str(name), targets)
+                self.categories_[name] = _categories(counts[name])
             self.kinds_.append(kind)
-            encoded += new
-            groups += [at] * len(new)
-            indicator += [kind == "category" and name not in categories] * len(new)
         _warn_left_out(left_out)
         _warn_numeric(numeric)
-        _warn_pooled(pooled)
+        self._name_features()
+        return self
+
+    def _name_features(self, targets: Sequence[str] = ()) -> None:
+        """Set names and groups of the encoded columns; `targets` names the statistics."""
+        encoded: list[str] = []
+        groups: list[int] = []
+        indicator: list[bool] = []
+        for at in self.used:
+            name, categories = self.names_[at], self.categories_.get(self.names_[at])
+            new = [str(name)]
+            if self.kinds_[at] == "date":
+                new = [f"{name}_{part}" for part in _DATE_PARTS]
+            if categories is not None:
+                new = categories.names(str(name), targets)
+            encoded += new
+            groups += [at] * len(new)
+            indicator += [categories is not None and categories.indicates] * len(new)
         self.feature_names_ = np.asarray(encoded, dtype=object)
         self.groups_ = np.asarray(groups, dtype=np.intp)
         self.indicator_ = np.asarray(indicator, dtype=bool)
         if not encoded:
             raise ValueError("X: expected a column of numbers or categories, got none")
+
+    @property
+    def coded(self) -> dict[int, int]:
+        """Number of codes of each encoded column that has codes, by its index."""
+        columns = ((at, self.categories_.get(name)) for at, name in enumerate(self.names_))
+        return {
+            int(np.searchsorted(self.groups_, at)): len(one.texts) + 1
+            for at, one in columns
+            if one is not None and one.coded
+        }
+
+    def set_statistics(self, tables: Mapping[int, _Array], targets: Sequence[str]) -> None:
+        """Encode the columns of codes by the rows of tables, whose columns `targets` names."""
+        names = {place: self.names_[self.groups_[place]] for place in tables}
+        self.categories_ = self.categories_ | {
+            name: Categories(self.categories_[name].texts, statistics=tables[place])
+            for place, name in names.items()
+        }
+        self._name_features(targets)
 
     @property
     def indicator_groups(self) -> NDArray[np.intp]:
@@ -291,7 +253,7 @@ class TableColumns:
         pairs = zip(self.used, columns, strict=True)
         return self._encoded([_Column(values, self.names_[at]) for at, values in pairs])
 
-    def _encoded(self, columns: Sequence[_Column], *, warns: bool = True) -> NDArray[np.float64]:
+    def _encoded(self, columns: Sequence[_Column]) -> NDArray[np.float64]:
         n = len(columns[0])
         out = np.empty((n, len(self.feature_names_)))
         unknown = []
@@ -311,7 +273,7 @@ class TableColumns:
             codes = known[code]
             out[:, start : start + categories.width] = categories.encoded(codes)
             start += categories.width
-            if not warns or not any(text is not None for text in categories.texts):
+            if not any(text is not None for text in categories.texts):
                 continue
             present = np.array([text is not None for text in texts], dtype=bool)[code]
             strange = present & (codes == len(categories.texts))
@@ -354,23 +316,13 @@ def _merged(
     return kinds, counts
 
 
-def _repeated(counts: Mapping[str | None, int]) -> list[str | None]:
-    """The categories that are not so rare that they are pooled."""
-    return [text for text, count in counts.items() if count >= _MIN_SAMPLES]
-
-
-def _text_order(text: str | None) -> tuple[bool, str]:
-    return text is None, text or ""
-
-
-def _indicators(counts: Mapping[str | None, int]) -> tuple[Categories, int]:
-    """The categories that have indicators, and how many of several samples are pooled."""
-    most = sum(counts.values()) // _SAMPLES_PER_INDICATOR
-    most = max(_MIN_INDICATORS, min(most, _MAX_INDICATORS))
-    repeated = _repeated(counts)
-    repeated.sort(key=lambda text: (-counts[text], _text_order(text)))
-    kept = sorted(repeated[:most], key=_text_order)
-    return Categories(kept, pools=len(kept) < len(counts)), len(repeated) - len(kept)
+def _categories(counts: Mapping[str | None, int]) -> Categories:
+    """Categories of a column; those that occur once are pooled."""
+    repeated = [text for text, count in counts.items() if count >= _MIN_SAMPLES]
+    repeated.sort(key=lambda text: (text is None, text or ""))
+    if len(repeated) > _MAX_INDICATORS:
+        return Categories(repeated, coded=True)
+    return Categories(repeated, pools=len(repeated) < len(counts))
 
 
 def _rows(X: Any, some: NDArray[np.intp]) -> Any:
@@ -635,7 +587,7 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
         return "identifier" if identifies else "category"
     if texts and all(_DATE.fullmatch(text) for text in texts):
         return "date" if all(_time(text) is not None for text in texts) else "category"
-    if not identifies and len(texts) <= _MIN_INDICATORS:
+    if not identifies and len(texts) <= _MAX_INDICATORS:
         return "category"
     known = sum(counts[text] for text in texts)
     numeric = [text for text in texts if _NUMBER.fullmatch(text)]
@@ -690,17 +642,6 @@ def _warn_numeric(numeric: Mapping[Any, Mapping[str | None, int]]) -> None:
         warn_caller(
             f"X: column {name!r} holds text that looks like numbers, and is read as numbers"
             f"{cells}{such}; convert it first to be sure",
-            UserWarning,
-        )
-
-
-def _warn_pooled(pooled: Mapping[Any, tuple[int, int]]) -> None:
-    """Warn of columns with more categories than indicators, with the numbers of both."""
-    for name, (n_pooled, n_kept) in pooled.items():
-        warn_caller(
-            f"X: column {name!r} has more categories than its samples allow: the {n_kept} most "
-            f"frequent ones have columns of their own, {n_pooled} others share one; group them, or "
-            "encode them by target statistics first (scikit-learn's TargetEncoder)",
             UserWarning,
         )
 

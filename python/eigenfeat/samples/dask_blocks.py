@@ -137,7 +137,7 @@ class DaskBlocks(RowBlocks):
             return self._encoded(encoder) if encoder is not None else self
         if names is None or getattr(estimator, "categorical_features", None) is None:
             return self
-        encoder = _fitted_encoder(X, names)
+        encoder = _fitted_encoder(X, names, self._given[2])
         return self if encoder is None else self._encoded(encoder)
 
     def _feature_names(self) -> list[Any] | None:
@@ -313,15 +313,31 @@ def _features(frame: Any, *others: Any) -> list[Any]:
     return [name for name in names if name not in apart]
 
 
-def _fitted_encoder(frame: Any, features: list[Any]) -> TableColumns | None:
+def _fitted_encoder(frame: Any, features: list[Any], sample_weight: Any) -> TableColumns | None:
     """The encoder of a frame's columns; None if all are numbers."""
-    from eigenfeat.samples.columns import TableColumns, column_counts, has_categories
+    from eigenfeat.samples.columns import TableColumns, has_categories
 
     if not has_categories(frame._meta_nonempty[features]):
         return None
-    count = dask_module("dask").delayed(column_counts, pure=False)
-    parts = _computed([count(part) for part in frame[features].to_delayed()])
-    return TableColumns().fit_parts(features, parts)
+    parts = frame[features].to_delayed()
+    weights: list[Any] = [None] * len(parts)
+    if isinstance(sample_weight, str):
+        sample_weight = frame[sample_weight]
+    if sample_weight is not None:
+        lengths = _lengths(parts)
+        (column,) = _measured([_column(sample_weight, "sample_weight")])
+        if column.shape == (sum(lengths),):  # the first pass raises the error for others
+            weights = column.rechunk((tuple(lengths),)).to_delayed().tolist()
+    count = dask_module("dask").delayed(_counted, pure=False)
+    counts = _computed([count(*pair) for pair in zip(parts, weights, strict=True)])
+    return TableColumns().fit_parts(features, counts)
+
+
+def _counted(part: Any, weight: Any) -> Any:
+    """Kinds of columns, and counts of the categories of a partition's samples with weight."""
+    from eigenfeat.samples.columns import column_counts
+
+    return column_counts(part if weight is None else part[np.asarray(weight) > 0])
 
 
 def _encoded_part(part: Any, encoder: TableColumns, apart: list[str]) -> Any:

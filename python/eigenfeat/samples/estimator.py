@@ -36,9 +36,10 @@ from eigenfeat.samples.blocks import (
     is_blocks,
     stays_on_disk,
 )
-from eigenfeat.samples.columns import TableColumns, has_categories, warn_identifiers
+from eigenfeat.samples.columns import has_categories, warn_identifiers
 from eigenfeat.samples.completion import first_missing
 from eigenfeat.samples.dask_blocks import DaskBlocks, is_collection
+from eigenfeat.samples.encoding import encoded_table, with_statistics
 from eigenfeat.samples.weights import class_weighted, row_weights, weighted_rows
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def given_blocks(
         if labelled and y is None:
             raise ValueError("y: expected labels, or the name of a column, got None")
         collected = DaskBlocks(cast("Any", X), cast("Any", y), cast("Any", sample_weight))
-        return collected if estimator is None else collected.prepared_for(estimator, fitted=False)
+        return _for_fit(collected, estimator)
     if is_blocks(X):
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None:
@@ -269,8 +270,7 @@ def given_blocks(
                     f"{name}: expected None with blocks of samples, which contain it, got "
                     f"{type(values).__name__}"
                 )
-        blocks = as_blocks(X)
-        return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
+        return _for_fit(as_blocks(X), estimator)
     if not stays_on_disk(X) or (labelled and y is None):
         return None
     if y is not None:
@@ -280,6 +280,14 @@ def given_blocks(
     if sample_weight is not None:
         sample_weight = row_weights(sample_weight, len(X))
     return ArrayBlocks(X, y, sample_weight)
+
+
+def _for_fit(blocks: RowBlocks, estimator: Any) -> RowBlocks:
+    """Blocks as an estimator reads them for a fit."""
+    if estimator is None:
+        return blocks
+    prepared = blocks.prepared_for(estimator, fitted=False)
+    return prepared if sklearn.base.is_regressor(estimator) else with_statistics(prepared)
 
 
 def validate_columns(
@@ -318,9 +326,7 @@ def validate_columns(
     n = int(X.shape[0])
     _, labels = validation.check_X_y(np.zeros((n, 1)), labels, **options)
     weight = None if sample_weight is None else row_weights(sample_weight, n)
-    encoder = TableColumns()
-    encoded = encoder.fit_transform(X, labels, weight, continuous=continuous)
-    estimator.columns_ = encoder
+    estimator.columns_, encoded = encoded_table(X, labels, weight, continuous=continuous)
     return validation.check_X_y(encoded, labels, **options)
 
 

@@ -33,6 +33,8 @@ __all__ = [
     "CachedBlock",
     "LabelledSamples",
     "MemorySamples",
+    "class_sums",
+    "first_scan",
     "labelled_moments",
     "scan_blocks",
 ]
@@ -421,13 +423,7 @@ def scan_blocks(
         If samples, labels or weights are invalid; the message gives the index among all samples.
     """
     reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
-    moments = moments and class_weight is None
-    result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
-    result.pieces.sort(key=lambda piece: piece.start)
-    _check_order(result.pieces)
-    if result.checksum.n_samples == 0:
-        raise ValueError("X: expected at least one sample, got none")
-    check_some_weight(len(result.table) > 0)
+    result = first_scan(blocks, reading, moments=moments and class_weight is None)
     classes, unit = result.table.classes, weight_unit(result.heaviest)
     n_weighted = sum(len(piece.codes) for piece in result.pieces)
     if mean_weight_1 and result.weight is not None:
@@ -437,7 +433,7 @@ def scan_blocks(
         result.weight /= unit
     known = replace(reading, n_features=result.n_features, classes=classes, weight_unit=unit)
     if class_weight is not None:
-        sums = _class_sums(result.pieces, classes) / unit
+        sums = class_sums(result) / unit
         factors = class_factors(class_weight, classes, sums)
         if mean_weight_1:
             factors = factors * (n_weighted / float(factors @ sums))
@@ -456,10 +452,21 @@ def scan_blocks(
     return samples.read_as(replace(known, completion=gaussian))
 
 
-def _class_sums(pieces: list[Piece], classes: Labels) -> npt.NDArray[np.float64]:
+def first_scan(blocks: RowBlocks, reading: RowTransform, *, moments: bool = False) -> BlockScan:
+    """Scan blocks in a first pass; the pieces are in the order of the samples."""
+    result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
+    result.pieces.sort(key=lambda piece: piece.start)
+    _check_order(result.pieces)
+    if result.checksum.n_samples == 0:
+        raise ValueError("X: expected at least one sample, got none")
+    check_some_weight(len(result.table) > 0)
+    return result
+
+
+def class_sums(scan: BlockScan) -> npt.NDArray[np.float64]:
     """Total weight (k,) of each class."""
-    table, sums = LabelTable.of(classes), np.zeros(len(classes))
-    for piece in pieces:
+    table, sums = LabelTable.of(scan.table.classes), np.zeros(len(scan.table))
+    for piece in scan.pieces:
         sums[[table.index(label) for label in piece.labels]] += piece.weights
     return sums
 

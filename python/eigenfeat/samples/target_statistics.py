@@ -16,20 +16,24 @@ samples: means of folds would reveal the labels of a fold.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Targets", "target_statistics"]
+from eigenfeat._base.types import Codes
+from eigenfeat.samples.blocks import Block, RowBlocks
+from eigenfeat.samples.reductions import add
+
+__all__ = ["FoldStatistics", "Targets"]
 
 _MAX_TARGETS = 10  # statistics per column
 _FOLDS = 5
 _MIN_SHRINKAGE, _MAX_SHRINKAGE = 1.0, 1e9  # bounds of m, a number of samples
 
 _Array = NDArray[np.float64]
-_Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,85 +42,164 @@ class Targets:
 
     Attributes
     ----------
-    values : (n, m) array
-        Targets of the samples, or indicators of their classes.
+    values : (k, m) array
+        Targets of the samples, or indicators of the classes.
     names : list of str
         Names of the columns of `values`.
-    weight : (n,) array
-        Weights of mean 1.
+    mean, variance : (m,) arrays
+        Weighted means and variances of the targets.
+    codes : (n,) array of int
+        Row of `values` of each sample.
     folds : (n,) array of int
-        Fold of each sample, stratified by the targets.
+        Fold of each sample, stratified by the targets; samples of weight 0 have a fold of their
+        own.
     """
 
     values: _Array
     names: list[str]
-    weight: _Array
-    folds: _Codes
+    mean: _Array
+    variance: _Array
+    codes: Codes
+    folds: NDArray[np.uint8]
 
     @classmethod
     def of(cls, y: Any, weight: _Array | None, *, continuous: bool) -> Targets:
-        """Targets of checked labels (n,), or with `continuous` of numbers (n,) or (n, q).
+        """Targets of checked labels (n,), or with `continuous` of numbers (n,) or (n, q)."""
+        n = len(y)
+        w = np.ones(n) if weight is None else weight
+        if not continuous:
+            labels, codes = np.unique(y[w > 0], return_inverse=True)
+            return cls.of_classes(labels, codes, np.bincount(codes, w[w > 0]).astype(float), w > 0)
+        values = np.asarray(y, dtype=np.float64).reshape(n, -1)
+        q = values.shape[1]
+        names = ["mean"] if q == 1 else [f"mean_{j}" for j in range(q)]
+        return cls._of_values(values, names, w, np.arange(n), _folds(values[:, 0], w > 0))
+
+    @classmethod
+    def of_classes(
+        cls, classes: NDArray[Any], codes: Codes, weight: _Array, used: NDArray[np.bool_]
+    ) -> Targets:
+        """Targets of classes (k,) with total weights (k,); `codes` are of the samples in use.
 
         There is one column for two classes, and one column per class for three to ten classes. Of
-        more classes, or more outputs, the ten with the largest variance have columns.
+        more classes, the ten with the largest variance have columns.
         """
-        n = len(y)
-        w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-        w = w * (n / w.sum())
-        if continuous:
-            values = np.asarray(y, dtype=np.float64).reshape(n, -1)
-            names = (
-                ["mean"] if values.shape[1] == 1 else [f"mean_{j}" for j in range(values.shape[1])]
-            )
-            order: NDArray[Any] = values[:, 0]
-        else:
-            labels, order = np.unique(y, return_inverse=True)
-            values = (order[:, None] == np.arange(len(labels))).astype(np.float64)
-            names = [str(label) for label in labels.tolist()]
-            if len(labels) == 2:
-                values, names = values[:, 1:], names[1:]
-        centred = values - w @ values / n
-        variance = w @ centred**2
-        largest = np.sort(np.argsort(-variance, kind="stable")[:_MAX_TARGETS])
-        names = [names[j] for j in largest.tolist()]
-        return cls(values[:, largest], names, w, _stratified_folds(order))
+        first = int(len(classes) == 2)
+        names = [str(label) for label in classes[first:].tolist()]
+        every = np.zeros(len(used), dtype=codes.dtype)
+        every[used] = codes
+        values = np.eye(len(classes))[:, first:]
+        return cls._of_values(values, names, weight, every, _folds(every, used))
+
+    @classmethod
+    def _of_values(
+        cls, values: _Array, names: list[str], weight: _Array, codes: Codes, folds: Any
+    ) -> Targets:
+        """The columns of `values` with the largest variance; `weight` (k,) is that of its rows."""
+        share = weight / weight.sum()
+        mean = share @ values
+        variance = share @ (values - mean) ** 2
+        j = np.sort(np.argsort(-variance, kind="stable")[:_MAX_TARGETS])
+        return cls(values[:, j], [names[i] for i in j], mean[j], variance[j], codes, folds)
 
 
-def _stratified_folds(y: NDArray[Any]) -> _Codes:
-    """Random folds of samples, stratified by the values of y."""
-    n = len(y)
-    drawn = np.random.RandomState(0).permutation(n)
-    folds = np.empty(n, dtype=np.intp)
-    folds[drawn[np.argsort(y[drawn], kind="stable")]] = np.arange(n) % _FOLDS
+def _folds(y: NDArray[Any], used: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Random folds of the samples in use, stratified by the values of y; `_FOLDS` for others."""
+    rows = np.flatnonzero(used)
+    drawn = rows[np.random.RandomState(0).permutation(len(rows))]
+    folds = np.full(len(y), _FOLDS, dtype=np.uint8)
+    folds[drawn[np.argsort(y[drawn], kind="stable")]] = np.arange(len(rows)) % _FOLDS
     return folds
 
 
-def target_statistics(codes: _Codes, n_codes: int, targets: Targets) -> tuple[_Array, _Array]:
-    """Statistics (n_codes, m) of all samples by code, and out of fold (n, m) of each sample."""
-    sums = np.zeros((_FOLDS, n_codes, targets.values.shape[1]))
-    weights = np.zeros((_FOLDS, n_codes))
-    np.add.at(sums, (targets.folds, codes), targets.weight[:, None] * targets.values)
-    np.add.at(weights, (targets.folds, codes), targets.weight)
-    total, weight = sums.sum(axis=0), weights.sum(axis=0)
-    mean = total.sum(axis=0) / weight.sum()
-    m = _shrinkage(codes, total, weight, targets)
-    statistics = (total + m * mean) / (weight[:, None] + m)
-    left = weight - weights
-    out_of_fold = (total - sums + m * mean) / (np.maximum(left, 0.0)[:, :, None] + m)
-    return statistics, out_of_fold[targets.folds, codes]
+@dataclass(frozen=True, eq=False)
+class FoldStatistics:
+    """Statistics by the fold of a sample, for columns of codes of categories.
+
+    Attributes
+    ----------
+    by_fold : dict of int to (6, L, m) array
+        Statistics of the L codes of each column from the samples outside each fold; the last ones
+        are of all samples.
+    folds : (n,) array of int
+        Fold of each sample.
+    """
+
+    by_fold: dict[int, _Array]
+    folds: NDArray[np.uint8]
+
+    @classmethod
+    def fit(cls, blocks: RowBlocks, n_codes: Mapping[int, int], targets: Targets) -> FoldStatistics:
+        """Compute the statistics in one pass.
+
+        Parameters
+        ----------
+        blocks : RowBlocks
+            Samples with checked weights.
+        n_codes : mapping of int to int
+            Number of codes by column of the samples.
+        targets : Targets
+        """
+        sums = blocks.reduce(_fold_sums, add, n_codes, targets)
+        by_fold = {
+            place: _statistics(one, targets) for place, one in zip(n_codes, sums, strict=True)
+        }
+        return cls(by_fold, targets.folds)
+
+    @property
+    def tables(self) -> dict[int, _Array]:
+        """Statistics (L, m) of all samples."""
+        return {place: by_fold[-1] for place, by_fold in self.by_fold.items()}
+
+    def encoded(self, X: _Array, rows: slice | Codes) -> _Array:
+        """Samples with statistics in place of codes; `rows` are their indices among all samples."""
+        widths = np.ones(X.shape[1], dtype=np.intp)
+        for place, by_fold in self.by_fold.items():
+            widths[place] = by_fold.shape[2]
+        out = np.repeat(X, widths, axis=1)
+        starts, folds = np.cumsum(widths) - widths, self.folds[rows]
+        for place, by_fold in self.by_fold.items():
+            start = starts[place]
+            codes = X[:, place].astype(np.intp)
+            out[:, start : start + widths[place]] = by_fold[folds, codes]
+        return out
 
 
-def _shrinkage(codes: _Codes, total: _Array, weight: _Array, targets: Targets) -> _Array:
+def _fold_sums(block: Block, n_codes: Mapping[int, int], targets: Targets) -> tuple[_Array, ...]:
+    """Sums (6, L, m + 1) of targets and of weights by fold and code, for each column of codes."""
+    rows = slice(block.start, block.start + len(block))
+    terms = np.column_stack([targets.values[targets.codes[rows]], np.ones(len(block))])
+    if block.weight is not None:
+        terms *= np.asarray(block.weight)[:, None]
+    sums: list[_Array] = []
+    for place, count in n_codes.items():
+        cells = targets.folds[rows].astype(np.intp) * count + block.X[:, place].astype(np.intp)
+        columns: list[_Array] = [
+            np.bincount(cells, term, (_FOLDS + 1) * count).astype(np.float64, copy=False)
+            for term in terms.T
+        ]
+        sums.append(np.stack(columns, axis=-1).reshape(_FOLDS + 1, count, -1))
+    return tuple(sums)
+
+
+def _statistics(sums: _Array, targets: Targets) -> _Array:
+    """Statistics (6, L, m) by fold from the sums of `_fold_sums`."""
+    n = float((targets.folds < _FOLDS).sum())
+    total = sums.sum(axis=0)
+    sums, total = sums * (n / total[:, -1].sum()), total * (n / total[:, -1].sum())
+    m = _shrinkage(total, n, targets)
+    left = total - sums  # samples without weight are in no sum
+    return (left[..., :-1] + m * targets.mean) / (np.maximum(left[..., -1:], 0.0) + m)
+
+
+def _shrinkage(total: _Array, n: float, targets: Targets) -> _Array:
     """The shrinkage m of each target, a number of samples."""
-    used = weight > 0
-    means = total[used] / weight[used][:, None]
-    place = np.cumsum(used) - 1
-    n, n_used = len(codes), len(means)
-    within = targets.weight @ (targets.values - means[place[codes]]) ** 2
-    within = within / max(n - n_used, 1)
-    overall = total.sum(axis=0) / n
-    between = weight[used] @ (means - overall) ** 2 - (n_used - 1) * within
-    between = between / max(n - (weight**2).sum() / n, 1.0)
+    used: _Array = total[total[:, -1] > 0]
+    weight = used[:, -1]
+    apart = weight @ (used[:, :-1] / weight[:, None] - targets.mean) ** 2
+    within = np.maximum(n * targets.variance - apart, 0.0) / max(n - len(used), 1)
+    effective = max(n - float(weight @ weight) / n, 1.0)
+    between = (apart - (len(used) - 1) * within) / effective
     ratio = np.full(len(within), _MAX_SHRINKAGE)
     np.divide(within, between, out=ratio, where=between > within / _MAX_SHRINKAGE)
     return np.clip(ratio, _MIN_SHRINKAGE, _MAX_SHRINKAGE)

@@ -143,13 +143,6 @@ def test_rare_categories_are_pooled_and_unknown_ones_with_them():
     np.testing.assert_array_equal(columns.transform(as_pandas(["new"])), [[0, 0, 0]])
 
 
-def test_more_categories_than_columns_are_reported():
-    shops = np.repeat([f"s{i}" for i in range(100)], 3)
-    with pytest.warns(UserWarning, match="column 'c'.*the 50 most frequent.* 50 others share one"):
-        columns = TableColumns().fit(as_pandas(shops))
-    assert len(columns.feature_names_) == 51
-
-
 def test_forged_codes_are_refused():
     with pytest.raises(IndexError):
         Categories(["a"], statistics=np.zeros((2, 1))).encoded(np.array([5]))

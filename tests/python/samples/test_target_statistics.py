@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import TableClassifier, TableRegressor
-from eigenfeat.samples.columns import TableColumns
-from eigenfeat.samples.target_statistics import Targets, target_statistics
+from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
+from eigenfeat.samples.blocks import ArrayBlocks
+from eigenfeat.samples.encoding import encoded_table
+from eigenfeat.samples.estimator import given_blocks
+from eigenfeat.samples.target_statistics import FoldStatistics, Targets
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -26,36 +28,38 @@ def shops(n_shops=150, each=20, seed=0):
     return pd.DataFrame({"shop": [f"s{i:03d}" for i in shop], "x": x}), y, z
 
 
+def statistics(codes, y, weight=None, *, continuous=True, n_codes=60):
+    """Statistics of all codes, and out of fold of each sample."""
+    X = codes[:, None].astype(float)
+    targets = Targets.of(y, weight, continuous=continuous)
+    found = FoldStatistics.fit(ArrayBlocks(X, sample_weight=weight), {0: n_codes}, targets)
+    return found.tables[0], found.encoded(X, slice(None))
+
+
 def test_statistics_are_shrunk_means():
     random = np.random.RandomState(0)
-    codes, weight = random.randint(0, 30, 400), random.randint(1, 4, 400)
+    codes, weight = random.randint(0, 30, 400), random.randint(1, 4, 400).astype(float)
     y = codes % 3 + random.randn(400)
-    targets = Targets.of(y, weight.astype(float), continuous=True)
-    found, _ = target_statistics(codes, 32, targets)
+    found, _ = statistics(codes, y, weight, n_codes=32)
     mean = np.average(y, weights=weight)
     own = np.array([np.average(y[codes == c], weights=weight[codes == c]) for c in range(30)])
     assert (np.abs(found[:30, 0] - mean) <= np.abs(own - mean)).all()
     assert_allclose(found[30:], mean)  # codes of no sample
     assert_allclose(found[:30, 0], own, atol=0.35)
-    scaled = Targets.of(y, 8.0 * weight, continuous=True)
-    assert_allclose(target_statistics(codes, 32, scaled)[0], found, rtol=1e-12)
+    assert_allclose(statistics(codes, y, 8.0 * weight, n_codes=32)[0], found, rtol=1e-12)
 
 
 def test_no_label_is_in_its_own_statistic():
     random = np.random.RandomState(0)
     codes, y = random.randint(0, 60, 300), random.randint(0, 3, 300)
-    targets = Targets.of(y, None, continuous=False)
-    other = y.copy()
-    other[7] = (y[7] + 1) % 3
-    changed = Targets(
-        np.eye(3)[other], targets.names, targets.weight, targets.folds
-    )  # but for the mean of all samples
-    before = target_statistics(codes, 60, targets)[1][7]
-    assert_allclose(target_statistics(codes, 60, changed)[1][7], before, atol=0.02)
-    noise = [
-        np.corrcoef(target_statistics(codes, 60, targets)[1][:, c], y == c)[0, 1] for c in (0, 1)
-    ]
+    _, found = statistics(codes, y, continuous=False)
+    noise = [np.corrcoef(found[:, c], y == c)[0, 1] for c in (0, 1)]
     assert np.max(noise) < 0.1
+    z = random.randn(300)
+    i = np.argmax(z)
+    other = z + 0.1 * (np.arange(300) == i)  # in the order of z, by which samples get their folds
+    moved = np.abs(statistics(codes, other)[1] - statistics(codes, z)[1])[:, 0]
+    assert moved[i] < 0.1 * moved.max()
 
 
 def test_many_categories_have_target_statistics():
@@ -68,15 +72,53 @@ def test_many_categories_have_target_statistics():
     assert np.isfinite(model.predict_proba(X[:3].assign(shop=["new", None, "s001"]))).all()
 
 
+def test_large_files_have_the_statistics_of_frames(tmp_path):
+    X, y, _ = shops(80, 10)
+    X = X.assign(x=X["x"].where(X["x"] > -1.5), town=np.where(X["x"] > 0, "a", "b"))
+    y = np.where(y == 1, "yes", "no")
+    path = tmp_path / "shops.csv"
+    X.assign(y=y).to_csv(path, index=False)
+    rows = open_rows(path, "y", block_rows=90)
+    rows.memory = 0.0
+    _, Z = encoded_table(X, y, None, continuous=False)
+    model = GEMClassifier()
+    blocks = given_blocks(rows, None, estimator=model)
+    assert_allclose(np.vstack([block.X for block in blocks]), Z, rtol=1e-12)
+    assert_allclose(blocks.take(np.arange(5, 700, 7)).X, Z[5:700:7], rtol=1e-12)
+    model.fit(rows)
+    local = GEMClassifier().fit(X, y)
+    assert model.columns_.feature_names_.tolist() == ["shop_yes", "x", "town_a", "town_b"]
+    assert_allclose(model.columns_.transform(X), local.columns_.transform(X), rtol=1e-12)
+    assert_allclose(model.predict_proba(X), local.predict_proba(X), atol=0.01)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dask_frames_have_the_statistics_of_frames(weighted):
+    dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")
+    X, y, _ = shops(80, 10)
+    X.loc[:99, "shop"] = [f"t{i % 50}" for i in range(100)]
+    frame = X.assign(y=y, w=np.arange(len(X)) // 100 % 3 if weighted else 1)
+    expected, Z = encoded_table(X, y, frame["w"].to_numpy(float), continuous=False)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    weights = ["w", lazy["w"], frame["w"].to_numpy()]
+    for weight in weights if weighted else [None]:
+        features = lazy[["shop", "x", "y", "w"] if isinstance(weight, str) else ["shop", "x", "y"]]
+        blocks = given_blocks(features, "y", weight, estimator=GEMClassifier())
+        assert_allclose(np.vstack([block.X for block in blocks]), Z, rtol=1e-12)
+        model = GEMClassifier().fit(features, "y", weight)
+        assert_allclose(model.columns_.transform(X), expected.transform(X), rtol=1e-12)
+        found = model.predict_proba(lazy[["shop", "x"]]).compute()
+        assert_allclose(found, model.predict_proba(X), atol=1e-6)
+
+
 def test_statistics_of_classes_and_of_outputs():
     X, y, z = shops()
     three = np.array(["a", "b", "c"])[np.digitize(z, [-1, 1])]
-    columns = TableColumns()
-    columns.fit_transform(X, three, None, continuous=False)
+    columns, _ = encoded_table(X, three, None, continuous=False)
     assert columns.feature_names_.tolist() == ["shop_a", "shop_b", "shop_c", "x"]
     assert columns.groups_.tolist() == [0, 0, 0, 1]
     assert columns.indicator_groups.tolist() == [0, 1, 2, 3]
-    columns.fit_transform(X, np.arange(len(y)) % 30, None, continuous=False)
+    columns, _ = encoded_table(X, np.arange(len(y)) % 30, None, continuous=False)
     assert len(columns.feature_names_) == 11
     model = TableRegressor().fit(X[:2000], z[:2000])
     assert model.columns_.feature_names_.tolist() == ["shop_mean", "x"]
@@ -93,11 +135,10 @@ def test_samples_without_weight_have_no_part_in_categories():
     weight = np.repeat([1.0, 0.0], len(X))
     few = X["shop"].str[:3]  # 15 categories
     for table in (both, both.assign(shop=pd.concat([few, other["shop"]], ignore_index=True))):
-        found, expected = TableColumns(), TableColumns()
         with pytest.warns(UserWarning, match="without any value .'more'"):
-            Z = found.fit_transform(table, np.tile(y, 2), weight, continuous=False)
+            found, Z = encoded_table(table, np.tile(y, 2), weight, continuous=False)
         with pytest.warns(UserWarning, match="without any value .'more'"):
-            alone = expected.fit_transform(table[: len(X)], y, None, continuous=False)
+            expected, alone = encoded_table(table[: len(X)], y, None, continuous=False)
         assert_array_equal(Z[: len(X)], alone)
         assert found.feature_names_.tolist() == expected.feature_names_.tolist()
         assert_array_equal(found.transform(table), expected.transform(table))
@@ -110,6 +151,6 @@ def test_tables_of_other_libraries(library):
     make = module.DataFrame if library == "polars" else module.table
     other = make({name: X[name].tolist() for name in X})
     weight = np.arange(len(y)) % 3
-    expected = TableColumns().fit_transform(X, y, weight.astype(float), continuous=False)
-    found = TableColumns().fit_transform(other, y, weight.astype(float), continuous=False)
+    _, expected = encoded_table(X, y, weight.astype(float), continuous=False)
+    _, found = encoded_table(other, y, weight.astype(float), continuous=False)
     assert_array_equal(found, expected)
