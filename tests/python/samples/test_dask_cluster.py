@@ -1,53 +1,72 @@
-"""Runs `cluster_of_workers.py` in a process of its own, which can be ended when it hangs.
-
-Its tests kill worker processes, and now and then Dask starts none in their place. Then they are run
-again; a wrong result is never tried twice.
-"""
+"""Fits on a cluster of Dask: the same bits on processes and threads, with little memory."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
+import numpy as np
 import pytest
+from dask_support import lazy_problem
+from flat_gem import gem_classifier
+from numpy.testing import assert_allclose, assert_array_equal
 
-pytest.importorskip("dask.array", reason="needs the extra 'dask'")
-pytest.importorskip("distributed", reason="needs the extra 'dask'")
+from eigenfeat import ClassMoments
+from eigenfeat.samples import DaskBlocks, class_moments, reductions
 
-TESTS = Path(__file__).parents[1] / "cluster_of_workers.py"
-SECONDS, TRIES = 240, 3
-
-
-def exit_status(output):
-    """Exit status of the tests, or None if they hang; no process is left."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(TESTS)]
-    root = TESTS.parents[2]
-    with open(output, "w") as log:
-        child = subprocess.Popen(
-            command, cwd=root, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        try:
-            return child.wait(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            if hasattr(os, "killpg"):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-            child.kill()
-            child.wait()
+dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
+distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
+pytestmark = pytest.mark.long
 
 
-@pytest.mark.long
-def test_a_cluster_of_workers(tmp_path):
-    log = tmp_path / "log"
-    for _ in range(TRIES):
-        status = exit_status(log)
-        if status is not None:
-            assert status == 0, log.read_text()
-            return
-    pytest.skip(f"Dask's workers did not come back in {TRIES} runs of {SECONDS} s")
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes of one thread each."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "450MB"}
+    with (
+        distributed.LocalCluster(dashboard_address=":0", silence_logs=50, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_moments_of_a_cluster_are_those_of_one_machine(client):
+    X, y = lazy_problem(8000, 500)
+    here = ClassMoments().update(X.compute(), y.compute())
+    there = class_moments(X, y, dtype=np.float64)
+    assert there == class_moments(X, y, dtype=np.float64)
+    for c in range(4):
+        assert_allclose(there.covariance(c), here.covariance(c), rtol=1e-6, atol=1e-6)
+
+
+def test_the_classifier_is_the_same_on_processes_and_threads(client):
+    samples = lazy_problem(4000, 500)
+    spread = gem_classifier(n_directions=2).fit(*samples)
+    with dask.config.set(scheduler="threads"):
+        here = gem_classifier(n_directions=2).fit(*samples)
+    assert_array_equal(spread.logit_.coef_, here.logit_.coef_)
+
+
+def test_workers_have_less_memory_than_the_samples_take(client):
+    """960 MB of samples, and two workers of 450 MB each, of which Python takes half."""
+    X, y = lazy_problem(24_000_000, 200_000, d=10)
+    limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
+    assert X.nbytes == 960_000_000 > sum(limits) > 0
+    before = client.run(os.getpid)
+    found = class_moments(X, y)
+    assert sum(found.weight(c) for c in range(4)) == 24_000_000
+    assert client.run(os.getpid) == before  # no worker was ended for its memory
+
+
+@pytest.mark.parametrize("split_every", [2, 4, 16])
+def test_samples_in_memory_of_workers_give_the_same_bits(client, split_every):
+    lazy = lazy_problem(8000, 500)
+    held = [part.persist() for part in lazy]
+    distributed.wait(held)
+
+    def moments(X, y):
+        blocks = DaskBlocks(X, y, split_every=split_every)
+        return blocks.reduce(reductions.moments, reductions.merge_moments)
+
+    expected, labels = moments(*lazy), held[1].compute()
+    for X, y in (held, (held[0], labels), (lazy[0], labels)):
+        assert moments(X, y) == expected
