@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.validation import check_whole, naming_text, plain_rows, show
+from eigenfeat._base.validation import aligned, check_whole, naming_text, plain_rows, show
 from eigenfeat.samples.blocks import ArrayBlocks, Block, RowBlocks, joined
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ class DaskBlocks(RowBlocks):
             step = self.split_every
             groups = [results[i : i + step] for i in range(0, len(results), step)]
             results = [node(shared, *group) if len(group) > 1 else group[0] for group in groups]
-        return cast("_Result", _computed(results)[0])
+        # Arrays from other processes may begin at any byte; copies are aligned.
+        return cast("_Result", copy.deepcopy(_computed(results)[0]))
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
         """Collect samples by their ascending indices; no other samples are sent."""
@@ -249,7 +250,7 @@ def _reduced_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
     """The reduction of one partition."""
     with threads.default(pass_.n_threads):
         blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
-        return blocks.reduce(pass_.function, pass_.merge, *pass_.arguments)
+        return blocks.reduce(pass_.function, pass_.merge, *map(aligned, pass_.arguments))
 
 
 def _merged_results(pass_: _Pass, *results: Any) -> Any:

@@ -272,3 +272,18 @@ def test_nothing_of_dask_is_imported_before_it_is_needed():
 def test_a_missing_dask_is_an_error_that_says_what_to_install():
     with pytest.raises(ImportError, match=r"pip install 'eigenfeat\[dask\]'"):
         dask_blocks.dask_module("dask_which_is_not_there")
+
+
+def unaligned_counts(block, given):
+    assert given.flags.aligned
+    counts = np.frombuffer(b"\0" + given.tobytes(), np.uint8)[1:].view(np.int64)
+    assert not counts.flags.aligned
+    return counts
+
+
+def test_results_and_arguments_of_workers_are_aligned(rows):
+    """Arrays that come from another process may begin at any byte."""
+    X, y, _ = rows
+    given = np.frombuffer(b"\0" + bytes(16), np.uint8)[1:].view(np.int64)
+    blocks = DaskBlocks(da.from_array(X, chunks=(1000, 6)), da.from_array(y, chunks=1000))
+    assert blocks.reduce(unaligned_counts, np.add, given).flags.aligned
