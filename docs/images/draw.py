@@ -107,7 +107,7 @@ def lda(data):
     X, y = load_digits(return_X_y=True)
     X = np.hstack([X, X[:, 20:30], X.sum(axis=1, keepdims=True)])
     models = {
-        "FisherLDA(ridge=0.3)": (FisherLDA(ridge=0.3), RED),
+        "FisherLDA": (FisherLDA(), RED),
         "QuadraticDiscriminant": (QuadraticDiscriminant(), "#8a6d00"),
         "scikit-learn's LDA, shrinkage": (
             LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),

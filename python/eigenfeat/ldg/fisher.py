@@ -34,8 +34,9 @@ class RegularizedFisher(WeightedReducer):
     guide: :doc:`/guide/lda`.
 
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
-    k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer samples than features
-    they are computed in the span of the samples, where they all lie: O(n^2 d) instead of O(d^3).
+    k - 1. They are those of `eigenfeat.FisherLDA` with that ridge and ``scale="none"``. With fewer
+    samples than features they are computed in the span of the samples, where they all lie:
+    O(n^2 d) instead of O(d^3).
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_an
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle_scale
 from eigenfeat.pencils.pencils import generalized_eigh
+from eigenfeat.pencils.sampling_noise import discriminant_ridge
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,7 +33,7 @@ class Parameters:
     """An estimator's parameters at the time of its first samples."""
 
     n_components: int | None
-    ridge: float
+    ridge: float | str
     scale: str
     center: bool
     solver: str
@@ -50,6 +51,7 @@ class Pooled:
     within: Array
     between: Array
     n_classes: int
+    weight: float  # of all samples
     constant: NDArray[np.bool_]
     eps: float  # of the type in which products of samples were rounded
 
@@ -76,12 +78,16 @@ class Pencil:
 
 @dataclass(frozen=True, eq=False)
 class RayleighDirections:
-    """Directions (d, m), eigenvalues (m,), origin of the projections (d,), column divisors (d,)."""
+    """Directions (d, m), eigenvalues (m,), origin of the projections (d,), column divisors (d,).
+
+    `ridge` is the given or chosen one, 0 without noise.
+    """
 
     directions: Array
     eigenvalues: Array
     mean: Array
     column_scale: Array
+    ridge: float = 0.0
 
 
 PencilOf = Callable[[Pooled, Parameters], Pencil]
@@ -148,7 +154,9 @@ def pool(moments: ClassMoments) -> Pooled:
     apart[:, constant] = 0.0
     within[constant] = within[:, constant] = 0.0
     eps = float(np.finfo(moments.product_dtype).eps)
-    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels), constant, eps)
+    weight = sum(moments.weight(c) for c in labels)
+    between = _symmetric(apart.T @ apart)
+    return Pooled(mean, within, between, len(labels), weight, constant, eps)
 
 
 def solve(
@@ -185,14 +193,14 @@ def _fits_in(span: Span, settings: Parameters, n_classes: int) -> bool:
 def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> RayleighDirections:
     """Solve by the moments of the span's coordinates; eigenvalues beyond the span are zero."""
     pooled = pool(span.moments)
-    inner = replace(settings, ridge=settings.ridge * span.share)
-    result = _solved(pencil_of(pooled, inner), pooled, np.ones(len(pooled.mean)), inner)
+    pencil, unscaled = pencil_of(pooled, settings), np.ones(len(pooled.mean))
+    result = _solved(pencil, pooled, unscaled, settings, n_columns=len(span.origin))
     directions, _ = span.mapped(result.directions, None)
     mean = span.origin + span.scale * (span.basis @ pooled.mean)
     if not settings.center:
         mean = np.zeros_like(span.origin)
-    return RayleighDirections(
-        np.ascontiguousarray(directions), result.eigenvalues, mean, span.scale
+    return replace(
+        result, directions=np.ascontiguousarray(directions), mean=mean, column_scale=span.scale
     )
 
 
@@ -233,9 +241,14 @@ def null_directions(matrix: Array, span: Span, m: int) -> Array | None:
 
 
 def _solved(
-    pencil: Pencil, pooled: Pooled, scale: Array, settings: Parameters
+    pencil: Pencil,
+    pooled: Pooled,
+    scale: Array,
+    settings: Parameters,
+    n_columns: int | None = None,
 ) -> RayleighDirections:
-    m = _count(settings.n_components, pencil)
+    """Solve a pencil; `n_columns` is that of the samples, if columns are coordinates of a span."""
+    m, ridge = _count(settings.n_components, pencil), 0.0
     signal = pencil.signal / scale / scale[:, None]
     exponent = 0
     if pencil.noise is None:  # a power of two scales the signal to the identity's size
@@ -244,14 +257,18 @@ def _solved(
     if pencil.smallest:
         values, vectors = smallest(signal, m, settings, pooled.eps)
     else:
-        noise = _with_ridge(pencil, pooled, scale, settings.ridge)
-        values, vectors = _largest(signal, noise, m, settings)
+        noise, ridge = _with_ridge(pencil, pooled, scale, settings.ridge, n_columns or len(scale))
+        try:
+            values, vectors = eigenpairs(signal, noise, m, settings)
+        except np.linalg.LinAlgError as error:
+            raise _singular(noise, ridge, n_columns or len(scale)) from error
         if settings.n_components is None:
             values, vectors = of_rank(values, vectors, pooled.eps)
         _clear_columns_without_signal(signal, noise, values, vectors, pooled.eps)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
-    return RayleighDirections(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
+    values = np.ldexp(np.maximum(values, 0.0), exponent)
+    return RayleighDirections(directions, values, mean, scale, ridge)
 
 
 def _clear_columns_without_signal(
@@ -290,18 +307,28 @@ def _count(n_components: int | None, pencil: Pencil) -> int:
     return int(n_components)
 
 
-def _with_ridge(pencil: Pencil, pooled: Pooled, scale: Array, ridge: float) -> Array:
+def _with_ridge(
+    pencil: Pencil, pooled: Pooled, scale: Array, ridge: float | str, n_columns: int
+) -> tuple[Array, float]:
     """Return the scaled noise matrix plus the ridge, a multiple of its mean eigenvalue.
 
-    If the noise is zero up to rounding, the ridge is a multiple of the signal's instead.
+    If the noise is zero up to rounding, the ridge is a multiple of the signal's instead. "auto"
+    chooses the ridge, and multiplies the matrix by the scale of `discriminant_ridge`.
     """
-    d = len(scale)
+    r, size = len(scale), 1.0
     if pencil.noise is None:
-        return np.eye(d)
+        return np.eye(r), 0.0
     noise = pencil.noise / scale / scale[:, None]
     unit = noise_unit(noise, pooled, scale, pencil.signal)
-    noise[np.arange(d), np.arange(d)] += ridge * unit / d
-    return noise
+    if isinstance(ridge, str):
+        values, vectors = np.linalg.eigh(noise)
+        signal = (pencil.signal / scale / scale[:, None]) @ vectors
+        between = np.einsum("ij,ij->j", vectors, signal)
+        counts = pooled.weight, pooled.n_classes, n_columns
+        ridge, size = discriminant_ridge(values, between, *counts)
+    noise[np.arange(r), np.arange(r)] += ridge * unit / n_columns
+    noise *= size
+    return noise, ridge
 
 
 def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None = None) -> float:
@@ -312,13 +339,6 @@ def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None 
     if unit > (100 * np.finfo(np.float64).eps) ** 2 * size:
         return unit
     return float(np.sum(np.diag(pooled.between if signal is None else signal) / scale / scale))
-
-
-def _largest(signal: Array, noise: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
-    try:
-        return eigenpairs(signal, noise, m, settings)
-    except np.linalg.LinAlgError as error:
-        raise _singular(noise, settings.ridge) from error
 
 
 def smallest(matrix: Array, m: int, settings: Parameters, eps: float) -> tuple[Array, Array]:
@@ -366,10 +386,10 @@ def eigenpairs(A: Array, B: Array, m: int, settings: Parameters) -> tuple[Array,
     return result.eigenvalues, result.vectors
 
 
-def _singular(noise: Array, ridge: float) -> SingularDenominatorError:
+def _singular(noise: Array, ridge: float, n_columns: int) -> SingularDenominatorError:
     """Return the error for a noise matrix that is singular, with a ridge that would do."""
     text = f"ridge: expected one that makes the noise matrix positive definite, got {ridge:g}"
-    unit = float(np.trace(noise)) / len(noise) / (1 + ridge)
+    unit = float(np.trace(noise)) / (n_columns + ridge * len(noise))
     if not unit > 0:
         kind = "so is the signal" if ridge > 0 else "any ridge > 0 would do, if rows differ"
         return SingularDenominatorError(f"{text}; the noise matrix is zero, {kind}")

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MARGIN", "noise_edge", "quiet_ridge", "spread_error"]
+__all__ = ["MARGIN", "discriminant_ridge", "noise_edge", "quiet_ridge", "spread_error"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -28,6 +28,9 @@ _CANDIDATE_RIDGES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 MARGIN = 1.2  # the largest eigenvalue scatters, and estimated edges are about 10% too small
 
 _MAX_NOISE = 3.0  # eigenvalue that noise may reach at a quiet ridge
+_DISCRIMINANT_RIDGES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
+_RIDGE_WITHOUT_NOISE = 1e-3
+_MIN_LEFT = 1e-3  # of the degrees of freedom, and of the squared distance between class means
 _TINY = 1e-12
 
 
@@ -107,6 +110,56 @@ def quiet_ridge(spectrum: _Array, n: float) -> float:
         return _CANDIDATE_RIDGES[0]
     quiet = (r for r in _CANDIDATE_RIDGES if noise_edge(spectrum, r * unit, n, n) <= _MAX_NOISE)
     return next(quiet, _CANDIDATE_RIDGES[-1])
+
+
+def discriminant_ridge(
+    values: _Array, between: _Array, n: float, n_classes: int, n_columns: int
+) -> tuple[float, float]:
+    """Return the ridge of linear discriminants, relative to the mean eigenvalue, and a scale.
+
+    With S the covariance within classes and B that of the class means, the ridge is the geometric
+    mean of two estimates. The first minimises the expected error of S plus ridge, up to a factor,
+    as a covariance of Gaussian samples (Chen, Wiesel, Eldar and Hero 2010, eq. 23). The second
+    maximises ``a^2 / v``, where a and v are the squared distance between class means and the
+    variance of new samples in the discriminants, whose metric is ``A = (S + ridge I)^-1``:
+
+        a = tr(B A) - (k - 1) / n tr(A S) / q,   v = tr(B A S A) / q^2,   q = 1 - tr(A S) / (n - k),
+
+    with q as in generalised cross-validation. New samples have the covariance S plus ridge, times
+    the scale ``v / a``, as far as the logits of Gaussian classes are concerned.
+
+    Parameters
+    ----------
+    values, between : (r,) arrays
+        Eigenvalues of S, and the diagonal of B in its eigenvectors; zero in further directions.
+    n : float
+        Number of samples.
+    n_classes, n_columns : int
+    """
+    trace, df, d = float(values.sum()), max(n - n_classes, 1.0), float(n_columns)
+    if not trace > _TINY**2 * between.sum():
+        return _RIDGE_WITHOUT_NOISE, 1.0
+    values, between = np.maximum(values, 0.0) * d / trace, between * d / trace
+    squares = float(values @ values)
+    error = (1.0 - 2.0 / d) * squares + d * d
+    spread = (df + 1.0 - 2.0 / d) * (squares - d)
+    of_covariance = error / max(spread - error, error / _DISCRIMINANT_RIDGES[-1])
+
+    def apart_and_variance(ridge: float, least: float) -> tuple[float, float]:
+        inverse = 1.0 / (values + ridge)
+        used = float(values @ inverse)
+        left = max(1.0 - used / df, least)
+        apart, variance = float(between @ inverse), float((between * values) @ inverse**2)
+        by_chance = (n_classes - 1.0) / n * used / left
+        return max(apart - by_chance, least * apart), variance / left**2
+
+    tried = [apart_and_variance(ridge, _TINY) for ridge in _DISCRIMINANT_RIDGES]
+    ratios = [a * a / max(v, _TINY * a) if a > 0 else 0.0 for a, v in tried]
+    ridge = of_covariance
+    if max(ratios) > _TINY:
+        ridge = float(np.sqrt(ridge * _DISCRIMINANT_RIDGES[np.argmax(ratios)]))
+    apart, variance = apart_and_variance(ridge, _MIN_LEFT)
+    return ridge, max(variance / max(apart, _TINY), 1.0 / (1.0 + ridge))
 
 
 def spread_error(spectrum: _Array, n: float) -> float:

@@ -32,8 +32,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     """Linear discriminant analysis with a ridge: directions that separate class means, and labels.
 
     Use it for classes that differ in their means: with thousands of classes, collinear columns,
-    batches, sparse samples and missing entries. Tune `ridge` first: with fewer than ten samples per
-    column, 0.03 to 1. User guide: :doc:`/guide/lda`.
+    more columns than samples, batches, sparse samples and missing entries. It needs no tuning. User
+    guide: :doc:`/guide/lda`.
 
     S is the covariance between classes and N within classes; there are at most k - 1 directions.
     With ``ridge=0``, directions and predictions are those of scikit-learn's
@@ -45,9 +45,11 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     n_components : int or None, default=None
         Number of directions, at most min(d, k - 1). By default, all directions whose signal exceeds
         rounding errors.
-    ridge : float >= 0, default=1e-3
-        Multiple of the mean eigenvalue of N that is added to its diagonal. 0 makes projections
-        invariant to invertible linear maps of the samples, and needs a nonsingular N.
+    ridge : float >= 0 or "auto", default="auto"
+        Multiple of the mean eigenvalue of N that is added to its diagonal. "auto" estimates it from
+        the spectrum of N, the class means and the number of samples, to which weights add up. 0
+        makes projections invariant to invertible linear maps of the samples, and needs a
+        nonsingular N.
     scale : {"none", "columns"}, default="columns"
         Whether to divide columns by their standard deviations first, so that the ridge suits
         columns of different units.
@@ -66,6 +68,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Mean of all samples, which is projected to zero.
     eigenvalues_ : (m,) array
         Variance between classes divided by variance within classes, descending.
+    ridge_ : float
+        The given or chosen ridge.
     classes_ : (k,) array
         Labels, sorted.
     completion_ : GaussianImputer
@@ -85,12 +89,13 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     eigenfeat.QuadraticDiscriminant : Classes with different covariances.
     eigenfeat.ldg.RegularizedFisher : More columns than samples; a transformer.
     eigenfeat.ldg.LDG : More than k - 1 directions.
-    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Chooses a shrinkage.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Shrinks each class's covariance.
 
     References
     ----------
     N. Karampatziakis and P. Mineiro (ICML 2014), Table 1; here the class covariances in N have the
-    same weights as the means in S.
+    same weights as the means in S. Y. Chen et al., IEEE Transactions on Signal Processing 58, 2010
+    (one of the two estimates whose geometric mean is the ridge).
 
     Examples
     --------
@@ -104,14 +109,14 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SupervisedRayleigh._parameter_constraints,
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
     def __init__(
         self,
         n_components: int | None = None,
         *,
-        ridge: float = 1e-3,
+        ridge: float | str = "auto",
         scale: str = "columns",
         solver: str = "auto",
         n_threads: int | None = None,
@@ -121,6 +126,11 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         self.scale = scale
         self.solver = solver
         self.n_threads = n_threads
+
+    @property
+    def ridge_(self) -> float:
+        """The given or chosen ridge."""
+        return float(self._solution.ridge)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:

@@ -7,9 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh, subspace_angles
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from eigenfeat import ClassMoments
@@ -336,6 +338,66 @@ def test_a_declared_class_without_samples_has_no_probability():
     found = stream.predict_proba(X)
     assert_allclose(found[:, :3], FisherLDA().fit(X, y).predict_proba(X), atol=1e-9)
     assert_array_equal(found[:, 3], 0.0)
+
+
+# ---- the ridge that FisherLDA chooses ------------------------------------------------------------
+
+
+def digits_with_collinear_columns():
+    X, y = load_digits(return_X_y=True)
+    return np.hstack([X, X[:, 20:30], X.sum(axis=1, keepdims=True)]), y
+
+
+@pytest.mark.parametrize("size", [60, 150, 1200])
+def test_chosen_ridge_is_as_accurate_as_shrinkage_and_better_calibrated(size):
+    X, y = digits_with_collinear_columns()
+    peer = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    scores = []
+    for seed in range(3):
+        parts = train_test_split(X, y, train_size=size, stratify=y, random_state=seed)
+        for model in (FisherLDA(), peer):
+            model.fit(parts[0], parts[2])
+            loss = log_loss(parts[3], model.predict_proba(parts[1]))
+            scores.append((model.score(parts[1], parts[3]), loss))
+    ours, theirs = np.mean(np.reshape(scores, (3, 2, 2)), axis=0)
+    assert ours[0] > theirs[0] - 0.02
+    assert ours[1] < theirs[1] + 0.01
+
+
+def test_chosen_ridge_suits_more_columns_than_samples(rng):
+    y = np.arange(1080) % 2
+    X = np.cumsum(rng.standard_normal((1080, 300)), axis=1)
+    X[:, 150:] += 1.5 * y[:, None]
+    peer = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(X[:80], y[:80])
+    model = FisherLDA().fit(X[:80], y[:80])
+    assert model.score(X[80:], y[80:]) > peer.score(X[80:], y[80:]) - 0.02
+    losses = [log_loss(y[80:], one.predict_proba(X[80:])) for one in (model, peer)]
+    assert losses[0] < losses[1]
+
+
+def test_chosen_ridge_keeps_probabilities_of_spherical_classes(rng):
+    y = np.arange(1020) % 2
+    X = rng.standard_normal((1020, 3))
+    X[:, 0] += 3.0 * y
+    model = FisherLDA().fit(X[:20], y[:20])
+    assert log_loss(y[20:], model.predict_proba(X[20:])) < 0.3
+
+
+def test_chosen_ridge_depends_on_the_samples_alone(rows, rng):
+    X, y = rows
+    weight = rng.integers(0, 4, len(X))
+    model = FisherLDA().fit(X, y, weight)
+    repeated = FisherLDA().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(model.ridge_, repeated.ridge_, rtol=1e-8)
+    given = FisherLDA(ridge=model.ridge_).fit(X, y, weight)
+    assert given.ridge_ == model.ridge_
+    ratio = model.directions_ / given.directions_  # another scale, for the probabilities
+    assert_allclose(ratio, ratio[0, 0], rtol=1e-6)
+    wide, labels = rng.standard_normal((40, 250)), np.arange(40) % 3  # solved in the span
+    few = FisherLDA().fit(wide, labels)
+    moments = ClassMoments().update(wide, labels)
+    moments.covariance(0)  # forms the matrices
+    assert_allclose(FisherLDA().fit_moments(moments).ridge_, few.ridge_, rtol=1e-6)
 
 
 # ---- misuse --------------------------------------------------------------------------------------
