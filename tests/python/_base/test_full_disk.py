@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -74,19 +72,6 @@ def test_a_device_without_room():
     for write in (lambda: ef.save(ef.GEM().fit(X, Y), full), lambda: rows_to(full)):
         with pytest.raises(OSError, match="/dev/full"):
             write()
-
-
-def test_standard_output_without_room(monkeypatch):
-    class Full(io.StringIO):
-        def flush(self):
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(sys, "stdout", Full())
-    with (
-        pytest.raises(OSError, match="'standard output'"),
-        open_writer(Path("-"), ["a"]) as write,
-    ):
-        write(X[:, 0])
 
 
 def test_other_errors_stay_as_they_are(tmp_path):

@@ -87,22 +87,6 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
-def test_a_fit_of_more_rows_than_memory_is_that_of_blocks(files, problem, capsys):
-    X, _ = problem
-    more = ["--memory", "0", "--block-rows", "150", "--json"]
-    before = set(os.listdir(files))
-    assert not json.loads(fitted(capsys, files, *more))["in_memory"]
-    assert set(os.listdir(files)) == before | {"model.efm"}
-    model = eigenfeat.load(files / "model.efm")
-    rows = open_rows(files / "rows.csv", "kind", block_rows=150)
-    rows.memory = 0.0
-    expected = TableClassifier().fit(rows)
-    del model.feature_names_in_, expected.feature_names_in_
-    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
-    whole = GEMClassifier().fit(X[:400], problem[1][:400])
-    assert np.mean(model.predict(X) == whole.predict(X)) > 0.97
-
-
 def flat_params(model):
     """Parameters by their names on the command line."""
     return model.logit.get_params() | model.gem.get_params() | model.get_params(deep=False)
@@ -157,45 +141,6 @@ def test_predictions_of_every_kind_of_file(files, problem, capsys):
     assert table.column_names == ["prediction", "p_ant", "p_bee", "p_moth"]
     assert table.column("prediction").to_pylist() == labels.tolist()
     np.testing.assert_array_equal(table.column("p_bee").to_numpy(), chances[:, 1])
-
-
-def test_columns_are_matched_by_name(files, problem, capsys):
-    X, _ = problem
-    fitted(capsys, files)
-    pa = arrow_modules()
-    columns = {f"x{j}": X[400:, j] for j in (3, 1, 4, 0, 2)}
-    shuffled = pa.table({"id": [str(i) for i in range(200)], **columns})
-    write_table(files / "shuffled.parquet", shuffled)
-    for name in ("new", "shuffled"):
-        command = ["predict", files / "model.efm", files / f"{name}.parquet", "-o"]
-        assert run(capsys, *command, files / f"{name}.csv")[0] == 0
-    assert (files / "new.csv").read_bytes() == (files / "shuffled.csv").read_bytes()
-    np.save(files / "bare.npy", X[400:])
-    assert (
-        run(capsys, "predict", files / "model.efm", files / "bare.npy", "-o", files / "b.csv")[0]
-        == 0
-    )
-    assert (files / "b.csv").read_bytes() == (files / "new.csv").read_bytes()
-    np.save(files / "bare.npy", X[400:, :4])
-    status, _, err = run(capsys, "predict", files / "model.efm", files / "bare.npy", "-o", "x.csv")
-    assert status == 1
-    assert err == (
-        f"eigenfeat: {files / 'bare.npy'}: expected the 5 columns that the model was fitted to, "
-        "got 4; columns (--columns) or drop (--drop) chooses them\n"
-    )
-
-
-def test_labels_that_are_numbers_stay_numbers(tmp_path, problem, capsys):
-    X, y = problem
-    numbers = np.searchsorted(["ant", "bee", "moth"], y)
-    np.save(tmp_path / "rows.npy", X.astype(np.float32))
-    np.save(tmp_path / "y.npy", numbers)
-    fitted(capsys, tmp_path, data="rows.npy")
-    assert not hasattr(eigenfeat.load(tmp_path / "model.efm"), "feature_names_in_")
-    command = ["predict", tmp_path / "model.efm", tmp_path / "rows.npy", "-o"]
-    assert run(capsys, *command, tmp_path / "found.npy")[0] == 0
-    assert np.mean(np.load(tmp_path / "found.npy") == numbers) > 0.7
-    assert np.load(tmp_path / "found.npy").dtype == numbers.dtype
 
 
 def test_features_of_files(files, problem, capsys):

@@ -262,32 +262,6 @@ def test_a_killed_run_is_taken_up_again(tmp_path, rng, capsys):
     assert left == {"X.npy", "y.npy", "out.efm", "whole.efm"}
 
 
-@pytest.mark.long
-def test_memory_does_not_grow_with_the_file(tmp_path):
-    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (2_000_000, 40))
-    del X
-    np.save(tmp_path / "y.npy", np.arange(2_000_000) % 2)
-    code = (
-        "import sys, pathlib; from eigenfeat.cli.main import main; import eigenfeat.cli.moments;\n"
-        "def peak():\n"
-        "    lines = pathlib.Path('/proc/self/status').read_text().splitlines()\n"
-        "    return next(int(line.split()[1]) for line in lines if 'VmHWM' in line) * 1024\n"
-        "before = peak(); status = main(); print(peak() - before); sys.exit(status)"
-    )
-    if not os.path.exists("/proc/self/status"):
-        pytest.skip("the system does not say how much memory a process has held")
-    arguments = [tmp_path / "X.npy", "--target", tmp_path / "y.npy", "-o", tmp_path / "out.efm"]
-    arguments += ["--block-rows", "20000"]
-    found = subprocess.run(
-        [sys.executable, "-c", code, "moments", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    grown = int(found.stdout.splitlines()[-1])
-    assert grown < 160e6 < (tmp_path / "X.npy").stat().st_size
-
-
 def test_merging(files, capsys):
     folder, X, y = files
     parts = []

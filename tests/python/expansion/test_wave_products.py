@@ -44,18 +44,6 @@ def test_products_with_formed_features(rng, dtype, expansion, n, F):
         assert_near(core.products(R, 2), phi.T @ R, phi.T @ np.abs(R), dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("expansion", ["half_wave", "shifted"])
-def test_sums_with_formed_features(rng, dtype, expansion):
-    rows = expanded(rng, 150, 37, expansion, dtype)
-    core, phi = core_rows(rows, True), formed(rows)
-    for weight in (None, rng.random(150)):
-        w = np.ones(150) if weight is None else weight
-        sums, squares = core.sums(weight, 2)
-        assert_near(sums, w @ phi, w @ phi, dtype)
-        assert_near(squares, w @ phi**2, w @ phi**2, dtype)
-
-
 @pytest.mark.parametrize("stored", [True, False])
 def test_every_number_of_threads_gives_the_same_bits(rng, stored):
     rows = expanded(rng, 1500, 70, "half_wave", np.float32, stored=stored, filled=0.2)
@@ -66,18 +54,6 @@ def test_every_number_of_threads_gives_the_same_bits(rng, stored):
     for other, threads in zip(weights[1:], (2, 7), strict=True):
         assert_array_equal(other, weights[0])
         assert_array_equal(core.scores(W, threads), core.scores(W, 1))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_stays_so(rng, bad):
-    rows = expanded(rng, 70, 20, "half_wave", np.float32)
-    P = rows.projections.copy()
-    P[33, 18] = bad
-    core = core_rows(ExpandedFeatures(None, rows.directions, projections=P), False)
-    W = rng.standard_normal((120, 3)).astype(np.float32) + 10
-    finite = np.isfinite(core.scores(W, 1)).all(axis=1)
-    assert_array_equal(np.flatnonzero(~finite), [33])
-    assert not np.isfinite(core.sums(None, 1)[1]).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

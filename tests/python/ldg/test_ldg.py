@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from eigenfeat.ldg import LDG
 from eigenfeat.ldg._solving.coordinates import span_of, standardise
-from eigenfeat.neighbours.local_means import local_neighbours, local_scatters
+from eigenfeat.neighbours.local_means import local_scatters
 
 MEANS = np.array([[-0.1, -1.0], [0.1, 1.0]])  # section 3.2.1
 DEVIATIONS = np.sqrt([0.01, 1.0])
@@ -162,31 +162,3 @@ def test_given_candidates_and_greedy_growth(rng):
     assert listed.n_components_ in (2, 5)
     assert set(listed.cv_results_) == {"n_components", "n_components_accuracy"}
     assert clone(listed).get_params() == listed.get_params()
-
-
-def test_short_classes_are_named(rng):
-    X, y = blobs(rng, 40, 3, 2)
-    y[:3] = 7
-    message = r"more than 5 samples of every class, got fewer of \[7\]"
-    with pytest.warns(RuntimeWarning, match=message):
-        model = LDG(1, gamma=0.5, n_neighbors=5).fit(X, y)
-    assert model.short_classes_.tolist() == [7]
-    assert np.isfinite(model.components_).all()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_equal_distances_in_any_order_of_the_columns(seed):
-    """Of indicators and grids most distances are equal, but for rounding; ties go by row."""
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(8, 97)), int(rng.integers(3, 8))
-    X, y = rng.integers(0, 2 + seed % 2, (n, d)) / 7.0, np.arange(n) % 3
-    order = rng.permutation(d)
-    near = local_neighbours(X, y, 3, 4)
-    np.testing.assert_array_equal(
-        local_neighbours(np.ascontiguousarray(X[:, order]), y, 3, 4), near
-    )
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    other = np.ascontiguousarray(((X - X[0]) / X.std(axis=0))[:, order])
-    np.testing.assert_array_equal(
-        local_neighbours(other, y, 3, 4), local_neighbours(scaled, y, 3, 4)
-    )

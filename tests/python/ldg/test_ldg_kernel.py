@@ -169,14 +169,6 @@ def test_columns_are_standardised_by_default(rows, kernel):
     )
 
 
-def test_counts_stay_counts(rows):
-    X, y = rows
-    counts = np.abs(X)
-    model = KernelLDG(2, kernel="chi2", gamma=0.6, n_neighbors=3).fit(counts, y)
-    assert model.mean_ is None
-    assert model.scale_ is None
-
-
 def test_errors(rows):
     X, y = rows
     model = KernelLDG(2, gamma=0.6, n_neighbors=3).fit(X, y)

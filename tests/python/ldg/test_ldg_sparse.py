@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 
 from eigenfeat.ldg import LDG, SparseLDG
-from eigenfeat.ldg._solving.admm import sparse_direction
 from eigenfeat.ldg.sparse import orthonormally_deflated, sparsely_deflated
 from eigenfeat.neighbours.local_means import local_scatters
 
@@ -93,35 +92,6 @@ def test_deflated_directions_are_not_found_again(rng, sign):
         overlaps = np.abs(directions.T @ directions) - np.eye(9)
         assert overlaps.max() < 0.9
         assert np.linalg.matrix_rank(directions, tol=1e-2) == 9
-
-
-def test_the_first_steps_of_both_deflations(rng):
-    rows = rng.standard_normal((30, 8))
-    Z = -rows.T @ rows
-    options = {"tol": 1e-6, "max_iter": 5000}
-    first = sparse_direction(Z, 2.0, **options).vector
-    second = sparse_direction(Z - (first @ Z @ first) * np.outer(first, first), 2.0, **options)
-    _, directions = sparsely_deflated(Z, 2, 2.0, **options)
-    assert_allclose(directions.T, [first, second.vector], atol=1e-12)
-    _, directions = orthonormally_deflated(Z, 2, 2.0, **options)
-    assert_allclose(directions[:, 0], first, atol=1e-12)
-    assert_allclose(directions.T @ directions, np.eye(2), atol=1e-12)
-    # Close to the best direction that is orthogonal to the first one.
-    complement = np.eye(8) - np.outer(first, first)
-    least = np.linalg.eigvalsh(complement @ Z @ complement)[0]
-    assert directions[:, 1] @ Z @ directions[:, 1] < 0.5 * least
-
-
-def test_constant_columns_and_units(wine):
-    X, y = wine
-    wide = np.insert(X, 4, 7.0, axis=1)
-    model = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X, y)
-    found = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(wide, y)
-    assert_array_equal(found.components_[:, 4], 0)
-    assert_allclose(np.delete(found.components_, 4, axis=1), model.components_, atol=1e-9)
-    for factor in (2.0**-200, 2.0**200):
-        scaled = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(factor * X, y)
-        assert_allclose(scaled.components_, model.components_, atol=1e-9)
 
 
 def test_copies_of_columns_in_any_order():

@@ -104,16 +104,6 @@ def test_sparse_dense_and_compressed_rows_agree(rng, solver, dtype):
     assert csr.decision_function(sp.csr_matrix(X)).dtype == dtype
 
 
-@pytest.mark.parametrize(
-    ("k", "dtype"), [(2, np.float32), (9, np.float64), (17, np.float32), (130, np.float64)]
-)
-def test_any_number_of_classes(rng, k, dtype):
-    X, y = blobs(rng, n=2 * k, d=12, k=k, dtype=dtype)
-    model = MulticlassSVM(C=0.1, tol=1e-2).fit(X, y)
-    rtol = 1e-5 if dtype == np.float32 else 1e-9
-    check_certificate(model, X, y, np.full(len(y), 0.1), rtol=rtol)
-
-
 def test_weights_count_rows_and_zero_weights_drop_them(rng):
     X, y = blobs(rng)
     weight = rng.integers(0, 4, len(X))
@@ -142,28 +132,6 @@ def test_rows_of_any_scale(rng, scale):
         single = MulticlassSVM(C=0.1 / power**2, fit_intercept=False, tol=1e-4)
         single.fit((X * power).astype(np.float32), y)
         assert_allclose(single.coef_ * power, plain.coef_, rtol=0.1, atol=0.02)
-
-
-def test_degenerate_rows(rng):
-    X, y = blobs(rng)
-    zeros = np.zeros_like(X)
-    model = MulticlassSVM(fit_intercept=False).fit(zeros, y)
-    assert_array_equal(model.coef_, 0)
-    assert model.objective_ == len(y)  # every row costs the margin
-    assert model.duality_gap_ == 0
-    MulticlassSVM().fit(zeros, y)
-    same = np.repeat(X[:1], len(X), axis=0)
-    check_certificate(MulticlassSVM(C=0.1).fit(same, y), same, y, np.full(len(y), 0.1))
-    # Rank 1, and one row a class.
-    line = np.outer(rng.standard_normal(60), X[0])
-    check_certificate(MulticlassSVM(C=0.1).fit(line, y), line, y, np.full(60, 0.1))
-    few = MulticlassSVM(**TIGHT).fit(X[:4], y[:4])
-    assert_array_equal(few.predict(X[:4]), y[:4])
-    tiny = MulticlassSVM(C=1e-200).fit(X, y)
-    assert np.isfinite(tiny.coef_).all()
-    assert_allclose(tiny.objective_, 1e-200 * len(y), rtol=1e-6)
-    hard = MulticlassSVM(C=1e6, tol=1e-2).fit(blobs(rng, spread=0.1)[0], y)
-    assert hard.duality_gap_ <= 1e-2 * hard.objective_
 
 
 def test_threads_do_not_matter(rng):

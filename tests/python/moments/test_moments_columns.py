@@ -44,17 +44,6 @@ def test_columns_give_the_bits_of_rows(rng, layout, dtype):
             assert found.update(columns, y, weight, n_threads=n_threads) == expected
 
 
-def test_scratch_that_is_used_again_does_not_show(rng):
-    """Batches of more than 4 MB, whose scratch is kept, of falling and of rising size."""
-    y = rng.integers(0, 4, 24000)
-    rows, columns = ClassMoments(), ClassMoments()
-    for n in (24000, 15000, 23000, 700, 24000):
-        X = rng.standard_normal((n, 96), dtype=np.float32)
-        rows.update(X, y[:n])
-        columns.update(np.asfortranarray(X), y[:n])
-        assert rows == columns
-
-
 def test_a_bad_entry_of_a_column_leaves_the_moments_as_they_were(rng):
     X, y = np.asfortranarray(rng.standard_normal((500, 20))), rng.integers(0, 3, 500)
     moments = ClassMoments().update(X, y)

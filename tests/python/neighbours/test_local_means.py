@@ -76,16 +76,6 @@ def test_neighbours_are_those_of_plain_sorting(rng, n, d, n_classes, k, dtype):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ties_go_to_the_lower_row(rng, dtype):
-    X = rng.integers(0, 3, size=(300, 2)).astype(dtype)  # nearly all rows are duplicates
-    codes = rng.integers(3, size=300)
-    expected = plain_neighbours(X, codes, 3, 12)
-    for n_threads in (1, 2, 7):
-        found = local_neighbours(X, codes, 3, 12, n_threads=n_threads)
-        np.testing.assert_array_equal(found, expected)
-
-
 @pytest.mark.parametrize(
     ("dtype", "offset", "spread"),
     [
@@ -101,14 +91,6 @@ def test_rows_far_from_zero_tiny_or_huge_keep_their_neighbours(rng, dtype, offse
     exact = X.astype(np.longdouble) / spread
     expected = plain_neighbours(exact, codes, 3, 5)
     np.testing.assert_array_equal(local_neighbours(X, codes, 3, 5), expected)
-
-
-def test_an_outlier_does_not_hide_the_others(rng):
-    X, codes = draw(rng, 300, 5, 2, np.float32)
-    X[7] = 1e7
-    np.testing.assert_array_equal(
-        local_neighbours(X, codes, 2, 4), plain_neighbours(X, codes, 2, 4)
-    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -174,18 +156,6 @@ def test_short_classes_use_what_there_is(rng):
     np.testing.assert_allclose(found.weighted, A, rtol=1e-12)
 
 
-def test_columns_of_very_different_size(rng):
-    X, codes = draw(rng, 100, 4, 2, np.float64)
-    size = np.array([1e-24, 1.0, 1e12, 1e20], dtype=np.float32)
-    X = X.astype(np.float32) * size
-    for method in ("rows", "graph"):
-        V, A = plain_scatters(X, codes, local_neighbours(X, codes, 2, 3), np.bincount(codes) / 100)
-        found = local_scatters(X, codes, 2, 3, method=method)
-        unit = np.outer(size.astype(float), size.astype(float))
-        np.testing.assert_allclose(found.within / unit, V / unit, rtol=0, atol=1e-2)
-        np.testing.assert_allclose(found.weighted / unit, A / unit, rtol=0, atol=1e-2)
-
-
 def test_groups_and_neighbours_are_checked(rng):
     X, codes = draw(rng, 9, 2, 2, np.float64)
     with pytest.raises(ValueError, match="groups: expected one per sample, and no queries"):
@@ -194,39 +164,6 @@ def test_groups_and_neighbours_are_checked(rng):
         scatters_of_neighbours(X, codes, np.zeros((8, 2, 1), dtype=int))
     with pytest.raises(ValueError, match="neighbours: expected numbers of samples or -1, got 9"):
         scatters_of_neighbours(X, codes, np.full((9, 2, 1), 9))
-
-
-@pytest.mark.parametrize(("dtype", "grid"), [(np.float32, False), (np.float64, True)])
-def test_many_rows_share_the_products_of_tiles(rng, dtype, grid):
-    """Enough rows and columns for the mutual search; on a grid its lists overflow with ties."""
-    X, codes = draw(rng, 1100, 70, 3, dtype)
-    if grid:
-        X = np.tile(rng.integers(0, 2, size=(100, 70)), (11, 1)).astype(dtype)
-    groups = rng.integers(4, size=len(X))
-    queries = np.arange(0, len(X), 37)
-    for given in (None, groups):
-        found = local_neighbours(X, codes, 3, 6, groups=given)
-        again = local_neighbours(X, codes, 3, 6, groups=given, n_threads=1)
-        np.testing.assert_array_equal(found, again)
-        gaps = X[queries, None].astype(np.float64) - X
-        distances = (gaps**2).sum(axis=2)
-        for row, distance in zip(queries, distances, strict=True):
-            for c in range(3):
-                allowed = (codes == c) & (np.arange(len(X)) != row)
-                if given is not None:
-                    allowed &= given != given[row]
-                members = np.flatnonzero(allowed)
-                nearest = members[np.argsort(distance[members], kind="stable")][:6]
-                np.testing.assert_array_equal(found[row, c], nearest)
-
-
-def test_tiny_float32_rows(rng):
-    X, codes = draw(rng, 60, 3, 2, np.float64)
-    X = (X * 1e-38).astype(np.float32)
-    exact = X.astype(np.longdouble) * np.longdouble(1e38)
-    np.testing.assert_array_equal(
-        local_neighbours(X, codes, 2, 4), plain_neighbours(exact, codes, 2, 4)
-    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

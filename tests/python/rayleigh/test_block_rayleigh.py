@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from block_support import FarBlocks
-from flat_gem import gem_classifier
 
-from eigenfeat import GEMEnsemble
 from eigenfeat.rayleigh.rayleigh import (
     FisherLDA,
     OrientedPCA,
@@ -74,16 +72,3 @@ def test_noise_may_come_in_blocks(rows, later):
     check(found, memory, X)
     with pytest.raises(ValueError, match=r"noise: expected 6 columns, got 5"):
         found.fit(X, noise=ArrayBlocks(noise[:, 1:]))
-
-
-def test_an_ensemble_is_fitted_on_blocks(rows):
-    X, y, w = rows
-    base = gem_classifier(n_directions=2, tol=1e-6, pairs="hypercube")
-    memory = GEMEnsemble(base, n_members=3).fit(X, y, w)
-    found = GEMEnsemble(base, n_members=3).fit(FarBlocks(X, y, w, block_rows=120))
-    for ours, theirs in zip(found.members_, memory.members_, strict=True):
-        np.testing.assert_array_equal(ours.layers_[0].pairs, theirs.layers_[0].pairs)
-    ours, theirs = found.decision_function(X), memory.decision_function(X)
-    np.testing.assert_allclose(ours, theirs, atol=0.01 * np.abs(theirs).max())
-    parts = np.concatenate(list(found.predict(ArrayBlocks(X, block_rows=99))))
-    np.testing.assert_array_equal(parts, found.predict(X))

@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from flat_gem import gem_classifier, nested
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
@@ -80,32 +79,6 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
     assert_array_equal(again.predict_proba(X), spread.predict_proba(X))
 
 
-SEARCH = {
-    "estimator": gem_classifier(n_directions=1),
-    "grid": {"logit__penalty": [1.0, 0.1]},
-}
-
-
-def test_the_search_is_that_of_one_machine(digits, tmp_path):
-    X, y = digits
-    weight = np.random.RandomState(0).randint(0, 3, len(y)).astype(float)
-    local = eigenfeat.GEMClassifierCV(**SEARCH, cv=2).fit(X, y, weight)
-    dX, dy = on_dask(X, y)
-    with dask.config.set(scheduler="threads"):
-        spread = eigenfeat.GEMClassifierCV(**SEARCH, cv=2).fit(dX, dy, weight)
-        assert_array_equal(spread.predict(dX).compute(), spread.predict(X))
-        score = spread.score(dX, dy, weight)
-    assert score == pytest.approx(local.score(X, y, weight))
-    assert spread.best_params_ == local.best_params_
-    for found, expected in zip(spread.results_, local.results_, strict=True):
-        assert_allclose(found["errors"], expected["errors"], atol=1.1 / 225)
-        assert found["log_loss"] == pytest.approx(expected["log_loss"], rel=1e-3)
-    assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
-    eigenfeat.save(spread, tmp_path / "search")
-    for model in (eigenfeat.load(tmp_path / "search"), pickle.loads(pickle.dumps(spread))):
-        assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
-
-
 @pytest.mark.parametrize(
     "kind", [eigenfeat.FisherLDA, eigenfeat.rayleigh.OrientedPCA, eigenfeat.GEMEnsemble]
 )
@@ -121,17 +94,6 @@ def test_other_estimators_take_the_blocks(digits, kind):
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
-def test_weights_and_sparse_rows_are_taken(digits):
-    X, y = digits
-    weight = np.random.RandomState(0).randint(0, 3, len(y)).astype(float)
-    local = eigenfeat.MultinomialLogit(tol=1e-7).fit(sp.csr_matrix(X), y, weight)
-    dX, dy = on_dask(X, y)
-    sparse = dX.map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 64)))
-    spread = eigenfeat.MultinomialLogit(tol=1e-7).fit(sparse, dy, weight)
-    assert_allclose(spread.objective_, local.objective_, rtol=1e-6)
-    assert spread.score(sparse, dy, weight) == pytest.approx(local.score(X, y, weight))
-
-
 def test_a_data_frame_names_its_labels(digits):
     X, y = digits
     frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
@@ -142,17 +104,6 @@ def test_a_data_frame_names_its_labels(digits):
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[frame.columns[::-1]])
     assert not hasattr(model.fit(*on_dask(X, y)), "feature_names_in_")
-
-
-def test_missing_entries_are_completed_as_on_one_machine(digits):
-    X, y = digits[0][:, 16:48], digits[1]
-    X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
-    options = {"n_directions": 1, "scale": "none"}
-    spread = eigenfeat.GEMClassifier(**nested(dict(**options))).fit(*on_dask(X, y))
-    here = gem_classifier(**options).fit(ArrayBlocks(X, y, block_rows=250))
-    assert_array_equal(spread.completion_.covariance, here.completion_.covariance)
-    found = spread.predict_proba(on_dask(X, y)[0]).compute()
-    assert chance(found, here.predict_proba(X)) < 1e-2
 
 
 def loans(n=300):
@@ -199,13 +150,3 @@ def test_nullable_numbers_with_gaps_are_numbers():
         for X, y in ((lazy, "kind"), (lazy[[*numbers]], lazy["kind"])):
             found = eigenfeat.GEMClassifier().fit(X, y).predict_proba(lazy[[*numbers]])
             assert chance(found.compute(), local.predict_proba(numbers)) < 0.02
-
-
-def test_a_search_of_frames_with_words():
-    frame = loans()
-    lazy = dd.from_pandas(frame, npartitions=3)
-    search = eigenfeat.GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}).fit(lazy, "kind")
-    X = frame.drop(columns="kind")
-    assert search.score(lazy, "kind") == search.score(X, frame["kind"]) > 0.7
-    names = [model.columns_.feature_names_.tolist() for model in (search, search.best_estimator_)]
-    assert names[0] == names[1]

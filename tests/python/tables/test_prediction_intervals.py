@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.model_selection import train_test_split
 
-from eigenfeat import TableRegressor, load, save
+from eigenfeat import TableRegressor
 
 FAST = ["columns", "splines", "kernel"]
 
@@ -100,16 +100,6 @@ def test_several_outputs_and_constant_ones():
     assert_allclose(ends[:, 2], 2.0)
     for output in (0, 1):
         assert abs(covered(ends[:, output], Y[400:, output]).mean() - 0.8) < 0.1
-
-
-def test_saved_models_and_numbers_of_threads(tmp_path):
-    X, y = noisy(4, 300)
-    X[::9, 1] = np.nan
-    models = [TableRegressor(n_threads=count).fit(X, y) for count in (1, 2)]
-    expected = models[0].predict_interval(X)
-    assert_array_equal(models[1].predict_interval(X), expected)
-    save(models[0], tmp_path / "model")
-    assert_array_equal(load(tmp_path / "model").predict_interval(X), expected)
 
 
 @pytest.mark.parametrize("coverage", [0, 1, -0.1, 90, np.nan, None, "0.9", True])

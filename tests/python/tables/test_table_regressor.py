@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from eigenfeat import TableRegressor, load, save
+from eigenfeat import TableRegressor
 from eigenfeat.io import open_rows
 from eigenfeat.samples import ArrayBlocks, supervised_contractions, target_groups
 from eigenfeat.tables.regression_views import VIEWS
@@ -292,16 +292,6 @@ def test_missing_entries_are_completed(tmp_path, rng):
     assert not hasattr(complete, "completion_")
     with pytest.raises(ValueError, match="expected complete"):
         complete.predict(gaps[600:])
-
-
-def test_saved_models_and_numbers_of_threads(tmp_path, rng):
-    X, y = quadratic(rng, 300, 4)
-    X[::9, 1] = np.nan
-    models = [TableRegressor(n_threads=count).fit(X, y) for count in (1, 2)]
-    expected = models[0].predict(X)
-    assert_array_equal(models[1].predict(X), expected)
-    save(models[0], tmp_path / "model")
-    assert_array_equal(load(tmp_path / "model").predict(X), expected)
 
 
 def test_outliers_and_units_of_columns(rng):
