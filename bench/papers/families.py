@@ -335,10 +335,14 @@ class GreedyNCA:
 
     def fit(self, X, codes):
         """Fit a number of dimensions, or increasing numbers until the accuracy falls."""
+        from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
         greedy = self.dimension == "cv"
-        before = -1.0
+        before, size = -1.0, float(np.sqrt(X.var()))
         for m in range(1, min(X.shape[1], MAX_NCA_DIMENSIONS) + 1) if greedy else (self.dimension,):
-            model = made("NCA", m, random_state=self.seed).fit(X, codes)
+            search = NeighborhoodComponentsAnalysis(m, max_iter=50, random_state=self.seed)
+            model = search.fit(X / size, codes)
+            model.components_ /= size
             score = accuracy(np.ascontiguousarray(model.transform(X)), codes)
             if score < before:
                 break

@@ -57,7 +57,6 @@ ESTIMATORS = {
     "MaximumMarginCriterion": ldg.MaximumMarginCriterion,
     "LocalFisher": ldg.LocalFisher,
     "ITML": lambda: ldg.ITML(n_pairs=20, max_iter=50, tol=0.5),
-    "NCA": lambda: ldg.NCA(max_iter=3),
     "MulticlassSVM": ef.MulticlassSVM,
     "MulticlassSVM, warm": lambda: ef.MulticlassSVM(warm_start=True),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5),

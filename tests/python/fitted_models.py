@@ -120,7 +120,6 @@ MODELS = {
     "MaximumMarginCriterion": lambda: ldg.MaximumMarginCriterion().fit(X, Y),
     "LocalFisher": lambda: ldg.LocalFisher().fit(X, Y),
     "ITML": lambda: ldg.ITML(2).fit(X, Y),
-    "NCA": lambda: ldg.NCA(2).fit(X, Y),
     "TransferLDG": lambda: ldg.TransferLDG().fit(X, Y, sample_domain=DOMAINS),
     "MulticlassSVM": lambda: ef.MulticlassSVM().fit(X, Y),
     "MulticlassSVM, sparse": lambda: ef.MulticlassSVM().fit(sp.csr_array(X), Y).sparsify_duals(),

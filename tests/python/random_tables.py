@@ -198,7 +198,7 @@ def difference(known, other, name):
 
 OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
 _SEEDED = [ldg.LDG, ldg.SparseLDG, ldg.DiscriminativeGaussian, ldg.KernelLDG, ldg.ITML]
-_SEEDED += [ldg.NCA, ef.MulticlassSVM, ef.MaxMarginShift]
+_SEEDED += [ef.MulticlassSVM, ef.MaxMarginShift]
 _SEEDED += [signals.ConvolutionFeatures, signals.ConvolutionClassifier]
 _PLAIN = [ef.GEM, ef.GEMClassifier, ef.GEMClassifierCV, ef.GEMEnsemble, ef.TableRegressor]
 _PLAIN += [gem.ClassComponents, ef.MultinomialLogit, ef.CalibratedLeastSquares, ef.FisherLDA]

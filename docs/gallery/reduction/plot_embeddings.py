@@ -18,10 +18,10 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import train_test_split
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
 from eigenfeat import LDG
-from eigenfeat.ldg import NCA, DiscriminativeGaussian
+from eigenfeat.ldg import DiscriminativeGaussian
 
 file = Path(os.environ.get("ISOLET", "../../../../shared/data/uci_isolet.npz"))
 if file.is_file():
@@ -41,7 +41,7 @@ else:
 methods = {
     "PCA": PCA(2),
     "LDA": LinearDiscriminantAnalysis(n_components=2),
-    "NCA": NCA(2),
+    "NCA": NeighborhoodComponentsAnalysis(2, random_state=0),
     "LDG": LDG(2, random_state=0),
     "DiscriminativeGaussian": DiscriminativeGaussian(2, gamma=0.6, n_neighbors=16, random_state=0),
 }

@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 from eigenfeat.early.series import fold_masks
-from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.moments.columns import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,

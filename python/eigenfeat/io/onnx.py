@@ -37,7 +37,7 @@ from eigenfeat.ldg.gsvd import GSVDDiscriminant
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, NCA
+from eigenfeat.ldg.metric_learning import ITML
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.tables.classification_views import EstimatorView as ClassifierView
@@ -297,7 +297,7 @@ def _best(graph: Graph, model: GEMClassifierCV, rows: str) -> str:
 _Translation = Callable[[Graph, Any, str], str]
 _REDUCTIONS = (
     *(LDG, RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, MaximumMarginCriterion),
-    *(LocalFisher, ITML, NCA, TransferLDG),
+    *(LocalFisher, ITML, TransferLDG),
 )
 _TRANSFORMERS: dict[type, _Translation] = {
     GEM: _gem,

@@ -8,6 +8,5 @@ from .linear import LDG as LDG
 from .local_fisher import LocalFisher as LocalFisher
 from .margin_criterion import MaximumMarginCriterion as MaximumMarginCriterion
 from .metric_learning import ITML as ITML
-from .metric_learning import NCA as NCA
 from .sparse import SparseLDG as SparseLDG
 from .transfer import TransferLDG as TransferLDG

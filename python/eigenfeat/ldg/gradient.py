@@ -81,7 +81,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     See Also
     --------
     LDG : One eigenproblem; gives the start.
-    NCA : Random neighbours instead of local Gaussians.
+    sklearn.neighbors.NeighborhoodComponentsAnalysis : Random neighbours.
 
     References
     ----------

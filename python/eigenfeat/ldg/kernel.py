@@ -22,7 +22,6 @@ from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, check_memory, in_order, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg.linear import LDG
-from eigenfeat.moments.class_moments import varying
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
@@ -256,7 +255,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         mean = np.asarray(X.mean(axis=0, dtype=np.float64)) if centred else None
         if not scaled:
             return mean, None
-        deviation = _sparse_deviations(X) if issparse(X) else deviations(X)
+        deviation = deviations(X)
         return mean, np.where(deviation > 0, deviation, 1.0)
 
     def _moved(self, X: Any) -> Any:
@@ -305,19 +304,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             at = tuple(np.argwhere(~np.isfinite(result))[0].tolist())
             raise ValueError(f"kernel: expected finite values, got {show(result[at])} at {at}")
         return result
-
-
-def _sparse_deviations(X: Any) -> _Array:
-    """Return standard deviations of the columns of a CSR matrix, exactly 0 for constant columns."""
-    n, d = X.shape
-    columns, values = X.indices, X.data.astype(np.float64)
-    peak = np.zeros(d)
-    np.maximum.at(peak, columns, np.abs(values))
-    values /= np.where(peak > 0, peak, 1.0)[columns]  # squares neither vanish nor overflow
-    mean = np.bincount(columns, values, minlength=d) / n
-    squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=d)
-    squares += (n - np.bincount(columns, minlength=d)) * mean**2
-    return varying(squares / n, peak > 0, n, X.dtype) * peak
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat.linear.lbfgs import Minimum, Progress, minimise
-from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.moments.columns import is_rounding
 from eigenfeat.samples.blocks import Block, RowTransform
 from eigenfeat.samples.labelled import CachedBlock, LabelledSamples, MemorySamples
 from eigenfeat.samples.reductions import add

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
@@ -31,16 +31,15 @@ from eigenfeat._base.validation import (
     names_of,
     show,
 )
+from eigenfeat.moments.columns import varying
 
 __all__ = [
     "MIN_KEPT_COLUMNS",
     "ClassMoments",
     "column_deviations",
-    "is_rounding",
     "moments_of_groups",
     "pooled_mean",
     "shares_and_means",
-    "varying",
 ]
 
 _KIND = "class moments"
@@ -633,9 +632,6 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
 # ---- means and deviations of all samples, and their rounding -------------------------------------
 
 
-_UNKNOWN_SAMPLES = 2**20  # assumed number of samples if it is unknown
-
-
 def shares_and_means(moments: ClassMoments) -> tuple[Labels, _Array, _Array]:
     """Return the classes with weight, their shares (k,) of the total, and their means (k, d)."""
     labels = moments.active_classes
@@ -655,37 +651,6 @@ def column_deviations(moments: ClassMoments) -> _Array:
     within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
     variance = within + weights @ (means - centre) ** 2
     return varying(variance, centre)
-
-
-def is_rounding(
-    deviation: ArrayLike,
-    size: ArrayLike,
-    n_samples: int = _UNKNOWN_SAMPLES,
-    dtype: DTypeLike = np.float64,
-) -> npt.NDArray[np.bool_]:
-    """Whether deviations (d,) of columns are within rounding errors; True if all numbers are 0.
-
-    `deviation` is a standard deviation or half a range; `size` (d,) is the largest magnitude of the
-    entries or of the mean. Entries have errors of ``eps * size``; the error of their mean, summed
-    pairwise, is ``log2(n)`` times as large.
-    """
-    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
-    rounding = steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64))
-    return np.asarray(~(np.asarray(deviation) > rounding))
-
-
-def varying(
-    variance: ArrayLike,
-    size: ArrayLike,
-    n_samples: int = _UNKNOWN_SAMPLES,
-    dtype: DTypeLike = np.float64,
-) -> _Array:
-    """Return standard deviations (d,) from variances; exactly 0 for constant columns.
-
-    Variances of constant columns may be negative by rounding.
-    """
-    deviation: Any = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
 
 
 # ---- moments of groups of classes, for several partitions of the classes -------------------------

@@ -6,30 +6,67 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat.moments.class_moments import is_rounding
 
 __all__ = [
     "deviations",
     "in_any_order",
+    "is_rounding",
     "ledoit_wolf",
     "mean_variance",
     "signed",
+    "varying",
 ]
 
 _Array = npt.NDArray[np.float64]
+_UNKNOWN_SAMPLES = 2**20  # assumed number of samples if it is unknown
 _BLOCK = 256  # columns or samples that are processed at a time
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-def deviations(X: npt.NDArray[Any]) -> _Array:
+def is_rounding(
+    deviation: ArrayLike,
+    size: ArrayLike,
+    n_samples: int = _UNKNOWN_SAMPLES,
+    dtype: DTypeLike = np.float64,
+) -> NDArray[np.bool_]:
+    """Whether deviations (d,) of columns are within rounding errors; True if all numbers are 0.
+
+    `deviation` is a standard deviation or half a range; `size` (d,) is the largest magnitude of the
+    entries or of the mean. Entries have errors of ``eps * size``; the error of their mean, summed
+    pairwise, is ``log2(n)`` times as large.
+    """
+    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
+    rounding = steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64))
+    return np.asarray(~(np.asarray(deviation) > rounding))
+
+
+def varying(
+    variance: ArrayLike,
+    size: ArrayLike,
+    n_samples: int = _UNKNOWN_SAMPLES,
+    dtype: DTypeLike = np.float64,
+) -> _Array:
+    """Return standard deviations (d,) from variances; exactly 0 for constant columns.
+
+    Variances of constant columns may be negative by rounding.
+    """
+    deviation: Any = np.sqrt(np.maximum(variance, 0.0))
+    return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
+
+
+def deviations(X: Any) -> _Array:
     """Return standard deviations (d,) of the columns of X (n, d); exactly 0 for constant columns.
 
-    Works on blocks of columns, to avoid a float64 copy of X, and in units of the largest entries of
-    the columns, so that squares neither vanish nor overflow.
+    X is an array or a CSR matrix without duplicates.
+
+    Arrays are read in blocks of columns, to avoid a float64 copy, and in units of the largest
+    entries of the columns, so that squares neither vanish nor overflow.
     """
+    if hasattr(X, "indptr"):
+        return _sparse_deviations(X)
     out = np.zeros(X.shape[1])
     for first in range(0, X.shape[1], _BLOCK):
         part = X[:, first : first + _BLOCK].astype(np.float64)
@@ -40,6 +77,18 @@ def deviations(X: npt.NDArray[Any]) -> _Array:
         constant = is_rounding(spread, peak > 0, len(X), _floating(X))
         out[first : first + _BLOCK] = np.where(constant, 0.0, spread * peak)
     return out
+
+
+def _sparse_deviations(X: Any) -> _Array:
+    n, d = X.shape
+    columns, values = X.indices, X.data.astype(np.float64)
+    peak = np.zeros(d)
+    np.maximum.at(peak, columns, np.abs(values))
+    values /= np.where(peak > 0, peak, 1.0)[columns]
+    mean = np.bincount(columns, values, minlength=d) / n
+    squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=d)
+    zeros = n - np.bincount(columns, minlength=d)
+    return varying((squares + zeros * mean**2) / n, peak > 0, n, _floating(X)) * peak
 
 
 def in_any_order(X: Any) -> NDArray[np.int64]:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from eigenfeat._base.core import core
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import show
-from eigenfeat.moments.class_moments import ClassMoments, varying
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.columns import varying
 from eigenfeat.pencils.contrasts import Contraction
 from eigenfeat.pencils.options import PencilOptions
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge

@@ -53,7 +53,6 @@ __all__ = [
     "BaseEstimator",
     "Iterative",
     "NestedEstimators",
-    "StoppedError",
     "Verbose",
     "check_array",
     "class_weighted",
@@ -360,10 +359,6 @@ class NestedEstimators:
             if named and params.get(part, getattr(self, part)) is None:
                 params = {part: make()} | {n: v for n, v in params.items() if n != part}
         return super().set_params(**params)  # type: ignore[misc]
-
-
-class StoppedError(Exception):
-    """Raised to end a search of another library when a callback asks to stop."""
 
 
 class Iterative(_Base):

@@ -23,8 +23,7 @@ from eigenfeat._base.validation import (
     random_generator,
     real_array,
 )
-from eigenfeat.moments.class_moments import is_rounding
-from eigenfeat.moments.columns import signed
+from eigenfeat.moments.columns import is_rounding, signed
 
 __all__ = [
     "assign_bins",

@@ -25,7 +25,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.types import Floats, Labels, Seed
 from eigenfeat._base.validation import plain_rows, random_generator, real_array, show
-from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.moments.columns import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.intervals import count_summaries, interval_summaries
 

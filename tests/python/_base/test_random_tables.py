@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 SLOW = {"GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "MinimumCostClassifier"}
 SLOW |= {"ReliableClassifier", "ReliableClassifierCV", "ConvolutionClassifier"}
-SLOW |= {"MaxMarginPCA", "ITML", "NCA", "MaxMarginShift", "LDG"}
+SLOW |= {"MaxMarginPCA", "ITML", "MaxMarginShift", "LDG"}
 SLOW |= {"SparseLDG"}
 SLOWEST = {"MaxMarginPCA", "ITML"}  # a second and more for a table
 # Columns are samples of a series, have parts that are drawn, or weights that start at random.

@@ -1,15 +1,14 @@
-"""ITML against the optimality conditions of its programme, its ranking, and NCA."""
+"""ITML against the optimality conditions of its programme, and its ranking."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
-from eigenfeat.ldg import ITML, NCA
+from eigenfeat.ldg import ITML
 from eigenfeat.ldg.metric_learning import learnt_metric, ranked_by_information
 
 
@@ -112,25 +111,3 @@ def test_ranking_is_relevance_less_redundancy(rng):
     ranked = ranked_by_information(features, codes, 4)
     assert ranked[0] in (1, 3)
     assert set(ranked[:2]) == {1, 3}  # the copy tells nothing new
-
-
-def test_nca_is_scikit_learns(rng):
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = NCA(2).fit(X, y)
-    order = np.argsort(y, kind="stable")
-    peer = NeighborhoodComponentsAnalysis(2, max_iter=50, random_state=0).fit(X[order], y[order])
-    score = KNeighborsClassifier(3).fit(model.transform(X), y).score(model.transform(X), y)
-    its = KNeighborsClassifier(3).fit(peer.transform(X), y).score(peer.transform(X), y)
-    assert score >= its - 0.02
-    assert_array_equal(NCA(2).fit(X, y).components_, model.components_)
-
-
-@pytest.mark.parametrize("init", ["auto", "lda"])
-@pytest.mark.parametrize("d", [1, 3])
-def test_nca_of_classes_without_spread(init, d):
-    y = np.arange(12) % 3
-    X = np.array([[0.0, 1.0, 4.0], [2.0, 1.0, 5.0], [3.0, 0.0, 5.0]])[y, :d]
-    features = NCA(init=init).fit(X, y).transform(X)
-    assert np.isfinite(features).all()
-    assert len(np.unique(features.round(6), axis=0)) == 3

@@ -26,7 +26,6 @@ MODELS = {
     "GEMEnsemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(StandardScaler(), gem_classifier(n_directions=1)), n_members=3
     ),
-    "NCA": lambda: ldg.NCA(2, max_iter=20),
     "ITML": lambda: ldg.ITML(2, max_iter=20),
 }
 STEPS = {
@@ -40,7 +39,6 @@ STEPS = {
     "GEMClassifier": lambda model: int(model.logit_.n_iter_[0]),
     "GEMEnsemble": lambda model: len(model.members_),
     "GEMEnsemble of pipelines": lambda model: len(model.members_),
-    "NCA": lambda model: model.n_iter_,
     "ITML": lambda model: model.n_iter_,
 }
 try:

@@ -16,7 +16,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import in_order
-from eigenfeat.moments.class_moments import varying
+from eigenfeat.moments.columns import varying
 
 __all__ = ["ClassSamples", "SparseRows", "sort_by_class"]
 

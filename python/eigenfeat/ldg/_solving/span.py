@@ -17,7 +17,7 @@ from scipy import sparse
 
 from eigenfeat._base.validation import check_memory, in_order
 from eigenfeat.ldg._solving.coordinates import Columns
-from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.moments.columns import deviations
 
 __all__ = ["SpanBasis", "kernel_coordinates", "nearest_by_kernel", "sparse_columns"]
 
@@ -42,21 +42,12 @@ class SpanBasis:
 
 def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
     """As `coordinates.standardise`, for a CSR matrix, which stays sparse and is not centred."""
-    dtype, X = X.dtype, in_order(X).astype(np.float64)
+    X = in_order(X)
     n, d = X.shape
-    peak = np.zeros(d)
-    np.maximum.at(peak, X.indices, np.abs(X.data))
-    unit = np.where(peak > 0, peak, 1.0)  # squares in this unit neither vanish nor overflow
-    entries = X.data / unit[X.indices]
-    mean = np.bincount(X.indices, entries, minlength=d) / n
-    zeros = n - np.bincount(X.indices, minlength=d)
-    squares = np.bincount(X.indices, (entries - mean[X.indices]) ** 2, minlength=d)
-    deviation = np.sqrt((squares + zeros * mean**2) / n)
-    varying = np.flatnonzero(~is_rounding(deviation, peak > 0, n, dtype))
-    mean, deviation = mean * unit, deviation * unit
-    scale = np.ones(d)
-    if scaled:
-        scale[varying] = deviation[varying]
+    deviation, X = deviations(X), X.astype(np.float64)
+    mean = np.bincount(X.indices, X.data / n, minlength=d).astype(np.float64)
+    varying = np.flatnonzero(deviation)
+    scale = np.where(deviation > 0, deviation, 1.0) if scaled else np.ones(d)
     samples = sparse.csr_array(X[:, varying])
     samples.data /= scale[varying][samples.indices]
     return Columns(mean, scale, varying), samples
