@@ -62,7 +62,7 @@ def evaluate(options: SimpleNamespace) -> int:
     if options.holdout is not None or options.cv is not None:
         some = some_rows(rows, None, output)
         weight = weights_of(options)
-        found = _Found(held_out_measures(options, model, some.X, some.y, options.seed, weight))
+        found = _Found(held_out_measures(options, model, some.X, some.y, weight))
     else:
         seen = seen_in_fit(model, rows)
         found = _of_saved_model(options, model, rows, output)
@@ -85,7 +85,6 @@ def held_out_measures(
     model: Any,
     X: Any,
     y: NDArray[Any],
-    seed: int,
     weight: NDArray[np.float64] | None = None,
 ) -> Measures:
     """Measures of new fits of a model on rows that they have not seen, by --holdout or --cv."""
@@ -96,7 +95,7 @@ def held_out_measures(
             f"{type(model).__name__}, which predicts nothing"
         )
     y = np.asarray(y, dtype=float) if regression else y
-    given = {"holdout": options.holdout, "cv": options.cv, "random_state": seed}
+    given = {"holdout": options.holdout, "cv": options.cv, "random_state": options.seed}
     try:
         parts = held_out_parts(y, **given, continuous=regression)
     except ValueError as error:

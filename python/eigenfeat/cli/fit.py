@@ -62,9 +62,9 @@ def fit(options: SimpleNamespace) -> int:
         if held_out is not None:
             if training.whole is None:
                 raise UsageError(f"--{held_out}: expected rows that fit into --memory")
-            X, seed = training.whole.X, getattr(model, "random_state", 0)
-            seed = seed if isinstance(seed, int) else 0
-            measures = held_out_measures(options, model, X, training.labels, seed, training.weight)
+            measures = held_out_measures(
+                options, model, training.whole.X, training.labels, training.weight
+            )
         fit_rows(options, model, training, output)
         training.keep(model)
         result, lines = _described(options, model, training, measures)

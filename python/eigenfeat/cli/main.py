@@ -30,9 +30,9 @@ __all__ = ["main", "program"]
 DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes: CSV
 (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc), NumPy
-(.npy), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow: pip
-install 'eigenfeat[arrow]'. If DATA is - and --format is given, all commands but moments and inspect
-read standard input; with -o - predict and transform write CSV to standard output.
+(.npy), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow (pip
+install pyarrow). If DATA is - and --format is given, all commands but moments and inspect read
+standard input; with -o - predict and transform write CSV to standard output.
 """
 
 STATUS = """\
@@ -57,13 +57,12 @@ class _Program(click.Group):
 @click.group(
     cls=_Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    no_args_is_help=False,
     epilog=_ending(
         """\
 eigenfeat demo                    models of a table, of digits and of signals
 eigenfeat fit rows.csv --target kind -o model.efm
-eigenfeat evaluate model.efm test.csv --target kind
 eigenfeat predict model.efm new.csv -o predictions.csv
+eigenfeat evaluate model.efm test.csv --target kind
 eigenfeat report model.efm test.csv --target kind -o report.html
 eigenfeat compare rows.csv --target kind
 eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume"""
@@ -71,7 +70,7 @@ eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume"""
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def program() -> None:
-    """Discriminative features from generalized eigenvectors of class moments."""
+    """Models of tables, early decisions and features, from files of samples."""
 
 
 def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Decorator:
@@ -102,9 +101,9 @@ def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Deco
     "demo",
     click.argument("what", type=click.Choice(["all", "table", "digits", "early"]), default="all"),
     click.option(
-        "--splits", type=opt.COUNT, default=2, help="Random splits of digits (default 2)."
+        "--splits", type=opt.COUNT, metavar="N", default=2, help="Splits of digits (default 2)."
     ),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Default 0."),
+    opt.seed_option(),
     click.option(
         "--output",
         type=click.Path(path_type=Path, file_okay=False),
@@ -132,59 +131,9 @@ def demo() -> None:
 
 
 @_command(
-    "moments",
-    opt.data_argument(),
-    opt.output_option(),
-    opt.data_options(),
-    click.option("--checkpoint", type=opt.FILE, help="Its file (default: OUTPUT.checkpoint)."),
-    click.option("--every", type=opt.COUNT, help="Rows between checkpoints (default: a minute)."),
-    click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one."),
-    opt.run_options(),
-    examples="""\
-eigenfeat moments rows.parquet --target kind -o rows.efm
-eigenfeat moments X.npy --target y.npy -o rows.efm --resume
-eigenfeat moments 'part-*.csv' --target kind --drop id,date -o rows.efm --skip-bad
-eigenfeat moments merge monday.efm tuesday.efm -o week.efm""",
-)
-def moments() -> None:
-    """Compute class moments of files, or merge them.
-
-    Computes weight, mean and second moment of every class in one pass over files that need not fit
-    into memory. Every estimator that fits on moments can use the result. They have the names of the
-    columns. "moments merge FILE FILE..." merges moments of parts, as if all rows had been in one
-    file.
-
-    While it runs, the state is written to a checkpoint at intervals, and on Ctrl-C. The same
-    command with --resume continues from the checkpoint and writes the same bytes as an
-    uninterrupted run.
-    """
-
-
-@_command(
-    "inspect",
-    click.argument("file", type=click.Path(path_type=Path)),
-    opt.data_argument(required=False),
-    opt.data_options(),
-    opt.json_option(),
-    examples="""\
-eigenfeat inspect rows.csv
-eigenfeat inspect model.efm --json
-eigenfeat inspect model.efm test.csv --target kind""",
-)
-def inspect() -> None:
-    """Describe a model, moments, a checkpoint or rows.
-
-    For a model: its class, parameters, columns, labels and what the fit has found; with labelled
-    rows of DATA, that the fit has not seen, also by how much its predictions get worse if a column
-    gets its values from other rows (permutation importance). For moments and checkpoints: labels,
-    weights and position; for a file of rows: its columns, types and, if the format stores it, the
-    number of rows.
-    """
-
-
-@_command(
     "fit",
     opt.data_argument(required=False),
+    opt.target_options(),
     opt.output_option(),
     opt.held_out_options(),
     opt.weight_option(),
@@ -192,12 +141,12 @@ def inspect() -> None:
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
     opt.task_option(),
     opt.model_options("table"),
-    opt.data_options(),
     opt.categorical_option(),
     opt.memory_option(),
     opt.run_options(),
+    opt.data_options(),
     examples="""\
-eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
+eigenfeat fit rows.csv --target kind -o model.efm --set views=columns,splines --seed 1
 eigenfeat fit rows.csv --target kind -o model.efm --cv 5
 eigenfeat fit houses.csv --target price -o prices.efm --task regression
 eigenfeat fit --moments rows.efm -o features.efm
@@ -222,9 +171,6 @@ def fit() -> None:
     reliable: ReliableClassifier, which decides rows before all their columns are known (predict
     --early). shift: MaxMarginShift around an extractor, for transform. The last three need rows
     that fit into --memory.
-
-    --set sets any parameter of the model by its name in Python. --ridge to --include-input are
-    parameters of --model gem with an option of their own; --seed is the seed of any model.
     """
 
 
@@ -236,8 +182,8 @@ def fit() -> None:
     click.option(
         "--early", is_flag=True, help="Decide as early as possible; also write time, reliability."
     ),
-    opt.data_options(target=False),
     opt.run_options(),
+    opt.data_options(),
     examples="""\
 eigenfeat predict model.efm new.csv -o predictions.csv
 eigenfeat predict model.efm new.parquet --proba -o probabilities.parquet
@@ -257,11 +203,12 @@ def predict() -> None:
 @_command(
     "evaluate",
     *opt.inputs(),
+    opt.target_options(),
     opt.held_out_options(),
     opt.seed_option(),
     opt.weight_option(),
-    opt.data_options(),
     opt.run_options(),
+    opt.data_options(),
     examples="""\
 eigenfeat evaluate model.efm test.csv --target kind
 eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
@@ -284,25 +231,109 @@ def evaluate() -> None:
 
 
 @_command(
-    "models",
+    "report",
     *opt.inputs(),
-    opt.output_option(": .csv, .parquet or .npy"),
-    opt.data_options(target=False),
+    opt.target_options(),
+    opt.output_option(),
+    click.option("--title", metavar="TEXT", help="Title of the page."),
+    click.option(
+        "--image-shape",
+        type=opt.image_shape,
+        metavar="RxC",
+        help="Shape of the images whose pixels the columns are, as 8x8.",
+    ),
+    click.option(
+        "--max-rows",
+        type=opt.COUNT,
+        metavar="N",
+        default=20_000,
+        help="Rows of the page, drawn at random where there are more (default 20000).",
+    ),
+    opt.held_out_options(),
+    opt.seed_option(),
+    opt.weight_option(),
     opt.run_options(),
-    examples="eigenfeat transform features.efm new.parquet -o features.npy",
+    opt.data_options(),
+    examples="""\
+eigenfeat report model.efm test.csv --target kind -o report.html
+eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html""",
 )
-def transform() -> None:
-    """Write the features of rows in files.
+def report() -> None:
+    """Write an HTML page about a model and its predictions.
 
-    With a model of eigenfeat fit --features or --moments, or any transformer that eigenfeat.save
-    wrote. With --skip-bad the line of a bad row is empty (null in Parquet, NaN in .npy), so that
-    line n always belongs to row n.
+    Measures beside those of a constant prediction, confusion, calibration, spectra, directions as
+    images where columns are pixels, what predictions rest on, times of early decisions, parameters
+    and versions. Of regressions: predictions beside the truth, and residuals. The page needs no
+    network. It says which rows its figures come from: use rows that had no part in the fit, or
+    --holdout or --cv, which measure new fits. Rows whose labels the model does not know are counted
+    and left out.
+    """
+
+
+@_command(
+    "compare",
+    opt.data_argument(),
+    opt.target_options(),
+    click.option("--cv", type=opt.FOLDS, metavar="N", default=5, help="Folds (default 5)."),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="Seconds of each model, after which it is measured on the folds so far.",
+    ),
+    click.option(
+        "--picture", type=opt.FILE, help="Picture of losses and times (.png, .svg, .pdf)."
+    ),
+    opt.task_option(),
+    opt.seed_option(),
+    opt.weight_option(),
+    opt.categorical_option(),
+    opt.memory_option(),
+    opt.run_options(),
+    opt.data_options(),
+    examples="""\
+eigenfeat compare rows.csv --target kind
+eigenfeat compare houses.csv --target price --cv 3 --time-limit 60 --picture models.png""",
+)
+def compare() -> None:
+    """Compare models on a table by cross-validation.
+
+    TableClassifier or TableRegressor beside models of scikit-learn (constant, logistic regression
+    or ridge, random forest, HistGradientBoosting; SVM up to 5,000 rows) and those of LightGBM,
+    CatBoost and XGBoost that are installed, with default parameters, on the same folds. Other
+    models get categories one-hot, as numbers or native, as they like them, and medians for missing
+    numbers where they do not take these. The lowest log loss, or root mean squared error, comes
+    first; a model that fails has a line with its reason.
+    """
+
+
+@_command(
+    "inspect",
+    click.argument("file", type=click.Path(path_type=Path)),
+    opt.data_argument(required=False),
+    opt.target_options(),
+    opt.json_option(),
+    opt.data_options(),
+    examples="""\
+eigenfeat inspect rows.csv
+eigenfeat inspect model.efm --json
+eigenfeat inspect model.efm test.csv --target kind""",
+)
+def inspect() -> None:
+    """Describe a model, moments, a checkpoint or rows.
+
+    For a model: its class, parameters, columns, labels and what the fit has found; with labelled
+    rows of DATA, that the fit has not seen, also by how much its predictions get worse if a column
+    gets its values from other rows (permutation importance). For moments and checkpoints: labels,
+    weights and position; for a file of rows: its columns, types and, if the format stores it, the
+    number of rows.
     """
 
 
 @_command(
     "models",
     opt.data_argument(),
+    opt.target_options(),
     opt.output_option(),
     click.option(
         "--grid",
@@ -311,7 +342,7 @@ def transform() -> None:
         metavar="NAME=A,B,C",
         help="Values of a parameter to try; several times for several parameters.",
     ),
-    click.option("--cv", type=click.IntRange(2, 2**31 - 1), help="Number of folds."),
+    click.option("--cv", type=opt.FOLDS, metavar="N", help="Number of folds."),
     click.option(
         "--scoring",
         type=click.Choice(["accuracy", "log_loss"]),
@@ -319,10 +350,10 @@ def transform() -> None:
     ),
     opt.task_option(),
     opt.model_options("gem"),
-    opt.data_options(),
     opt.categorical_option(),
     opt.memory_option(),
     opt.run_options(),
+    opt.data_options(),
     examples="""\
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
 eigenfeat search rows.csv --target kind -o ldg.efm --model ldg --grid n_components=2,5,9
@@ -341,76 +372,51 @@ def search() -> None:
 
 
 @_command(
-    "compare",
-    opt.data_argument(),
-    click.option("--cv", type=click.IntRange(2, 2**31 - 1), default=5, help="Folds (default 5)."),
-    click.option(
-        "--time-limit",
-        type=click.FloatRange(0, min_open=True),
-        metavar="SECONDS",
-        help="Seconds of each model, after which it is measured on the folds so far.",
-    ),
-    click.option(
-        "--picture", type=opt.FILE, help="Picture of losses and times (.png, .svg, .pdf)."
-    ),
-    opt.task_option(),
-    opt.seed_option(),
-    opt.weight_option(),
-    opt.data_options(),
-    opt.categorical_option(),
-    opt.memory_option(),
+    "models",
+    *opt.inputs(),
+    opt.output_option(": .csv, .parquet or .npy"),
     opt.run_options(),
-    examples="""\
-eigenfeat compare rows.csv --target kind
-eigenfeat compare houses.csv --target price --cv 3 --time-limit 60 --picture models.png""",
+    opt.data_options(),
+    examples="eigenfeat transform features.efm new.parquet -o features.npy",
 )
-def compare() -> None:
-    """Compare models on a table by cross-validation.
+def transform() -> None:
+    """Write the features of rows in files.
 
-    TableClassifier or TableRegressor beside models of scikit-learn (constant, logistic regression
-    or ridge, random forest, HistGradientBoosting; SVM up to 5,000 rows) and those of LightGBM,
-    CatBoost and XGBoost that are installed, with default parameters, on the same folds. Other
-    models get categories one-hot, as numbers or native, as they like them, and medians for missing
-    numbers where they do not take these. The lowest log loss, or root mean squared error, comes
-    first; a model that fails has a line with its reason.
+    With a model of eigenfeat fit --features or --moments, or any transformer that eigenfeat.save
+    wrote. With --skip-bad the line of a bad row is empty (null in Parquet, NaN in .npy), so that
+    line n always belongs to row n.
     """
 
 
 @_command(
-    "report",
-    *opt.inputs(),
+    "moments",
+    opt.data_argument(),
+    opt.target_options(),
     opt.output_option(),
-    click.option("--title", metavar="TEXT", help="Title of the page."),
+    click.option("--checkpoint", type=opt.FILE, help="Its file (default: OUTPUT.checkpoint)."),
     click.option(
-        "--image-shape",
-        type=opt.image_shape,
-        metavar="RxC",
-        help="Shape of the images whose pixels the columns are, as 8x8.",
+        "--every", type=opt.COUNT, metavar="N", help="Rows between checkpoints (default: a minute)."
     ),
-    click.option(
-        "--max-rows",
-        type=opt.COUNT,
-        default=20_000,
-        help="Rows of the page, drawn at random where there are more (default 20000).",
-    ),
-    opt.held_out_options(),
-    opt.seed_option(),
-    opt.weight_option(),
-    opt.data_options(),
+    click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one."),
     opt.run_options(),
+    opt.data_options(),
     examples="""\
-eigenfeat report model.efm test.csv --target kind -o report.html
-eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html""",
+eigenfeat moments rows.parquet --target kind -o rows.efm
+eigenfeat moments X.npy --target y.npy -o rows.efm --resume
+eigenfeat moments 'part-*.csv' --target kind --drop id,date -o rows.efm --skip-bad
+eigenfeat moments merge monday.efm tuesday.efm -o week.efm""",
 )
-def report() -> None:
-    """Write an HTML page about a model and its predictions.
+def moments() -> None:
+    """Compute class moments of files, or merge them.
 
-    Measures beside those of a constant prediction, confusion, calibration, spectra, directions as
-    images where columns are pixels, what predictions rest on, times of early decisions, parameters
-    and versions. Of regressions: predictions beside the truth, and residuals. The page needs no
-    network. It says which rows its figures come from: use rows that had no part in the fit, or
-    --holdout or --cv, which measure new fits. Rows whose labels the model does not know are counted
-    and left out.
+    Computes weight, mean and second moment of every class in one pass over files that need not fit
+    into memory. Every estimator that fits on moments can use the result. They have the names of the
+    columns. "moments merge FILE FILE..." merges moments of parts, as if all rows had been in one
+    file.
+
+    While it runs, the state is written to a checkpoint at intervals, and on Ctrl-C. The same
+    command with --resume continues from the checkpoint and writes the same bytes as an
+    uninterrupted run.
     """
 
 
@@ -421,7 +427,7 @@ _EXPECTED = (OSError, ValueError, ArithmeticError, ImportError, MemoryError)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     as_json = "--json" in given
     try:
         if asked := os.environ.get(_COMPLETE):

@@ -44,9 +44,9 @@ def search(options: SimpleNamespace) -> int:
     output, started = Output("search", options.json, options.progress), time.perf_counter()
     if options.task == "regression":
         check_regression(options)
-    kind, searched = options.model_kind, _search(options, grid_values(options.grid))
-    reader = searched._base() if kind == "gem" else searched
-    training = read_training(options, searched, reader, output)
+    kind, base = options.model_kind, unfitted(options)
+    searched = _search(options, base, grid_values(options.grid))
+    training = read_training(options, searched, base if kind == "gem" else searched, output)
     rows = training.rows
     of_task(options, searched, training, output)
     fit_rows(options, searched, training, output)
@@ -92,9 +92,9 @@ def _candidates(searched: Any) -> list[dict[str, Any]]:
     return sorted(listed, key=lambda one: -one["score"])
 
 
-def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
+def _search(options: SimpleNamespace, base: Any, grid: dict[str, list[Any]]) -> Any:
     """What searches a grid for the model that the options name."""
-    kind, base = options.model_kind, unfitted(options)
+    kind = options.model_kind
     if kind != "gem" and options.scoring is not None:
         raise UsageError(f"--scoring: expected none with --model {kind}")
     if kind == "ldg":

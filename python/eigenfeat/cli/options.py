@@ -9,21 +9,12 @@ from typing import Any
 import click
 from click import Choice, option
 
-from eigenfeat.cli.kinds import (
-    CLASSIFIERS,
-    EXTRACTORS,
-    FLAGS,
-    MODELS,
-    SWITCHES,
-    TASKS,
-    assignment,
-    flag_of,
-)
+from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, MODELS, TASKS, assignment
 
 __all__ = ["assignment", "image_shape"]
 
 Decorator = Callable[[Any], Any]
-COUNT = click.IntRange(1)
+COUNT, FOLDS = click.IntRange(1, 2**31 - 1), click.IntRange(2, 2**31 - 1)
 FILE = click.Path(path_type=Path)
 FORMATS = ("csv", "parquet", "arrow", "npy", "svmlight")
 
@@ -84,27 +75,27 @@ def run_options() -> Decorator:
     """What has to do with the run, not with its result."""
     shown = "Show progress on stderr (default: if that is a terminal)."
     return _grouped(
-        option("--threads", type=click.IntRange(1, 2**31 - 1), help="Threads (default: all)."),
+        option("--threads", type=COUNT, metavar="N", help="Threads (default: all)."),
         json_option(),
         option("--progress/--no-progress", default=None, help=shown),
     )
 
 
 def held_out_options() -> Decorator:
-    """--holdout, --cv and the seed of their draws."""
+    """--holdout and --cv."""
     share = click.FloatRange(0, 1, min_open=True, max_open=True)
-    held = "Share of the rows to hold out, class by class; a model is fitted to the others."
-    folds = "Number of folds, each of which is predicted by a model fitted to the others."
+    held = "Measure a fit to the other rows on this share of the rows."
+    folds = "Measure fits to the other rows on each of N folds."
     return _grouped(
         option("--holdout", type=share, metavar="SHARE", help=held),
-        option("--cv", type=click.IntRange(2, 2**31 - 1), metavar="FOLDS", help=folds),
+        option("--cv", type=FOLDS, metavar="N", help=folds),
     )
 
 
 def seed_option() -> Decorator:
     """--seed."""
-    kind = click.IntRange(0, 2**31 - 1)
-    return option("--seed", type=kind, default=0, help="Of what is drawn at random (default 0).")
+    kind, text = click.IntRange(0, 2**31 - 1), "Seed of what is drawn at random (default 0)."
+    return option("--seed", type=kind, metavar="N", default=0, help=text)
 
 
 def weight_option() -> Decorator:
@@ -115,7 +106,7 @@ def weight_option() -> Decorator:
 
 def memory_option() -> Decorator:
     """Limit of the rows in memory."""
-    limit, text = click.FloatRange(min=0), "Most bytes of rows in memory (default 2)."
+    limit, text = click.FloatRange(min=0), "Rows that take more are read in blocks (default 2)."
     return option("--memory", type=limit, metavar="GB", default=2.0, help=text)
 
 
@@ -144,31 +135,32 @@ def format_options() -> Decorator:
     )
 
 
-def data_options(*, target: bool = True) -> Decorator:
-    """How files of rows are read; with `target` they have labels."""
+def target_options() -> Decorator:
+    """The column of labels."""
     kinds = Choice(["auto", "int", "float", "bool", "str"])
-    labels = (
-        option(
-            "--target",
-            metavar="COLUMN",
-            help="The labels: name or number of a column or, for NumPy files, an .npy file; not "
-            "needed for svmlight files.",
-        ),
+    target = "The labels: name or number of a column or, for NumPy files, an .npy file; not needed "
+    target += "for svmlight files."
+    return _grouped(
+        option("--target", metavar="COLUMN", help=target),
         option("--labels", type=kinds, default="auto", help="Type of the labels."),
     )
+
+
+def data_options() -> Decorator:
+    """How files of rows are read."""
     chosen = "The features: names or numbers (default: those of the model, or all others)."
     bad = "Leave out, or leave empty in the output, rows with text, infinity, a wrong number of "
     bad += "fields or, where the model does not take them, missing values; and count them."
     based = "Whether columns of svmlight files are counted from 0 (default: if one is 0)."
+    rows = "Rows of a block (default: about 32 MB)."
     return _grouped(
-        *labels * target,
         option("--columns", multiple=True, metavar="A,B,...", help=chosen),
         option("--drop", multiple=True, metavar="A,B,...", help="Columns to leave out."),
-        option("--dtype", type=Choice(["float32", "float64"]), help="Type of the features."),
-        option("--block-rows", type=COUNT, help="Rows of a block (default: about 32 MB)."),
         option("--skip-bad", is_flag=True, help=bad),
+        option("--dtype", type=Choice(["float32", "float64"]), help="Type of the features."),
+        option("--block-rows", type=COUNT, metavar="N", help=rows),
         format_options(),
-        option("--n-features", type=COUNT, help="Columns of svmlight files."),
+        option("--n-features", type=COUNT, metavar="N", help="Columns of svmlight files."),
         option("--zero-based/--no-zero-based", default=None, help=based),
     )
 
@@ -187,7 +179,8 @@ def categorical_option() -> Decorator:
 
 def model_options(default: str) -> Decorator:
     """The model that is fitted, and its parameters."""
-    named = "A parameter of the model, by its name in Python; PART__NAME of one inside it."
+    named = "A parameter of the model by its name in Python, as views=columns,splines; "
+    named += "PART__NAME=VALUE sets that of an inner estimator."
     return _grouped(
         option(
             "--model",
@@ -201,12 +194,5 @@ def model_options(default: str) -> Decorator:
         option(
             "--set", "assignments", type=assignment, multiple=True, metavar="NAME=VALUE", help=named
         ),
-        *(_parameter_option(name, text) for name, text in FLAGS.items()),
+        seed_option(),
     )
-
-
-def _parameter_option(name: str, text: str) -> Decorator:
-    flag = flag_of(name)
-    if name in SWITCHES:
-        return option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
-    return option(flag, name, metavar="VALUE", help=text)

@@ -74,7 +74,7 @@ def arrow(what: str) -> ModuleType:
         import pyarrow
         import pyarrow.compute
     except ImportError:
-        raise ImportError(f"{what} needs pyarrow: pip install 'eigenfeat[arrow]'") from None
+        raise ImportError(f"{what} needs pyarrow: pip install pyarrow") from None
     return pyarrow
 
 

@@ -585,12 +585,12 @@ class _TextCodes:
     def __init__(self, names: Sequence[str], kinds: Sequence[str]) -> None:
         self.names_ = self.feature_names_ = list(names)
         self.used, self.groups_ = list(range(len(names))), np.arange(len(names))
-        self._codes: list[dict[Any, int] | None] = [
+        self._codes: list[dict[str | None, int] | None] = [
             None if kind == "number" else {} for kind in kinds
         ]
 
     def encoded(self, columns: Sequence[Any]) -> npt.NDArray[np.float64]:
-        """Columns as numbers, NaN where a value is missing."""
+        """Columns as numbers; a missing text has a number of its own."""
         encoded = np.empty((len(columns[0]), len(columns)))
         for j, (values, codes) in enumerate(zip(columns, self._codes, strict=True)):
             if codes is None:
@@ -598,7 +598,7 @@ class _TextCodes:
                 continue
             for i, value in enumerate(values.tolist()):
                 missing = value is None or value != value
-                encoded[i, j] = np.nan if missing else codes.setdefault(value, len(codes))
+                encoded[i, j] = codes.setdefault(None if missing else value, len(codes))
         return encoded
 
     def values(self, column: npt.NDArray[np.float64], j: int) -> npt.NDArray[Any]:
@@ -606,11 +606,8 @@ class _TextCodes:
         codes = self._codes[j]
         if codes is None:
             return column
-        known = np.empty(len(codes) + 1, dtype=object)
-        known[:-1] = list(codes)
-        known[-1] = None
-        places: npt.NDArray[Any] = known[np.where(np.isnan(column), len(codes), column).astype(int)]
-        return places
+        texts: npt.NDArray[Any] = np.array([*codes], dtype=object)[column.astype(int)]
+        return texts
 
 
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:

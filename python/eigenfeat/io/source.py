@@ -142,8 +142,11 @@ class Choice:
         left_out = {place for column in options.drop for place in all_of(column, "drop")} | {goal}
         if options.columns is not None:
             chosen = [place_of(column, "columns") for column in options.columns]
+            if goal in chosen:
+                what = f"expected a column that is no feature, got {options.target!r}"
+                raise OptionError("target", what)
             if len({*chosen} - left_out) < len(chosen):
-                what = "expected distinct columns without the target and dropped columns"
+                what = "expected distinct columns without dropped columns"
                 raise OptionError("columns", f"{what}, got {list(options.columns)!r}")
             unclear: list[int] = []
         else:

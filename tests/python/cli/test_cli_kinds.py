@@ -102,11 +102,7 @@ def test_a_shift_with_an_extractor(files):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (
-            ("--model", "reliable", "--ridge", "0.1"),
-            "--ridge: expected none with --model reliable; --set NAME=VALUE sets its parameters",
-        ),
-        (("--model", "ldg", "--seed", "-1"), "--seed: The 'random_state' parameter of LDG must"),
+        (("--model", "ldg", "--seed", "-1"), "'--seed': -1 is not in the range"),
         (("--model", "ldg", "--set", "colour=3"), "--set colour: expected a parameter of LDG: "),
         (
             ("--model", "ldg", "--set", "gamma=-1"),

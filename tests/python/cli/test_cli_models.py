@@ -14,7 +14,6 @@ from table_files import arrow_modules, csv_text, table_of, write_table
 import eigenfeat
 from eigenfeat import GEM, LDG, ClassMoments, GEMClassifier, TableClassifier, open_rows
 from eigenfeat.cli import main as cli
-from eigenfeat.cli.kinds import FLAGS, SWITCHES, flag_of
 
 
 @pytest.fixture
@@ -87,30 +86,6 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
-def flat_params(model):
-    """Parameters by their names on the command line."""
-    return model.logit.get_params() | model.gem.get_params() | model.get_params(deep=False)
-
-
-def test_every_flag_arrives(files, capsys):
-    flags = {
-        **{"--ridge": 0.3, "--n-directions": 3, "--threshold": None, "--pairs": "all"},
-        **{"--denominator": "covariance", "--scale": "none", "--expansion": "polynomial"},
-        **{"--powers": (1, 2), "--penalty": 0.2, "--tol": 0.01, "--depth": 2},
-        **{"--hidden-directions": 4, "--hidden-ridge": 0.5, "--seed": 7},
-    }
-    assert {flag_of(name) for name in FLAGS} == {*flags, *map(flag_of, SWITCHES)}
-    given = [f"{flag}={value}" for flag, value in flags.items()]
-    fitted(capsys, files, "--model", "gem", *given, "--no-constant", "--include-input")
-    found = flat_params(eigenfeat.load(files / "model.efm"))
-    assert (found["constant"], found["include_input"]) == (False, True)
-    for name in set(FLAGS) - set(SWITCHES):
-        assert found[name] == flags[flag_of(name)], name
-    fitted(capsys, files, "--features", "--expansion", "none", "--ridge", "9", "--set", "ridge=.5")
-    model = eigenfeat.load(files / "model.efm")
-    assert (model.expansion, model.ridge) == ("none", 0.5)
-
-
 def test_predictions_of_every_kind_of_file(files, problem, capsys):
     X, _ = problem
     fitted(capsys, files)
@@ -145,7 +120,7 @@ def test_predictions_of_every_kind_of_file(files, problem, capsys):
 
 def test_features_of_files(files, problem, capsys):
     X, y = problem
-    fitted(capsys, files, "--features", "--n-directions", "2", output="gem.efm")
+    fitted(capsys, files, "--features", "--set", "n_directions=2", output="gem.efm")
     gem = GEM(n_directions=2).fit(X[:400], y[:400])
     command = ["transform", files / "gem.efm", files / "new.parquet", "-o"]
     status, said, err = run(capsys, *command, files / "found.npy", "--json")
@@ -168,7 +143,7 @@ def test_a_fit_from_moments(files, problem, capsys):
     X, y = problem
     ClassMoments().update(X[:400], y[:400]).save(files / "rows.efm")
     arguments = ["fit", "--moments", files / "rows.efm", "-o", files / "gem.efm", "--json"]
-    status, said, _ = run(capsys, *arguments, "--ridge", "0.1")
+    status, said, _ = run(capsys, *arguments, "--set", "ridge=0.1")
     assert status == 0
     found = json.loads(said)
     assert (found["estimator"], found["weight"], found["features"]) == ("GEM", 400, 5)
@@ -283,7 +258,6 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
         (["inspect", files], 1, f"{files}: expected one file, got a folder of them"),
         (["fit", "-o", "x"], 2, "expected files of rows, or --moments, got neither"),
         (["fit", new, "--moments", "y", "-o", "x"], 2, "--moments: expected no files of rows"),
-        (["fit", "--moments", "y", "-o", "x", "--depth", "2"], 2, "--depth: expected none with"),
         (["fit", "--moments", "y", "-o", "x", "--set", "depth=2"], 2, "--set depth: expected a pa"),
     ):
         code, out, err = run(capsys, *arguments)

@@ -77,3 +77,16 @@ def test_errors_name_what_is_wrong(files):
     assert status == 1
     assert "model.efm: expected a fitted estimator, got" in err
     assert not Path("page.html").exists()
+
+
+def test_gaps_in_text_alone(files):
+    """A model of numbers without gaps takes missing texts, which are a category."""
+    _, kinds = files
+    place = [None, "north", "south"]
+    lines = [f"{j % 7},{place[j % 3] or ''},{kind}" for j, kind in enumerate(kinds)]
+    Path("towns.csv").write_text("\n".join(["size,place,kind", *lines]) + "\n")
+    fit = ("fit", "towns.csv", "--target", "kind", "-o", "towns.efm", "--set", "views=columns")
+    assert run(*fit)[0] == 0
+    rows = ("towns.efm", "towns.csv", "--target", "kind")
+    assert run("report", *rows, "-o", "page.html")[0] == 0
+    assert "place" in run("inspect", *rows)[1]

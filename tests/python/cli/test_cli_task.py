@@ -79,7 +79,7 @@ def test_the_task_can_be_said(houses):
         ((*FIT, "--features", "--drop", "zone"), "as --features needs classes, got 153 diff"),
         (("search", *FIT[1:]), "--task: expected classification, as search fits classes alone"),
         (("search", *FIT[1:], "--task", "regression"), "as search fits classes alone, got --task"),
-        ((*FIT, "--task", "regression", "--depth", "2"), "--depth: expected none with --task regr"),
+        ((*FIT, "--task", "regression", "--set", "depth=2"), "--set depth: expected a parameter"),
         (
             ("moments", *FIT[1:], "--drop", "zone", "--skip-bad"),
             "--target: expected labels of classes, got 15",

@@ -37,15 +37,12 @@ GEM = (*FIT, "--model", "gem")
 PREDICT = ("predict", "model.efm", "rows.csv")
 RIDGE = "ridge: The 'ridge' parameter of GEM must be a float in the range [0.0, inf), a str among"
 MISUSE = {
-    (*GEM, "--ridge", "-1"): f"--{RIDGE}",
-    (*FIT, "--features", "--ridge", "-1"): f"--{RIDGE}",
-    ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): f"--{RIDGE}",
     (*GEM, "--set", "ridge=-1"): f"--set {RIDGE}",
+    (*FIT, "--features", "--set", "ridge=-1"): f"--set {RIDGE}",
+    ("fit", "--moments", "rows.efm", "-o", "x", "--set", "ridge=-1"): f"--set {RIDGE}",
+    (*GEM, "--set", "ridge=much"): "Got 'much' instead.",
+    (*GEM, "--set", "penalty=nan"): "--set penalty: The 'penalty' parameter of MultinomialLogit",
     (*FIT, "--memory", "-1"): "'--memory': -1.0 is not in the range x>=0",
-    (*GEM, "--ridge", "much"): "Got 'much' instead.",
-    (*FIT, "--ridge", "0.1"): "--ridge: expected none with --model table; --model gem has it",
-    (*GEM, "--penalty", "nan"): "--penalty: The 'penalty' parameter of MultinomialLogit must be",
-    (*GEM, "--expansion", "wave"): "--expansion: The 'expansion' parameter of GEM must be a str am",
     (*FIT, "--columns", ","): "--columns: rows.csv: expected at least one feature column, got none",
     (*FIT, "--delimiter", "xy"): "'--delimiter': expected one character or 'tab', got 'xy'",
     (*FIT, "--drop", "x7"): "--drop: expected a column of ",
@@ -108,6 +105,11 @@ def test_a_model_with_names_takes_columns_without(files, monkeypatch):
     assert (status, err) == (0, "")
 
 
+def test_no_command_shows_the_commands():
+    assert run() == run("--help")
+    assert run()[0] == 0
+
+
 @pytest.mark.parametrize("name", [*program.commands])
 def test_help_of_every_command(name):
     status, out, err = run(*name.split(), "--help")
@@ -119,11 +121,10 @@ def test_help_of_every_command(name):
 @pytest.mark.parametrize(
     ("command", "error"),
     [
-        ([], "Missing command."),
         (["fit"], "Missing option '-o' / '--output'."),
         (["predict", "-o", "x.csv"], "Missing argument 'MODEL'."),
         (["frob"], "No such command 'frob'."),
-        (["fit", "--targett", "x"], "No such option '--targett'. (Did you mean "),
+        (["fit", "--targett", "x"], "No such option '--targett'. Did you mean '--target'?"),
         (["fit", "-o"], "Option '-o' requires an argument."),
     ],
 )
