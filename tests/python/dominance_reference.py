@@ -186,10 +186,12 @@ def attack_rule(rng, name, kind):
         offsets[..., 1] += shift
         functions = replace(functions, offsets=offsets)
     case = RuleInput(functions, known, d, by_scores, 1)
-    result = SetRule(chosen).decide(case, tau)
+    rule = SetRule(chosen)
+    best = rule.best_classes(case)
+    decided = bool(rule.decides(case, best, tau)[0])
     least, size = over_set(functions, chosen, case.mean, *at[2:])
-    decided, clear = bool(result.decided[0]), least[0] > FAR * size[0]
-    wrong = decided and result.best[0] == 0 and not least[0] >= -1e-17 * size[0]
+    clear = least[0] > FAR * size[0]
+    wrong = decided and best[0] == 0 and not least[0] >= -1e-17 * size[0]
     return Counter(
         decided=int(decided),
         clear=int(clear),

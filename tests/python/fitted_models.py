@@ -41,7 +41,7 @@ def _reliable(classifier, completion=None, **options):
 
 def _calibrated():
     model = _reliable(LinearDiscriminantAnalysis(), reliability=0.9)
-    return model.calibrate(X, Y, agreement=0.5, confidence=0.8)
+    return model.calibrate(X, Y)
 
 
 def _partial_gem():

@@ -44,8 +44,8 @@ plt.show()
 # %%
 # The curves show, for each number of known pixels, the share of samples that are decided, and the
 # share of these that have the label of the complete sample. Dotted lines are the chosen
-# reliabilities. They are reached if the completion's model is right. ``correct=True`` corrects the
-# rule by training samples, and ``calibrate`` by held-out samples.
+# reliabilities. They are reached if the completion's model is right. For series, ``correct=True``
+# corrects the rule by held-out samples.
 
 known = np.arange(4, 65, 6)
 fig, axes = plt.subplots(1, 2, figsize=(7.5, 3.4), layout="constrained")

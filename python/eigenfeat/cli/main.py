@@ -124,7 +124,7 @@ def demo() -> None:
     features. The last three have the same number of columns.
 
     "early" simulates signals of three classes, follows one of them sample by sample until it is
-    decided, calibrates tau on held-out signals, and compares with decisions by the cost of waiting.
+    decided, and compares with decisions by the cost of waiting.
 
     Nothing is downloaded.
     """

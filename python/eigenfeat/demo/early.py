@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
 from eigenfeat.early import (
-    Calibration,
     EarlyScores,
     MinimumCostClassifier,
     ReliableClassifier,
     StreamDecision,
-    calibrate,
     early_scores,
 )
 
@@ -42,7 +40,7 @@ Array = NDArray[np.float64]
 
 KINDS = ("rises late", "returns", "swings")
 LENGTH = 60
-N_TRAIN, N_HELD_OUT, N_TEST = 200, 300, 400
+N_TRAIN, N_TEST = 200, 400
 TAU = 0.95
 BAR = 24  # width in characters of a tau of 1
 MAX_LINES = 18  # of a signal's table, which skips looks but keeps the last
@@ -70,7 +68,6 @@ class Demonstration:
     signal: Array
     kind: str
     looks: list[Look]
-    calibration: Calibration
     test: tuple[Array, Labels]
     scores: dict[str, EarlyScores]
 
@@ -98,7 +95,7 @@ def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
 
 
 def demonstrate(seed: int) -> Demonstration:
-    """Fit, follow one signal sample by sample, calibrate on held-out signals, and compare.
+    """Fit, follow one signal sample by sample, and compare with decisions by the cost of waiting.
 
     Parameters
     ----------
@@ -109,20 +106,17 @@ def demonstrate(seed: int) -> Demonstration:
 
     rng = np.random.default_rng(seed)
     X, y = signals(N_TRAIN, rng)
-    held_out, _ = signals(N_HELD_OUT, rng)
     test, truth = signals(N_TEST, rng)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, reliability=TAU, correct=False).fit(X, y)
+    model = ReliableClassifier(lda, reliability=TAU).fit(X, y)
     shown = _typical_signal(model, test)
-    calibration = calibrate(model, held_out, agreement=TAU)
     return Demonstration(
         model,
         test[shown],
         str(truth[shown]),
         _follow(model, test[shown]),
-        calibration,
         (test, truth),
-        _score_methods(model, (X, y), (test, truth), calibration),
+        _score_methods(model, (X, y), (test, truth)),
     )
 
 
@@ -160,33 +154,30 @@ def _score_methods(
     model: ReliableClassifier,
     train: tuple[Array, NDArray[Any]],
     test: tuple[Array, NDArray[Any]],
-    calibration: Calibration,
 ) -> dict[str, EarlyScores]:
     signals, truth = test
 
-    def score(classifier: Any, *reliability: float) -> EarlyScores:
-        early = classifier.predict_early(signals, *reliability)
+    def score(classifier: Any) -> EarlyScores:
+        early = classifier.predict_early(signals)
         return early_scores(early, LENGTH, complete=classifier.predict(signals), y=truth)
 
-    scores = {f"reliable, tau {TAU:g}": score(model, TAU)}
-    if calibration.chosen >= 0:
-        scores["reliable, calibrated"] = score(model, calibration.reliability)
-    scores["minimum cost"] = score(MinimumCostClassifier(model.classifier, 0.5).fit(*train))
-    return scores
+    costs = MinimumCostClassifier(model.classifier, 0.5).fit(*train)
+    return {f"reliable, tau {TAU:g}": score(model), "minimum cost": score(costs)}
 
 
 # ---- output --------------------------------------------------------------------------------------
 
 
 def show(shown: Demonstration, console: Console) -> None:
-    """Print the decision about a signal step by step, the calibration, and the comparison."""
+    """Print the decision about a signal step by step, certified shares, and the comparison."""
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(
         f'One signal of {LENGTH} samples, of the kind "{shown.kind}", at tau {TAU:g}', style="bold"
     )
     console.print(looks_table(shown.looks))
-    plain("Calibration on held-out signals", style="bold")
-    plain(f"  {shown.calibration}")
+    plain("Shares of final labels certified by held-out training signals", style="bold")
+    shares = zip(shown.model.classes_, shown.model.reliability_by_class_, strict=True)
+    plain("  " + ", ".join(f"{kind}: {share:.3f}" for kind, share in shares))
     plain()
     plain("Test signals", style="bold")
     console.print(scores_table(shown.scores))

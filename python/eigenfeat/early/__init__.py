@@ -3,7 +3,6 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.early.calibration import Calibration, NotCertifiedError, calibrate
 from eigenfeat.early.completion import (
     Conditional,
     GaussianCompletion,
@@ -30,7 +29,6 @@ from eigenfeat.early.streams import Stream, Streams
 from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
-    "Calibration",
     "Conditional",
     "CostDecision",
     "CostDecisions",
@@ -44,14 +42,12 @@ __all__ = [
     "LocalQDA",
     "MinimumCostClassifier",
     "MixtureCompletion",
-    "NotCertifiedError",
     "ReliableClassifier",
     "ReliableClassifierCV",
     "Sampled",
     "Stream",
     "StreamDecision",
     "Streams",
-    "calibrate",
     "early_scores",
     "interval_summaries",
     "reliability_curve",

@@ -1,29 +1,34 @@
 r"""Corrections of a rule by held-out samples, and the theorems about them.
 
-**One threshold.** A rule is evaluated on every held-out sample at several times. :math:`S` of a
-sample is the number of known entries from which on the rule never decides it wrongly, that is,
-differently from the complete sample. A corrected rule decides nothing before :math:`m` entries are
-known, so that the early label of a sample with :math:`S \le m` is final.
+The score of a decision is the rule's largest tau for it; ties are broken by the number of known
+entries. A corrected rule decides a sample once the rule itself does and the score exceeds a
+threshold. Held-out samples choose the threshold, so that the promise does not depend on the model
+behind the score. For promises by time the number of known entries comes first: decisions begin at
+one time, at which many samples are decided.
 
-*All samples* (``conditional=None``). :math:`m` is the smallest number at which the lower bound
-(Clopper and Pearson) of :math:`P(S \le m)` reaches tau. As :math:`P(S \le m)` grows with m, the
-promise fails only if the bound is wrong at the largest m below the true quantile, a single event:
+**One threshold.** :math:`S` of a held-out sample is the largest score of its wrong decisions, those
+that differ from the complete sample, over all times. Above a threshold :math:`s \ge S` the sample
+is never decided wrongly, whichever times are used.
+
+*All samples* (``conditional=None``). :math:`s` is the smallest threshold at which the lower bound
+(Clopper and Pearson) of :math:`P(S \le s)` reaches tau. As :math:`P(S \le s)` grows with s, the
+promise fails only if the bound is wrong at the largest s below the true quantile, a single event:
 ``P(early label = final label) >= tau`` with the confidence (a tolerance limit, Wilks 1941). On
 average over held-out samples the share is at least j / (n + 1) for the j-th smallest S, since the
 rank of a new sample's S among n others is uniform (conformal prediction, Vovk et al. 2005).
 
-*By true class* (``"true"``). :math:`m` is the largest threshold of a class, each learned from the
+*By true class* (``"true"``). :math:`s` is the largest threshold of a class, each learned from the
 samples of the class (Mondrian calibration, Vovk et al. 2005). With the confidence,
-``P(early label = final label | Y = k) >= tau`` holds for all classes k simultaneously: m is at
+``P(early label = final label | Y = k) >= tau`` holds for all classes k simultaneously: s is at
 least the threshold of the class with the largest true quantile, so that only the bound of this
 class can break the promise. The samples of a class must be exchangeable; class frequencies may
 change.
 
-**Tests from late to early.** The other promises are about the time and the label of the decision,
-which depend on m. Hypotheses "decisions from m on break the promise" are tested from the last time
-to earlier ones until one is not rejected (fixed-sequence testing). A hypothesis is rejected if the
-bounds of all of its cells reach tau. This needs no correction for the number of cells: if a cell
-breaks the promise, a false rejection needs a wrong bound of this cell.
+**Tests from strict to loose.** The other promises are about the time and the label of the decision,
+which depend on s. Hypotheses "decisions above s break the promise" are tested from the largest
+threshold to smaller ones until one is not rejected (fixed-sequence testing). A hypothesis is
+rejected if the bounds of all of its cells reach tau. This needs no correction for the number of
+cells: if a cell breaks the promise, a false rejection needs a wrong bound of this cell.
 
 *By label* (``"predicted"``): ``P(final label = c | early label = c) >= tau`` for all classes c.
 
@@ -42,25 +47,16 @@ prediction, Vovk 2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import Labels
 from eigenfeat.early.completion import filled
-from eigenfeat.early.rules import (
-    SLACK,
-    FittedModel,
-    Rule,
-    RuleInput,
-    RuleOutput,
-    clopper_pearson,
-)
+from eigenfeat.early.rules import SLACK, FittedModel, Rule, RuleInput, clopper_pearson
 from eigenfeat.early.series import Rows
 
 __all__ = [
@@ -71,11 +67,8 @@ __all__ = [
     "HeldOutDecisions",
     "certified_by_class",
     "held_out_decisions",
-    "label_shares",
     "least_samples",
     "promised_shares",
-    "stable_shares",
-    "time_shares",
 ]
 
 _Array = NDArray[np.float64]
@@ -83,8 +76,9 @@ _Codes = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
 
 PROMISES = ("true", "predicted", "time")
-MAX_CACHED = 64  # reliabilities whose smallest numbers of entries are cached
+MAX_THRESHOLDS = 200  # that are tested for promises by label or time
 TIMES_PER_BATCH = 8
+TIE, TIME_FIRST = 1e-6, 1e3  # weights of the share of known entries in the score
 
 
 # ---- bounds
@@ -102,6 +96,66 @@ def least_samples(tau: float, confidence: float) -> int:
     if confidence > 0:
         return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
     return int(np.ceil(tau / (1 - tau)))
+
+
+# ---- decisions about held-out samples
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutDecisions:
+    """Decisions about m samples at q times by rules that were not fitted to them."""
+
+    score: _Array  # (m, q); infinite after the end of a series, which is then decided
+    code: _Codes  # (m, q + 1) classes; the last one is that of the complete sample
+
+    @classmethod
+    def joined(cls, parts: Sequence[HeldOutDecisions]) -> HeldOutDecisions:
+        """The samples of several folds."""
+        scores, codes = [one.score for one in parts], [one.code for one in parts]
+        return cls(np.concatenate(scores), np.concatenate(codes))
+
+    @property
+    def largest_wrong(self) -> _Array:
+        """The largest score (m,) of the wrong decisions about each sample; 0 for none."""
+        wrong = self.code[:, :-1] != self.code[:, -1:]
+        return np.where(wrong, self.score, 0.0).max(axis=1, initial=0.0)
+
+
+def held_out_decisions(
+    model: FittedModel,
+    samples: Rows,
+    times: NDArray[np.int64],
+    done: Callable[[str, int], None],
+    *,
+    right_too: bool,
+    time_weight: float,
+    least: float,
+) -> HeldOutDecisions:
+    """Evaluate a rule on samples outside of its fit.
+
+    Decisions of the rule below the tau `least` have the score 0. Decisions with the label of the
+    complete sample, which are right, have other scores only with `right_too`.
+    """
+    full = filled(model.completion, samples.rows)
+    final = model.predict_codes(full)
+    shown = np.where(samples.have_gaps[:, None], samples.rows, full)
+    running = times < samples.ends[:, None]
+    codes = np.repeat(final[:, None], len(times) + 1, axis=1)
+    score = np.where(running, 0.0, np.inf)
+    for begin in range(0, len(times), TIMES_PER_BATCH):
+        at = slice(begin, min(begin + TIMES_PER_BATCH, len(times)))
+        rule_input = model.prefix_input(shown, times[at])
+        best = model.rule.best_classes(rule_input)
+        now = best.reshape(len(final), -1)
+        codes[:, at] = np.where(running[:, at], now, codes[:, at])
+        row, time = np.nonzero(running[:, at] & (right_too | (now != final[:, None])))
+        if len(row):
+            items = row * (at.stop - at.start) + time
+            tau = model.rule.bound(rule_input.take(items), best[items])
+            scores = tau + time_weight * times[at][time] / model.layout.width
+            score[row, begin + time] = np.where(tau >= least, scores, 0.0)
+        done("held-out samples at all times", now.size)
+    return HeldOutDecisions(score, codes)
 
 
 # ---- promises
@@ -136,185 +190,83 @@ class ClassGroups:
 
 
 def promised_shares(
-    promise: str, decisions: HeldOutDecisions, labels: Labels, groups: ClassGroups, conf: float
+    promise: str,
+    decisions: HeldOutDecisions,
+    thresholds: _Array,
+    labels: Labels,
+    groups: ClassGroups,
+    classes: Labels,
+    confidence: float,
 ) -> _Array:
-    """Shares (r, p, q + 1) of final labels in the cells of a promise, by the first decision time.
+    """Certified shares (r, q) of final labels in the cells of a promise, at each threshold.
 
-    `labels` (m,) are the true ones of the held-out samples.
+    `labels` (m,) are the true labels of the held-out samples, `classes` those of the decisions.
     """
     if promise == "all":
-        return stable_shares(decisions.wrong, np.zeros(len(labels), dtype=np.intp), 1, conf)
+        everyone = np.zeros(len(labels), dtype=np.intp)
+        return _stable_shares(decisions, thresholds, everyone, 1, confidence)
     if promise == "true":
-        return stable_shares(decisions.wrong, groups(labels), groups.n_groups, conf)
-    if promise == "predicted":
-        assert decisions.label is not None
-        return label_shares(decisions, groups(decisions.label), groups.n_groups, conf)
-    return time_shares(decisions, conf)
+        return _stable_shares(decisions, thresholds, groups(labels), groups.n_groups, confidence)
+    shares = [
+        _label_shares(at, code, right, groups(classes), groups.n_groups, confidence)
+        if promise == "predicted"
+        else _time_shares(at, right, decisions.code.shape[1], confidence)
+        for at, code, right in (_first_decisions(decisions, s) for s in thresholds)
+    ]
+    return np.stack(shares, axis=-1)
 
 
-# ---- decisions about held-out samples
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutDecisions:
-    """Decisions about m samples by rules that were not fitted to them, at p tau and q times."""
-
-    wrong: _Flags  # (p, m, q) decisions that differ from the complete sample
-    # For promises about the time or label of decisions; series that have ended count as decided.
-    decided: _Flags | None = None  # (p, m, q)
-    label: Labels | None = None  # (m, q + 1); the last label is of the complete sample
-
-    @classmethod
-    def joined(cls, parts: Sequence[HeldOutDecisions]) -> HeldOutDecisions:
-        """The samples of several folds."""
-        return cls(
-            np.concatenate([one.wrong for one in parts], axis=1),
-            _joined([one.decided for one in parts], axis=1),
-            _joined([one.label for one in parts], axis=0),
-        )
-
-
-def _joined(parts: Sequence[NDArray[Any] | None], axis: int) -> NDArray[Any] | None:
-    known = [one for one in parts if one is not None]
-    return np.concatenate(known, axis=axis) if known else None
-
-
-def held_out_decisions(
-    model: FittedModel,
-    samples: Rows,
-    grid: _Array,
-    times: NDArray[np.int64],
-    done: Callable[[int], None],
-    *,
-    right_too: bool,
-) -> HeldOutDecisions:
-    """Evaluate a rule on samples outside of its fit, at each tau of a grid.
-
-    Decisions with the label of the complete sample, which are right, are only evaluated with
-    `right_too`.
-    """
-    full = filled(model.completion, samples.rows)
-    final = model.predict_codes(full)
-    shown = np.where(samples.have_gaps[:, None], samples.rows, full)
-    running = times < samples.ends[:, None]
-    codes = np.repeat(final[:, None], len(times) + 1, axis=1)
-    decided = np.zeros((len(grid), *running.shape), dtype=bool)
-    for begin in range(0, len(times), TIMES_PER_BATCH):
-        at = slice(begin, min(begin + TIMES_PER_BATCH, len(times)))
-        rule_input = model.prefix_input(shown, times[at])
-        best = model.rule.best_classes(rule_input)
-        now = best.reshape(len(final), -1)
-        codes[:, at] = np.where(running[:, at], now, codes[:, at])
-        row, time = np.nonzero(running[:, at] & (right_too | (now != final[:, None])))
-        if len(row):
-            items = row * (at.stop - at.start) + time
-            of_grid = model.rule.evaluate_grid(rule_input.take(items), grid, best[items])
-            for k, of_tau in enumerate(of_grid):
-                decided[k, row, begin + time] = of_tau
-        done(now.size)
-    wrong = decided & (codes[:, :-1] != final[:, None])
-    if not right_too:
-        return HeldOutDecisions(wrong)
-    return HeldOutDecisions(wrong, decided | ~running, model.classes[codes])
-
-
-# ---- shares that decisions support, by the time from which on decisions are made
-
-
-def stable_shares(wrong: _Flags, groups: _Codes, n_groups: int, confidence: float) -> _Array:
-    """Share of the samples of each group that are never decided wrongly from a time on.
-
-    Parameters
-    ----------
-    wrong : (p, m, q) array
-    groups : (m,) array
-        Group of each sample.
-    n_groups : int
-    confidence : float
-
-    Returns
-    -------
-    (n_groups, p, q + 1) array
-        Supported shares from 0 entries on, and from each of the q times on.
-    """
-    p, _, q = wrong.shape
-    last = q - wrong[:, :, ::-1].argmax(axis=2)  # number of the last time with a wrong decision
-    first_right = np.where(wrong.any(axis=2), last + 1, 0)
-    sizes = np.bincount(groups, minlength=n_groups)
-    out = np.empty((n_groups, p, q + 1))
-    for group, size in enumerate(sizes):
-        for k in range(p):
-            counts = np.bincount(first_right[k, groups == group], minlength=q + 2)
-            stable = np.cumsum(counts)[: q + 1]
-            out[group, k] = _supported(stable, size, confidence)
-    return out
-
-
-def label_shares(
-    decisions: HeldOutDecisions, groups: _Codes, n_groups: int, confidence: float
+def _stable_shares(
+    decisions: HeldOutDecisions, thresholds: _Array, group: _Codes, n_groups: int, confidence: float
 ) -> _Array:
-    """Share of the early labels of each group that are final, if decisions start at a time.
-
-    `groups` (m, q + 1) are the groups of the labels at each time, and of the final label.
-    """
-    p, m, q = decisions.wrong.shape
-    out = np.empty((n_groups, p, q + 1))
-    for k, begin, at, right in _first_decisions(decisions):
-        group = groups[np.arange(m), at]
-        total = np.bincount(group, minlength=n_groups)
-        count = np.bincount(group[right], minlength=n_groups)
-        out[:, k, begin + 1] = _supported(count, total, confidence)
-    out[:, :, 0] = out[:, :, 1]
-    return out
-
-
-def time_shares(decisions: HeldOutDecisions, confidence: float) -> _Array:
-    """Smallest share of final labels among samples that are decided up to a time.
-
-    Shares (1, p, q + 1) are by the time at which decisions start; each is the smallest over the
-    later times up to which decisions are counted.
-    """
-    p, _, q = decisions.wrong.shape
-    out = np.empty((1, p, q + 1))
-    for k, begin, at, right in _first_decisions(decisions):
-        total = np.cumsum(np.bincount(at, minlength=q + 1)[begin:])
-        count = np.cumsum(np.bincount(at[right], minlength=q + 1)[begin:])
-        out[0, k, begin + 1] = _supported(count, total, confidence).min()
-    out[:, :, 0] = out[:, :, 1]
-    return out
+    """Share of the samples of each group without wrong decisions above a threshold."""
+    of_group = [np.sort(decisions.largest_wrong[group == g]) for g in range(n_groups)]
+    counts = [np.searchsorted(largest, thresholds, "right") for largest in of_group]
+    sizes = np.array([len(largest) for largest in of_group])
+    return _supported(np.stack(counts), sizes[:, None], confidence)
 
 
 def _first_decisions(
-    decisions: HeldOutDecisions,
-) -> Iterator[tuple[int, int, _Codes, _Flags]]:
-    """Yield tau, first time, the time of each sample's decision, and whether it is right."""
-    assert decisions.decided is not None
-    p, m, q = decisions.wrong.shape
-    for k in range(p):
-        at = np.full(m, q)
-        right = np.column_stack([~decisions.wrong[k], np.ones(m, dtype=bool)])
-        for begin in range(q - 1, -1, -1):
-            at[decisions.decided[k, :, begin]] = begin
-            yield k, begin, at, right[np.arange(m), at]
+    decisions: HeldOutDecisions, threshold: float
+) -> tuple[_Codes, _Codes, _Flags]:
+    """Time, class and rightness of each sample's first decision above a threshold."""
+    above = decisions.score > threshold
+    at = np.where(above.any(axis=1), above.argmax(axis=1), above.shape[1])
+    code = decisions.code[np.arange(len(at)), at]
+    return at, code, code == decisions.code[:, -1]
+
+
+def _label_shares(
+    at: _Codes, code: _Codes, right: _Flags, group: _Codes, n_groups: int, confidence: float
+) -> _Array:
+    """Share of final labels among the early labels of each group of classes."""
+    total = np.bincount(group[code], minlength=n_groups)
+    count = np.bincount(group[code[right]], minlength=n_groups)
+    return np.where(total > 0, _supported(count, total, confidence), 1.0)
+
+
+def _time_shares(at: _Codes, right: _Flags, n_times: int, confidence: float) -> _Array:
+    """Smallest share (1,) of final labels among samples that are decided up to a time."""
+    total = np.cumsum(np.bincount(at, minlength=n_times))
+    count = np.cumsum(np.bincount(at[right], minlength=n_times))
+    shares = np.where(total > 0, _supported(count, total, confidence), 1.0)
+    return shares.min(keepdims=True)
 
 
 def certified_by_class(
-    correction: Correction,
-    decisions: HeldOutDecisions,
-    labels: Labels,
-    classes: Labels,
-    tau: float,
+    decisions: HeldOutDecisions, labels: Labels, classes: Labels, correction: Correction, tau: float
 ) -> _Array:
     """Lower bounds (G,) of the share of final labels of each true class, at most tau.
 
     NaN for classes without held-out samples.
     """
-    row = int(np.searchsorted(correction.tau, tau))
-    column = int(np.searchsorted(correction.known, correction.least_known(tau)))
+    threshold = correction.threshold(tau)
     known, codes = np.unique(labels, return_inverse=True)
-    shares = stable_shares(decisions.wrong[[row]], codes, len(known), correction.confidence)
-    shares = np.append(shares[:, 0], np.ones((len(known), 1)), axis=1)  # at the end all are final
-    of_class = dict(zip(known.tolist(), shares[:, column].tolist(), strict=True))
+    shares = np.ones(len(known))  # if all samples are decided at their end
+    if np.isfinite(threshold):
+        at, confidence = np.array([threshold]), correction.confidence
+        shares = _stable_shares(decisions, at, codes, len(known), confidence)[:, 0]
+    of_class = dict(zip(known.tolist(), shares.tolist(), strict=True))
     return np.minimum([of_class.get(label, np.nan) for label in classes.tolist()], tau)
 
 
@@ -322,89 +274,64 @@ def certified_by_class(
 
 
 @dataclass(frozen=True, eq=False)
-class Correction(OmitsCaches):
-    """Certified shares of final labels, by the number of known entries.
+class Correction:
+    """Certified shares of final labels, by the score above which samples are decided.
 
     Attributes
     ----------
-    tau : (p,) array
-        Reliabilities at which the rule was tested, ascending.
-    known : (q,) array of int
-        Numbers of known entries, ascending from 0.
-    share : (p, q) array
-        Smallest certified share of all promises, if decisions at tau start at this number of known
-        entries.
-    length : int
-        Number of entries of complete samples, d.
+    thresholds : (q,) array
+        Scores, ascending from 0.
+    share : (q,) array
+        Smallest certified share of all promises, if samples with larger scores are decided.
     confidence : float
         Confidence of the shares; 0 for shares on average.
     n : int
         Number of held-out samples.
+    length : int
+        Number of entries of complete samples.
+    time_weight : float
+        A score is the rule's largest tau plus this weight times the share of known entries.
     """
 
-    tau: _Array
-    known: NDArray[np.int64]
+    thresholds: _Array
     share: _Array
-    length: int
     confidence: float
     n: int
+    length: int
+    time_weight: float = TIE
 
     @classmethod
     def of_shares(
         cls,
-        shares: Sequence[_Array],
-        tau: _Array,
-        times: NDArray[np.int64],
-        length: int,
+        thresholds: _Array,
+        shares: _Array,
         confidence: float,
         n: int,
+        length: int,
+        time_weight: float = TIE,
     ) -> Correction:
-        """Correct by the smallest share (r, p, q + 1) of several promises.
+        """Correct by the smallest of the shares (r, q) of all cells.
 
-        A time is used only if the shares of all later times suffice.
+        A threshold is used only if the shares of all larger ones suffice.
         """
-        known = np.append(0, times)
-        smallest = np.zeros((len(tau), len(known)))
-        if shares:
-            smallest = np.concatenate(shares).min(axis=0)
-        later = np.minimum.accumulate(smallest[:, ::-1], axis=1)[:, ::-1]
-        return cls(tau, known, np.ascontiguousarray(later), length, confidence, n)
+        stricter = np.minimum.accumulate(shares.min(axis=0)[::-1])[::-1]
+        return cls(thresholds, np.ascontiguousarray(stricter), confidence, n, length, time_weight)
 
-    def supported(self, tau: _Array, known: _Codes) -> _Array:
-        """Certified shares (m,) at tau (m,) with `known` entries (m,)."""
-        return np.asarray(self.share[self._row(tau), self._column(known)])
+    def threshold(self, tau: float) -> float:
+        """Score that decisions at tau must exceed; infinite if samples wait for their end."""
+        enough = self.share >= tau - SLACK
+        return float(self.thresholds[enough.argmax()]) if enough.any() else np.inf
 
-    def cap(self, reliability: _Array, known: _Codes) -> _Array:
-        """Largest certified tau (m,) up to a rule's `reliability`; 0 without any."""
-        out = np.zeros(len(known))
-        upper, column = np.append(self.tau[1:], 1.0), self._column(known)
-        for k, (low, high) in enumerate(zip(self.tau, upper, strict=True)):
-            share = self.share[k, column] + SLACK
-            largest = np.minimum(np.minimum(reliability, high), share)
-            reached = np.where(largest >= low, np.minimum(largest, reliability), 0.0)
-            out = np.maximum(out, reached)
-        return np.where(known >= self.length, reliability, out)
+    def least_tau(self, tau: _Array, known: _Codes) -> _Array:
+        """Smallest tau (m,) of the rule alone at which decisions are certified at tau (m,)."""
+        wanted, at = np.unique(tau, return_inverse=True)
+        threshold = np.array([self.threshold(one) for one in wanted])[at]
+        return np.maximum(threshold + SLACK - self.time_weight * known / self.length, tau)
 
-    def least_known(self, tau: float) -> int:
-        """Smallest number of known entries with which samples may be decided at tau."""
-        least = self._least.get(tau)
-        if least is None:
-            enough = self.share[self._row(np.array(tau))] >= tau - SLACK
-            least = int(self.known[enough.argmax()]) if enough.any() else self.length
-            if len(self._least) >= MAX_CACHED:
-                self._least.clear()
-            self._least[tau] = least
-        return least
-
-    @cached_property
-    def _least(self) -> dict[float, int]:
-        return {}
-
-    def _row(self, tau: _Array) -> _Codes:
-        return np.maximum(np.searchsorted(self.tau, tau, side="right") - 1, 0)
-
-    def _column(self, known: _Codes) -> _Codes:
-        return np.searchsorted(self.known, known, side="right") - 1
+    def certified(self, score: _Array) -> _Array:
+        """Largest certified share (m,) of decisions with these scores; 0 without any."""
+        below = np.searchsorted(self.thresholds, score) - 1
+        return np.where(below >= 0, self.share[np.maximum(below, 0)], 0.0)
 
 
 class CorrectedRule(Rule):
@@ -419,35 +346,28 @@ class CorrectedRule(Rule):
         """As of `Rule`."""
         return self.rule.cost
 
-    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
-        """As `Rule.decide`."""
-        output = self.rule.decide(rule_input, tau, whole)
-        if not whole and not output.decided.any():
-            return output
-        known = self._known(rule_input)
-        supported = self.correction.supported(tau, known) >= tau - SLACK
-        decided = output.decided & (supported | (known >= self.correction.length))
-        return RuleOutput(output.best, decided, self.correction.cap(output.reliability, known))
-
-    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """As `Rule.largest_tau`."""
-        largest, best = self.rule.largest_tau(rule_input)
-        return self.correction.cap(largest, self._known(rule_input)), best
-
-    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """As `Rule.certified_tau`."""
-        largest = self.rule.certified_tau(rule_input, output, items)
-        capped = self.correction.cap(largest, self._known(rule_input)[items])
-        return np.maximum(capped, output.reliability[items])
-
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         return self.rule.best_classes(rule_input)
 
-    def least_known(self, tau: float) -> int:
-        """As `Rule.least_known`."""
-        return self.correction.least_known(tau)
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """As `Rule.bound`."""
+        tau = self.rule.bound(rule_input, best)
+        one = self.correction
+        score = tau + one.time_weight * self._known(rule_input) / one.length
+        return np.minimum(tau, one.certified(score))
+
+    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> _Flags:
+        """As `Rule.decides`."""
+        least = self.correction.least_tau(tau, self._known(rule_input))
+        possible = np.flatnonzero(least <= 1)
+        decided = np.zeros(len(best), dtype=bool)
+        if len(possible):
+            rule_input = rule_input.take(possible)
+            decided[possible] = self.rule.decides(rule_input, best[possible], least[possible])
+        return decided
 
     def _known(self, rule_input: RuleInput) -> _Codes:
+        """Numbers (n,) of known entries."""
         conditional = rule_input.conditional
         return self.correction.length - conditional.missing[conditional.pattern]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
 from eigenfeat.early.completion import filled
-from eigenfeat.early.rules import FittedModel, RuleInput, RuleOutput
+from eigenfeat.early.rules import FittedModel
 from eigenfeat.early.series import BLOCK_NUMBERS, Rows, blocks
 
 __all__ = ["Decisions", "EarlyDecisions", "EarlyLabels", "EarlyRun", "StreamDecision"]
@@ -48,8 +48,7 @@ class Decisions:
     label : (n,) array
         The class of the decision, or the most likely class of an undecided sample.
     reliability : (n,) array
-        Lower bound of P(the complete sample has this label); 1 for complete samples. With rules by
-        sets, tau for decided samples and 0 for others.
+        Largest tau at which the sample would be decided now, 0 for none; 1 for complete samples.
     missing : (n,) array of int
         Number of missing entries.
     """
@@ -163,31 +162,19 @@ class EarlyRun:
         if not len(evaluated):
             return
         rule_input = self.model.prefix_input(self.X[evaluated], times)
-        output = rule.decide(rule_input, np.repeat(self.tau[evaluated], len(times)))
+        best = rule.best_classes(rule_input)
+        decided = rule.decides(rule_input, best, np.repeat(self.tau[evaluated], len(times)))
         running = times < self.ends[evaluated][:, None]
         if self.trace is not None:
-            largest, codes = rule.largest_tau(rule_input)
-            for table, values in zip(self.trace, (codes, largest), strict=True):
+            largest = rule.bound(rule_input, best)
+            for table, values in zip(self.trace, (best, largest), strict=True):
                 values = values.reshape(running.shape)
                 table[evaluated, at] = np.where(running, values, table[evaluated, at])
-        self._record(rule_input, output, evaluated, times, running)
-
-    def _record(
-        self,
-        rule_input: RuleInput,
-        output: RuleOutput,
-        evaluated: NDArray[np.intp],
-        times: NDArray[np.int64],
-        running: NDArray[np.bool_],
-    ) -> None:
-        """Record series that are decided for the first time."""
-        decided = output.decided.reshape(running.shape) & running
+        decided = decided.reshape(running.shape) & running
         new = np.flatnonzero(decided.any(axis=1) & self.waiting[evaluated])
-        if not len(new):
-            return
-        first = decided[new].argmax(axis=1)
-        items, rows = new * len(times) + first, evaluated[new]
-        self.time[rows] = times[first]
-        self.label[rows] = output.best[items]
-        self.reliability[rows] = self.model.rule.certified_tau(rule_input, output, items)
-        self.waiting[rows] = False
+        if len(new):
+            first = decided[new].argmax(axis=1)
+            items, rows = new * len(times) + first, evaluated[new]
+            self.time[rows], self.label[rows] = times[first], best[items]
+            self.reliability[rows] = rule.bound(rule_input.take(items), best[items])
+            self.waiting[rows] = False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
@@ -16,15 +15,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST, show, warn_caller
-from eigenfeat.early.calibration import NotCertifiedError, calibrate
 from eigenfeat.early.completion import GaussianCompletion, filled
 from eigenfeat.early.correction import (
+    MAX_THRESHOLDS,
     PROMISES,
+    TIE,
+    TIME_FIRST,
     ClassGroups,
     CorrectedRule,
     Correction,
@@ -77,20 +78,15 @@ _Model = TypeVar("_Model", bound="ReliableClassifier")
 
 CONFIDENCE = 0.9  # of corrections with correct=True
 
-# Reliabilities at which a rule is tested. A tau between two of them is corrected as the smaller
-# one, with which decisions may be later.
-GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 MAX_TIMES = 48  # at which held-out samples are evaluated
 MAX_SAMPLED_TIMES = 16  # at which rules that sample evaluate them
 MAX_SAMPLES = 3000  # held-out samples that are evaluated
 MAX_PREDICTIONS = 4e6  # of rules that sample
-WARNING_SECONDS = 90.0  # of remaining time, above which a warning gives an estimate
 
-# Attributes of the correction and the calibration.
+# Attributes of the correction.
 _CORRECTED = (
     "reliability_",
     "reliability_by_class_",
-    "calibration_",
     "correction_",
     "decision_times_",
 )
@@ -156,16 +152,15 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     largest_reliability_ : float
         The largest reliability that this number of completions allows.
     reliability_ : float
-        The promised reliability, if the rule is corrected or calibrated.
+        The promised reliability, if the rule is corrected.
     reliability_by_class_ : (G,) array
         Certified share of final labels among the series of each class, at most `reliability`; NaN
         for classes without held-out samples. Each holds with the confidence of `correct`.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_ : Correction
-        Result of the held-out samples: ``correction_.least_known(tau)`` entries must be known.
-    calibration_ : Calibration
-        Result of `calibrate`.
+        Result of the held-out samples: the rule's own largest tau must exceed
+        ``correction_.threshold(tau)``.
     n_channels_ : int
         Number of channels.
     n_timepoints_ : int
@@ -180,15 +175,15 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Let S be the number of known entries from which on the rule never decides a sample differently
-    from the complete sample, and m the number from which on the corrected rule decides. Early
-    labels of samples with ``S <= m`` are final. If held-out samples and a new sample of class k are
-    exchangeable, m is chosen from the held-out samples of each class such that, with the
-    confidence, ``P(S <= m | class k) >= reliability`` for all classes k simultaneously: m is at
+    Let S be the largest score of the decisions about a sample that differ from the complete sample,
+    where a score is the rule's probability, and s the score above which the corrected rule decides.
+    Early labels of samples with ``S <= s`` are final. If held-out samples and a new sample of class
+    k are exchangeable, s is chosen from the held-out samples of each class such that, with the
+    confidence, ``P(S <= s | class k) >= reliability`` for all classes k simultaneously: s is at
     least the largest threshold of a class, and only the Clopper-Pearson bound of this class can
     break the promise. This is a theorem for samples that are held out from the fit
     (``held_out=0.5``), and approximate for folds. For the other promises, the hypothesis "decisions
-    from m on break the promise" is tested from late to early m, by the bounds of all groups
+    above s break the promise" is tested from large to small s, by the bounds of all groups
     (:doc:`/guide/early_promises`). Promises hold for `reliability` at `decision_times_`.
 
     References
@@ -402,8 +397,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         """
         model, rows = self._model(), self._rows(X)
         tau = taus_of(self, reliability, len(rows))
-        out, missing = model.decide(rows, tau)
-        return Decisions(out.decided, self.classes_[out.best], out.reliability, missing)
+        codes, largest, decided, missing = model.decide(rows, tau)
+        return Decisions(decided, self.classes_[codes], largest, missing)
 
     def reliabilities(self, X: ArrayLike) -> _Array:
         """Return the largest tau at which each sample would be decided now.
@@ -418,7 +413,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         (n,) array
             0 if a sample would not be decided at any tau; 1 for complete samples.
         """
-        return self._model().largest_tau(self._rows(X))
+        return self._model().decide(self._rows(X), None)[1]
 
     def predict_early(
         self,
@@ -453,9 +448,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         tau = taus_of(self, reliability, len(series.rows))
         at = decision_times(self, steps, layout.length)
         times = np.union1d(at[at > 0], [layout.length]).astype(np.int64) * layout.channels
-        if not trace:
-            least = model.rule.least_known_of(tau)
-            times = times[np.searchsorted(times[:-1], least) :]
         return EarlyRun(model, series, tau, times, trace).run()
 
     def stream(self, reliability: float | None = None, *, steps: ArrayLike | None = None) -> Stream:
@@ -497,37 +489,32 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         """
         return Streams(self, n_series, reliability, steps=steps)
 
-    def calibrate(self: _Model, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> _Model:
-        """Set the default tau to the smallest one whose agreement held-out samples certify.
+    def calibrate(self: _Model, X: ArrayLike, y: ArrayLike) -> _Model:
+        """Replace the correction of `fit` by that of further samples.
 
-        Sets `reliability_` and `calibration_`, which replace the correction of `fit`.
+        The promises are then theorems, as with ``held_out=0.5``, and the fit uses all of its
+        samples.
 
         Parameters
         ----------
-        X : (n, d) array-like
+        X : (n, d) or (n, channels, times) array-like, or list of series
             Complete samples that were not used for fitting.
-        y : (n,) array-like, optional
-            Labels, for the accuracy in the result.
-        **options
-            Further arguments of the function `calibrate`, such as
-            ``agreement=0.95, confidence=0.9``.
+        y : (n,) array-like
+            Labels.
 
         Returns
         -------
         ReliableClassifier
             The estimator itself.
-
-        Raises
-        ------
-        NotCertifiedError
-            If no tau is certified; the estimator is then unchanged.
         """
-        check_is_fitted(self)
-        calibration = calibrate(self, X, y, **options)
-        if calibration.chosen < 0:
-            raise NotCertifiedError(calibration)
-        self.__dict__ = dict(vars(self.uncorrected()))
-        self.reliability_, self.calibration_ = calibration.reliability, calibration
+        model = self._model()
+        with unchanged_on_error(self):
+            rows = whole_rows(self, X, model.layout)
+            labels = column_or_1d(plain_labels(y))
+            if len(labels) != len(rows.rows):
+                raise ValueError(f"y: expected {len(rows.rows)} labels, got {len(labels)}")
+            self.fitted_ = self.uncorrected().fitted_
+            self._correct(rows, labels, (rows, labels))
         return self
 
     def uncorrected(self: _Model) -> _Model:
@@ -666,32 +653,31 @@ def _plain_rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -
 # ---- the correction by held-out samples; `correction` has its theorems
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Test:
-    """Reliabilities, times and number of samples of the test of a rule."""
+    """Reliability and sizes of the test of a rule."""
 
     tau: float
     confidence: float  # 0 for promises on average
-    grid: _Array
-    steps: NDArray[np.int64]  # numbers of values
-    times: NDArray[np.int64]  # numbers of entries
-    n_samples: int
     least: int  # number of samples that support tau if all agree
+    n_samples: int
+    n_times: int
 
     @classmethod
     def of(cls, estimator: ReliableClassifier, n: int) -> _Test:
         """Plan the test of a fitted rule on at most n samples."""
-        model, tau = estimator.fitted_, float(estimator.reliability)
-        correct = CONFIDENCE if estimator.correct is True else estimator.correct
+        tau, correct = float(estimator.reliability), estimator.correct
         confidence = 0.0 if isinstance(correct, str) else float(correct)
-        grid = np.union1d(GRID, [tau])
-        if model.rule.cost > 1:  # rules that sample
-            grid = np.unique([grid[0], tau])
-        least = least_samples(tau, confidence)
-        n_samples, n_times = _sizes(model.rule.cost, n, model.layout.length, least)
-        steps = spread_steps(model.layout.length, n_times)
-        times = steps * model.layout.channels
-        return cls(tau, confidence, grid, steps, times, n_samples, least)
+        if isinstance(correct, bool):
+            confidence = CONFIDENCE
+        least, cost = least_samples(tau, confidence), estimator.fitted_.rule.cost
+        n_times = min(estimator.n_timepoints_ - 1, MAX_TIMES)
+        n_samples = min(n, MAX_SAMPLES)
+        if cost > 1:  # a bounded number of predictions, but enough samples to support the promise
+            n_times = min(n_times, MAX_SAMPLED_TIMES)
+            n_samples = max(100, int(MAX_PREDICTIONS / (cost * max(n_times, 1))))
+            n_samples = min(n, n_samples if n < least else max(n_samples, 2 * least))
+        return cls(tau, confidence, least, n_samples, n_times)
 
 
 def correct_rule(
@@ -702,7 +688,7 @@ def correct_rule(
     Returns the correction, the numbers of values after which the rule was tested, and the share of
     final labels that is certified for each class.
     """
-    model = estimator.fitted_
+    model, length = estimator.fitted_, estimator.n_features_in_
     tested, labels = (rows, y) if held_out is None else held_out
     test = _Test.of(estimator, len(labels))
     random = check_random_state(estimator.random_state)
@@ -712,23 +698,18 @@ def correct_rule(
     models: Iterable[tuple[FittedModel, NDArray[np.intp]]] = [(model, np.flatnonzero(drawn))]
     if held_out is None:
         models = _fold_models(estimator, rows, y, drawn, random)
+    steps = spread_steps(model.layout.length, test.n_times)
+    right_too = bool({"predicted", "time"} & {*promises})
+    time_weight = TIME_FIRST if "time" in promises else TIE
+    least = test.tau if "time" in promises else 0.0
+    options = {"right_too": right_too, "time_weight": time_weight, "least": least}
     parts, order = [], []
-    total = int(drawn.sum()) * len(test.times)
-    with progress_bar(total, "ReliableClassifier", estimator.verbose) as bar:
-        done = _Progress(bar, total, 0 if held_out else int(estimator.held_out))
+    total = int(drawn.sum()) * len(steps)
+    with progress_bar(total, "ReliableClassifier", estimator.verbose) as done:
         for other, own in models if total else ():  # no times if samples have one entry
-            parts.append(
-                held_out_decisions(
-                    other,
-                    tested.take(own),
-                    test.grid,
-                    test.times,
-                    done,
-                    right_too=bool({"predicted", "time"} & {*promises}),
-                )
-            )
+            times = steps * model.layout.channels
+            parts.append(held_out_decisions(other, tested.take(own), times, done, **options))
             order.append(own)
-    length = model.layout.width
     if not parts:
         if total:
             warn_caller(
@@ -736,19 +717,26 @@ def correct_rule(
                 "are decided when they are complete",
                 UserWarning,
             )
-        nothing = Correction.of_shares([], test.grid, test.times, length, test.confidence, 0)
-        return nothing, test.steps, np.full(len(model.classes), np.nan)
+        nothing = Correction(np.zeros(1), np.zeros(1), test.confidence, 0, length)
+        return nothing, steps, np.full(len(model.classes), np.nan)
     decisions, labels = HeldOutDecisions.joined(parts), labels[np.concatenate(order)]
+    thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
+    if "time" in promises:  # decisions begin after a time, whatever the rule's tau
+        thresholds = np.append(0.0, time_weight * steps / model.layout.length + 1.0)
+    elif right_too and len(thresholds) > MAX_THRESHOLDS:
+        at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
+        thresholds = thresholds[at]
     shares = [
-        promised_shares(promise, decisions, labels, groups, test.confidence) for promise in promises
+        promised_shares(one, decisions, thresholds, labels, groups, model.classes, test.confidence)
+        for one in promises
     ]
     correction = Correction.of_shares(
-        shares, test.grid, test.times, length, test.confidence, len(labels)
+        thresholds, np.concatenate(shares), test.confidence, len(labels), length, time_weight
     )
-    if promises == ("true",) and correction.least_known(test.tau) == length:
+    if promises == ("true",) and correction.threshold(test.tau) == np.inf:
         _warn_of_waiting(shares[0], groups, test)
-    by_class = certified_by_class(correction, decisions, labels, model.classes, test.tau)
-    return correction, test.steps, by_class
+    by_class = certified_by_class(decisions, labels, model.classes, correction, test.tau)
+    return correction, steps, by_class
 
 
 def _class_groups(
@@ -806,7 +794,7 @@ def _promises(conditional: Any, groups: ClassGroups, test: _Test) -> tuple[str, 
 
 def _warn_of_waiting(shares: _Array, groups: ClassGroups, test: _Test) -> None:
     """Warn of classes with enough samples because of which all samples wait for their end."""
-    last = shares[groups.group, int(np.searchsorted(test.grid, test.tau)), -1]
+    last = shares[groups.group, -1]
     classes = groups.classes[last < test.tau - SLACK]
     if groups.is_enough(test.least) and len(classes):
         warn_caller(
@@ -849,39 +837,3 @@ def _fold_models(
         except ValueError:  # for example, if a class is too small without the fold
             continue
         yield model, own
-
-
-class _Progress:
-    """Progress of a bar; warns once if the evaluation of held-out samples will take minutes."""
-
-    def __init__(self, bar: Callable[[str, int], None], total: int, n_folds: int) -> None:
-        self.bar = bar
-        self.total = total
-        self.n_folds = n_folds
-        self.done, self.warned = 0, False
-        self.started = time.perf_counter()
-
-    def __call__(self, steps: int) -> None:
-        self.done += steps
-        self.bar(f"held-out samples at all times: {self.done} of {self.total}", steps)
-        spent = time.perf_counter() - self.started
-        left = spent * (self.total - self.done) / self.done
-        if not self.warned and left > WARNING_SECONDS:
-            self.warned = True
-            less = "correct=False, " + ("fewer folds, " if self.n_folds > 2 else "")
-            warn_caller(
-                f"fit: expected a fast classifier, got one that needs about {left / 60:.0f} more "
-                f"minutes to label completions of held-out samples; {less}a faster classifier or "
-                "a smaller reliability takes less time",
-                UserWarning,
-            )
-
-
-def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
-    """Numbers of samples and of times to test."""
-    times = min(length - 1, MAX_TIMES)
-    if cost > 1:  # a bounded number of predictions, but enough samples to support the promise
-        times = min(times, MAX_SAMPLED_TIMES)
-        rows = max(100, int(MAX_PREDICTIONS / (cost * max(times, 1))))
-        return min(n, rows if n < least else max(rows, 2 * least)), times
-    return min(n, MAX_SAMPLES), times

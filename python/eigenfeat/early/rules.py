@@ -13,6 +13,7 @@ sums of d products in one or two stages; `rounding_share` is four times the boun
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -39,7 +40,6 @@ __all__ = [
     "PairwiseRule",
     "Rule",
     "RuleInput",
-    "RuleOutput",
     "Shared",
     "TargetRule",
     "clopper_pearson",
@@ -125,55 +125,27 @@ class RuleInput:
         return replace(self, conditional=self.conditional.take(items))
 
 
-@dataclass(frozen=True, eq=False)
-class RuleOutput:
-    """Decisions of a rule about n samples."""
-
-    best: _Codes  # class of the decision
-    decided: NDArray[np.bool_]
-    reliability: _Array  # lower bound of the probability of the class; 0 if the rule gives none
-
-
-class Rule:
+class Rule(ABC):
     """Base class of rules."""
 
     cost = 1  # number of complete samples that are classified per evaluation
 
-    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
-        """Decide at tau (n,).
-
-        With `whole`, sequential tests continue after the decision, for the exact bound.
-        """
-        bound, best = self.largest_tau(rule_input)
-        return RuleOutput(best, bound >= tau, bound)
-
-    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """Largest tau at which each sample would be decided, 0 for none, and its class."""
-        raise NotImplementedError
-
+    @abstractmethod
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """Class (n,) of the decision about each sample, at every tau."""
-        raise NotImplementedError
 
-    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """Largest certified tau of the decided samples `items`."""
-        return output.reliability[items]
+    @abstractmethod
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """Largest tau (n,) at which each sample is decided as its class `best`; 0 for none."""
 
-    def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array, best: _Codes
-    ) -> Iterator[NDArray[np.bool_]]:
-        """Yield the mask of samples decided as class `best`, for each tau of an ascending grid."""
-        largest, _ = self.largest_tau(rule_input)
-        for tau in grid:
-            yield largest >= tau
+    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
+        """Mask of the samples that are decided as their class `best` at tau (n,)."""
+        return np.asarray(self.bound(rule_input, best) >= tau)
 
-    def least_known(self, tau: float) -> int:
-        """Smallest number of known entries with which a sample may be decided at tau."""
-        return 0
-
-    def least_known_of(self, tau: _Array) -> int:
-        """Smallest number of known entries for a decision at any tau of an array."""
-        return min((self.least_known(float(one)) for one in np.unique(tau)), default=0)
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+        """Largest tau (n,) at which each sample would be decided, and its class."""
+        best = self.best_classes(rule_input)
+        return self.bound(rule_input, best), best
 
 
 def pair_variances(covariance: _Array, best: _Codes) -> _Array:
@@ -206,10 +178,13 @@ class PairwiseRule(Rule):
     "quadratic" on 21 of 21 sets.
     """
 
-    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """As `Rule.largest_tau`."""
-        conditional, best = rule_input.conditional, self.best_classes(rule_input)
-        shared = rule_input.shared
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_classes`."""
+        return np.asarray(rule_input.scores.argmax(axis=1))
+
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """As `Rule.bound`."""
+        conditional, shared = rule_input.conditional, rule_input.shared
         if shared is not None and shared.pair_variances is not None:
             variances = shared.pair_variances[:, best].swapaxes(0, 1)
         else:
@@ -229,11 +204,7 @@ class PairwiseRule(Rule):
         total = np.zeros(len(best))
         for g in range(tails.shape[1]):
             total += conditional.weights[:, g] * tails[:, g]
-        return np.maximum(1.0 - total, 0.0), best
-
-    def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_classes`."""
-        return np.asarray(rule_input.scores.argmax(axis=1))
+        return np.maximum(1.0 - total, 0.0)
 
 
 # ---- bounds of shares
@@ -267,36 +238,17 @@ class TargetRule(Rule):
         """As of `Rule`."""
         return self.rule.cost
 
-    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
-        """As `Rule.decide`."""
-        output = self.rule.decide(rule_input, tau, whole)
-        target = self.is_target[output.best]
-        reliability = np.where(target, output.reliability, 0.0)
-        return RuleOutput(output.best, output.decided & target, reliability)
-
-    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """As `Rule.largest_tau`."""
-        largest, best = self.rule.largest_tau(rule_input)
-        return np.where(self.is_target[best], largest, 0.0), best
-
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         return self.rule.best_classes(rule_input)
 
-    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """As `Rule.certified_tau`; decided items are targets."""
-        return self.rule.certified_tau(rule_input, output, items)
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """As `Rule.bound`."""
+        return np.where(self.is_target[best], self.rule.bound(rule_input, best), 0.0)
 
-    def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array, best: _Codes
-    ) -> Iterator[NDArray[np.bool_]]:
-        """As `Rule.evaluate_grid`."""
-        for decided in self.rule.evaluate_grid(rule_input, grid, best):
-            yield decided & self.is_target[best]
-
-    def least_known(self, tau: float) -> int:
-        """As `Rule.least_known`."""
-        return self.rule.least_known(tau)
+    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
+        """As `Rule.decides`."""
+        return self.is_target[best] & self.rule.decides(rule_input, best, tau)
 
 
 # ---- the fitted model
@@ -411,26 +363,24 @@ class FittedModel:
             tau[part] = np.where(best == codes[part], largest, 0.0)
         return codes, tau
 
-    def decide(self, rows: _Array, tau: _Array) -> tuple[RuleOutput, NDArray[np.intp]]:
-        """Decide rows at tau (n,), and count their missing entries."""
-        missing = np.isnan(rows).sum(axis=1)
-        codes, complete = np.zeros(len(rows), dtype=np.intp), missing == 0
-        if complete.any():
-            codes[complete] = self.predict_codes(rows[complete])
-        out = RuleOutput(codes, complete.copy(), complete.astype(float))
-        for part in self.incomplete_parts(missing):
-            one = self.rule.decide(self.rule_input(rows[part]), tau[part], whole=True)
-            out.best[part], out.decided[part] = one.best, one.decided
-            out.reliability[part] = one.reliability
-        return out, missing
+    def decide(
+        self, rows: _Array, tau: _Array | None
+    ) -> tuple[_Codes, _Array, NDArray[np.bool_], _Codes]:
+        """Classes, largest tau, decisions at tau (n,), and numbers of missing entries of rows.
 
-    def largest_tau(self, rows: _Array) -> _Array:
-        """(n,): the largest tau at which each row would be decided; 1 for complete rows."""
+        Without tau only complete rows count as decided.
+        """
         missing = np.isnan(rows).sum(axis=1)
-        out = (missing == 0).astype(float)
+        decided = missing == 0
+        codes, largest = np.zeros(len(rows), dtype=np.intp), decided.astype(float)
+        if decided.any():
+            codes[decided] = self.predict_codes(rows[decided])
         for part in self.incomplete_parts(missing):
-            out[part] = self.rule.largest_tau(self.rule_input(rows[part]))[0]
-        return out
+            rule_input = self.rule_input(rows[part])
+            largest[part], codes[part] = self.rule.largest_tau(rule_input)
+            if tau is not None:
+                decided[part] = self.rule.decides(rule_input, codes[part], tau[part])
+        return codes, largest, decided, missing
 
 
 # ---- rounding

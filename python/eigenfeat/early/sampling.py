@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.early.completion import Conditional
 from eigenfeat.early.discriminants import ClassCodes
-from eigenfeat.early.rules import Rule, RuleInput, RuleOutput, lower_bounds
+from eigenfeat.early.rules import Rule, RuleInput, lower_bounds
 from eigenfeat.early.series import BLOCK_NUMBERS
 
 __all__ = ["Sampled", "SampledRule", "largest_bound", "samples_of"]
@@ -90,31 +90,14 @@ class SampledRule(Rule):
         """As of `Rule`."""
         return self.n_samples
 
-    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """As `Rule.largest_tau`."""
-        n = len(rule_input.conditional.pattern)
-        best = self.best_classes(rule_input)
-        # All completions are drawn, because no bound reaches 1.
-        return self._bounds(rule_input, best, np.zeros(n), np.ones(n)), best
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """As `Rule.bound`: all completions are drawn, because no bound reaches 1."""
+        n = len(best)
+        return self._bounds(rule_input, best, np.zeros(n), np.ones(n))
 
-    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
-        """As `Rule.decide`."""
-        if whole:
-            return super().decide(rule_input, tau)
-        best = self.best_classes(rule_input)
-        bound = self._bounds(rule_input, best, tau, tau)
-        return RuleOutput(best, bound >= tau, bound)
-
-    def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array, best: _Codes
-    ) -> Iterator[NDArray[np.bool_]]:
-        """As `Rule.evaluate_grid`; at the first tau, which is almost 0, all samples are decided."""
-        yield np.ones(len(best), dtype=bool)
-        if len(grid) > 1:
-            ends = (np.full(len(best), tau) for tau in (grid[1], grid[-1]))
-            bound = self._bounds(rule_input, best, *ends)
-            for tau in grid[1:]:
-                yield bound >= tau
+    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
+        """As `Rule.decides`."""
+        return np.asarray(self._bounds(rule_input, best, tau, tau) >= tau)
 
     def _bounds(
         self, rule_input: RuleInput, tested: _Codes, least: _Array, enough: _Array

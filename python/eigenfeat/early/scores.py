@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_rows, check_whole, real_array, show
-from eigenfeat.early.decisions import EarlyDecisions, EarlyLabels
+from eigenfeat.early.decisions import EarlyLabels
 from eigenfeat.early.series import series_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ __all__ = [
     "checked_taus",
     "early_scores",
     "reliability_curve",
-    "runs",
 ]
 
 _Array = NDArray[np.float64]
@@ -155,8 +154,8 @@ def reliability_curve(
 ) -> EarlyCurve:
     """Score a fitted `ReliableClassifier` at several reliabilities.
 
-    For many reliabilities every sample is evaluated only once at each time, and decided at the
-    first time at which its largest tau reaches the required one.
+    Every series is evaluated once at each time, and decided at the first time at which its largest
+    tau reaches the required one.
 
     Parameters
     ----------
@@ -187,7 +186,7 @@ def reliability_curve(
     complete = np.asarray(model.predict(X))
     scores = [
         early_scores(run, model.n_timepoints_, complete=complete, y=y)
-        for run in runs(model, X, taus)
+        for run in _runs(model, X, taus)
     ]
     figures = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
     columns = {name: np.array([getattr(one, name) for one in scores]) for name in figures}
@@ -201,9 +200,6 @@ def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
     return float(np.mean(label == labels))
 
 
-MAX_RUNS = 8  # with more reliabilities, one run at all times is faster than a run for each
-
-
 def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
     """Ascending numbers in (0, 1), at least one."""
     taus = np.atleast_1d(real_array(tau, name, np.dtype(np.float64)))
@@ -213,24 +209,10 @@ def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
     return taus
 
 
-def runs(
-    model: BaseEstimator, X: ArrayLike, tau: _Array, steps: ArrayLike | None = None
-) -> Iterator[EarlyDecisions | EarlyLabels]:
-    """Yield the result of `predict_early` at each reliability."""
-    # Decisions of a corrected rule need not be later at a larger tau.
-    if len(tau) <= MAX_RUNS or hasattr(model, "correction_"):
-        for value in tau:
-            yield model.predict_early(X, float(value), steps=steps)
-        return
-    traced = model.predict_early(X, float(tau[-1]), steps=steps, trace=True)
+def _runs(model: BaseEstimator, X: ArrayLike, tau: _Array) -> Iterator[EarlyLabels]:
+    """Yield labels and times at which the largest tau first reaches each reliability."""
+    traced = model.predict_early(X, float(tau[-1]), trace=True)
+    rows = np.arange(len(traced))
     for value in tau:
-        yield _first(traced, float(value))
-
-
-def _first(traced: EarlyDecisions, tau: float) -> EarlyLabels:
-    """Labels and times when the largest tau first reaches `tau`."""
-    assert traced.trace_label is not None
-    assert traced.trace_reliability is not None
-    first = (traced.trace_reliability >= tau).argmax(axis=1)
-    rows = np.arange(len(first))
-    return EarlyLabels(traced.trace_label[rows, first], traced.steps[first])
+        first = (traced.trace_reliability >= value).argmax(axis=1)
+        yield EarlyLabels(traced.trace_label[rows, first], traced.steps[first])

@@ -14,7 +14,6 @@ for a reliability tau comes from
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +25,6 @@ from eigenfeat.early.discriminants import Linear, Quadratic
 from eigenfeat.early.rules import (
     Rule,
     RuleInput,
-    RuleOutput,
     pair_variances,
     rounding_of_quadratics,
     rounding_share,
@@ -48,6 +46,7 @@ _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
 MAX_CACHED_RADII = 256
+LARGEST_TAU = 1 - 1e-15  # larger taus count as 1
 MAX_RADIUS = 1e150  # larger radii count as infinite
 
 _MIN_GROUP = 3  # samples for which one eigendecomposition is faster than a reduction for each
@@ -259,54 +258,31 @@ class SetRule(Rule):
     def __init__(self, kind: ConfidenceSet) -> None:
         self.kind = kind
 
-    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
-        """As `Rule.decide`."""
-        if self._in_parts(rule_input):
-            bound, best = self.largest_tau(rule_input)
-            decided = bound >= tau
-        else:
-            best = rule_input.scores.argmax(axis=1)
-            radius = radius_of(rule_input, self.kind, tau)
-            decided = dominates_on_set(rule_input, self.kind, radius, best)
-        return RuleOutput(best, decided, np.where(decided, tau, 0.0))
-
-    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """As `Rule.largest_tau`."""
-        if self._in_parts(rule_input):
-            return self._largest_tau_of_parts(rule_input)
-        best = rule_input.scores.argmax(axis=1)
-        return self._largest_tau(rule_input, best), best
-
-    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """As `Rule.certified_tau`, by a search: a decision gives its own tau only."""
-        largest = self.largest_tau(rule_input.take(items))[0]
-        return np.maximum(largest, output.reliability[items])
-
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         if self._in_parts(rule_input):
             return _PartVotes(rule_input).best
         return np.asarray(rule_input.scores.argmax(axis=1))
 
-    def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array, best: _Codes
-    ) -> Iterator[NDArray[np.bool_]]:
-        """As `Rule.evaluate_grid`: a decision that fails at a tau fails at all larger taus."""
-        left, items = rule_input, np.arange(len(best))
-        for tau in grid:
-            if len(items):
-                holds = self.decide(left, np.full(len(items), tau)).decided
-                left, items = left.take(np.flatnonzero(holds)), items[holds]
-            decided = np.zeros(len(best), dtype=bool)
-            decided[items] = True
-            yield decided
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """As `Rule.bound`."""
+        if self._in_parts(rule_input):
+            return self._bound_of_parts(rule_input)
+        return self._bound(rule_input, best)
+
+    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
+        """As `Rule.decides`, without a search for the largest tau."""
+        if self._in_parts(rule_input):
+            return super().decides(rule_input, best, tau)
+        radius = radius_of(rule_input, self.kind, np.minimum(tau, LARGEST_TAU))
+        return dominates_on_set(rule_input, self.kind, radius, best) & (tau <= 1)
 
     def _in_parts(self, rule_input: RuleInput) -> bool:
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
 
-    def _largest_tau(self, rule_input: RuleInput, best: _Codes) -> _Array:
+    def _bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         conditional, degrees = rule_input.conditional, degrees_of(rule_input, self.kind)
-        limit = radius_of(rule_input, self.kind, np.full(len(best), 1 - 1e-15))
+        limit = radius_of(rule_input, self.kind, np.full(len(best), LARGEST_TAU))
         if rule_input.separable is not None and not self.kind.full_covariance:
             widths = np.sqrt(conditional.variance)
             radius = rule_input.separable.radii(
@@ -320,16 +296,16 @@ class SetRule(Rule):
         tau = np.where(radius >= limit, 1.0, tau)
         return np.where((radius > 0) | (degrees == 0), tau, 0.0)
 
-    def _largest_tau_of_parts(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+    def _bound_of_parts(self, rule_input: RuleInput) -> _Array:
         """sum_g p(g|z) t_g, with the largest t_g at which the class dominates on part g's set."""
         votes = _PartVotes(rule_input)
         total = np.zeros(len(votes.best))
         for g in range(votes.weights.shape[1]):
             rows = np.flatnonzero(votes.weights[:, g] > 0)
             if len(rows):
-                largest = self._largest_tau(rule_input.part(g, rows), votes.best[rows])
+                largest = self._bound(rule_input.part(g, rows), votes.best[rows])
                 total[rows] += votes.weights[rows, g] * largest
-        return np.minimum(total, 1.0), votes.best
+        return np.minimum(total, 1.0)
 
     def _bisected(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
         """Largest radii at which the best class dominates, from below."""

@@ -184,7 +184,6 @@ class Streams:
         n = check_whole(n_series, "n_series", at_least=1)
         self._tau = taus_of(model, reliability, n)
         self._model = fitted = replace(model.fitted_, n_threads=model.n_threads)
-        self._least_known = fitted.rule.least_known_of(self._tau)
         self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
         self._decision_steps = np.zeros(length + 1, dtype=bool)
         self._decision_steps[decision_times(model, steps, length)] = True
@@ -486,15 +485,13 @@ class Streams:
         if not self._decision_steps[time]:
             return _NO_DECISIONS
         tau = self._tau[rows]
-        if time * self._layout.channels < self._least_known:
-            return _NO_DECISIONS
         code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
         for part, rule_input in self._inputs(time, gaps, whole, means, densities):
-            output = fitted.rule.decide(rule_input, tau[part])
-            at = output.decided.nonzero()[0]
+            best = fitted.rule.best_classes(rule_input)
+            at = fitted.rule.decides(rule_input, best, tau[part]).nonzero()[0]
             if len(at):
-                code[part[at]] = output.best[at]
-                reliability[part[at]] = fitted.rule.certified_tau(rule_input, output, at)
+                code[part[at]] = best[at]
+                reliability[part[at]] = fitted.rule.bound(rule_input.take(at), best[at])
         items = (code >= 0).nonzero()[0]
         return items, code[items], reliability[items]
 
@@ -632,6 +629,7 @@ class StreamTables:
     length: int  # values of a complete series
     tau: float
     times: NDArray[np.int64]  # (p,) numbers of values, below `length`, after which to decide
+    risks: _Array  # (p,) largest probability of another class with which to decide
     weights: _Array  # (parts,)
     means: _Array  # (parts, d) of the rows
     factors: _Array  # (parts, d, d) Cholesky factors of the covariances
@@ -658,11 +656,11 @@ def stream_tables(
             f"{fitted.rule_name!r} with {show(fitted.classifier)}"
         )
     assert fitted.scores is not None
-    entries = times * fitted.layout.channels
-    times = times[
-        (times > 0) & (times < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
-    ]
-    rule = fitted.rule.rule if isinstance(fitted.rule, CorrectedRule) else fitted.rule
+    times = times[(times > 0) & (times < fitted.layout.length)]
+    rule, least = fitted.rule, np.full(len(times), tau)
+    if isinstance(rule, CorrectedRule):
+        least = rule.correction.least_tau(least, times * fitted.layout.channels)
+        times, least, rule = times[least <= 1], least[least <= 1], rule.rule
     everything = np.ones(len(fitted.classes), dtype=bool)
     is_target = rule.is_target if isinstance(rule, TargetRule) else everything
     mixture = fitted.completion.mixture_
@@ -680,6 +678,7 @@ def stream_tables(
         length=fitted.layout.length,
         tau=tau,
         times=times,
+        risks=1.0 - least,
         weights=np.asarray(mixture.weights, dtype=np.float64),
         means=np.stack([one.mean for one in gaussians]),
         factors=np.stack([np.tril(one.factor) for one in gaussians]),

@@ -1,8 +1,7 @@
-"""Errors of files, of samples in files, of singular matrices and of certificates."""
+"""Errors of files, of samples in files and of singular matrices."""
 
 from eigenfeat._base.saved_files import FileFormatError
-from eigenfeat.early import NotCertifiedError
 from eigenfeat.io.errors import BadRowError
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 
-__all__ = ["BadRowError", "FileFormatError", "NotCertifiedError", "SingularDenominatorError"]
+__all__ = ["BadRowError", "FileFormatError", "SingularDenominatorError"]

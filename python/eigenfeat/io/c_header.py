@@ -139,6 +139,7 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "LOGARITHMS": -np.log(diagonals),
         "FACTORS": _at_least_one(tables.factors[:, rows, columns]),
         "GAINS": tables.gains,
+        "RISKS": tables.risks if len(tables.risks) else np.zeros(1),
         "PAIRS": _at_least_one(scales if len(scales) else np.zeros((1, parts, len(higher)))),
     }
     size = np.dtype(dtype).itemsize
@@ -163,7 +164,6 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "N_LOOKS": str(max(1, len(tables.times))),
         "N_PAIRS": str(max(1, len(higher))),
         "FACTOR_LENGTH": str(max(1, len(rows))),
-        "RISK": numbers.number(1 - tables.tau),
         "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
         "TABLE_BYTES": str(
             size * sum(array.size for array in arrays.values()) + 2 * len(looks) + k

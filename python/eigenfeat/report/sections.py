@@ -393,8 +393,8 @@ def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
         paragraph(f"Required reliability (tau): {short_tau(float(tau))}. Labels that are final:")
         + table(("true class", "series", "share", "standard error"), lines)
     )
-    if getattr(inner, "correction_", None) is None and not hasattr(inner, "calibration_"):
-        note = "The rule is neither corrected nor calibrated: tau holds if its model is right."
+    if getattr(inner, "correction_", None) is None:
+        note = "The rule is not corrected: tau holds if its model is right."
         content = Html(content + paragraph(note, kind="soft"))
     return content
 

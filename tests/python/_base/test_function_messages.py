@@ -145,10 +145,3 @@ def test_a_number_is_no_path():
     finally:
         os.close(reading)
         os.close(writing)
-
-
-@pytest.mark.parametrize("name", ["model", "agreement", "confidence", "tau", "steps"])
-def test_calibrate(reliable, name):
-    given = {"model": reliable, "X": X, "y": Y}
-    values = {label: value for label, value in ODD.items() if label != "None"}
-    assert unnamed(lambda value: early.calibrate(**{**given, name: value}), name, values) == {}

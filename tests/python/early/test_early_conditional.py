@@ -13,8 +13,7 @@ from eigenfeat.early import ReliableClassifier, Sampled
 from eigenfeat.early.correction import (
     ClassGroups,
     HeldOutDecisions,
-    label_shares,
-    time_shares,
+    promised_shares,
 )
 from eigenfeat.early.rules import lower_bounds
 
@@ -102,28 +101,24 @@ def test_labels_and_times_keep_their_promises(tau, conditional):
 
 
 def test_shares_by_label_and_time_are_those_of_plain_loops(rng):
-    p, m, q = 2, 80, 5
-    label = rng.integers(0, 3, (m, q + 1))
-    decided = rng.random((p, m, q)) < 0.4
-    wrong = decided & (label[:, :-1] != label[:, -1:])
-    decisions = HeldOutDecisions(wrong, decided, label)
-    by_label = label_shares(decisions, label, 3, CONFIDENCE)
-    by_time = time_shares(decisions, CONFIDENCE)
-    for k in range(p):
-        for begin in range(q):
-            time = np.array(
-                [next((t for t in range(begin, q) if decided[k, i, t]), q) for i in range(m)]
-            )
-            early = label[np.arange(m), time]
-            agrees = early == label[:, -1]
-            for c in range(3):
-                bounds = lower_bounds(int((early == c).sum()), 1 - CONFIDENCE)
-                assert by_label[c, k, begin + 1] == bounds[agrees[early == c].sum()]
-            expected = [
-                lower_bounds(int((time <= t).sum()), 1 - CONFIDENCE)[agrees[time <= t].sum()]
-                for t in range(begin, q + 1)
-            ]
-            assert by_time[0, k, begin + 1] == min(expected)
+    m, q = 80, 5
+    code, score = rng.integers(0, 3, (m, q + 1)), rng.random((m, q))
+    decisions, groups = HeldOutDecisions(score, code), ClassGroups.of(np.arange(3), np.full(3, 30), 9)
+    thresholds = np.array([0.0, 0.5, 0.9])
+    given = (decisions, thresholds, code[:, -1], groups, np.arange(3), CONFIDENCE)
+    by_label, by_time = (promised_shares(one, *given) for one in ("predicted", "time"))
+    for k, threshold in enumerate(thresholds):
+        time = np.array([next((t for t in range(q) if row[t] > threshold), q) for row in score])
+        early = code[np.arange(m), time]
+        agrees = early == code[:, -1]
+        for c in range(3):
+            bounds = lower_bounds(int((early == c).sum()), 1 - CONFIDENCE)
+            assert by_label[c, k] == bounds[agrees[early == c].sum()]
+        expected = [
+            lower_bounds(int((time <= t).sum()), 1 - CONFIDENCE)[agrees[time <= t].sum()]
+            for t in np.unique(time)
+        ]
+        assert by_time[0, k] == min(expected)
 
 
 def test_small_classes_share_a_group():
@@ -209,33 +204,28 @@ def test_streams_decide_as_predict_early(rng, options):
     assert_array_equal(again.correction_.share, model.correction_.share)
 
 
-def test_calibration_and_uncorrected_keep_the_target(rng):
-    X, y = rare_events(rng, [120, 90])
-    new, _ = rare_events(rng, [60, 60])
-    model = fitted(X, y, 0.8, held_out=5, target=1)
-    for one in (model.uncorrected(), model.calibrate(X, agreement=0.7)):
-        early = one.predict_early(new)
-        assert np.all(early.label[early.time < 10] == 1)
-        assert not hasattr(one, "reliability_by_class_")
-
-
-def test_calibration_by_class_keeps_the_promise_of_the_rare_class():
+def test_further_samples_replace_the_correction():
     kept, together = 0, []
     for seed in range(RUNS):
         random = np.random.default_rng([seed, 4])
         X, y = rare_events(random, [300, 60])
         held_out, labels = rare_events(random, [1600, 100])
         new, truth = rare_events(random, [1000, 1000])
-        model = ReliableClassifier(lda(), correct=False).fit(X, y)
-        model.calibrate(held_out, labels, agreement=0.8, by_class=True)
+        model = ReliableClassifier(lda(), reliability=0.8, correct=False).fit(X, y)
+        model.calibrate(held_out, labels)
         _, agrees = agreement(model, new)
         kept += all(agrees[truth == k].mean() >= 0.8 for k in (0, 1))
-        _, agrees = agreement(model.calibrate(held_out, labels, agreement=0.8), new)
+        model.set_params(conditional=None).calibrate(held_out, labels)
+        _, agrees = agreement(model, new)
         together.append(agrees[truth == 1].mean())
     assert binom.cdf(kept, RUNS, CONFIDENCE) >= 1e-3
     assert np.mean(together) < 0.75
-    with pytest.raises(ValueError, match="y: expected labels with by_class=True, got None"):
-        model.calibrate(held_out, by_class=True)
+    assert model.correction_.n == 1700
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="y: expected 1700 labels, got 3"):
+        model.calibrate(held_out, labels[:3])
+    assert vars(model) == before
+    assert not hasattr(model.fit(X, y), "correction_")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.demo.early import signals
@@ -22,10 +21,13 @@ from eigenfeat.early import (
     ReliableClassifier,
     Sampled,
 )
-from eigenfeat.early.correction import Correction, stable_shares
-from eigenfeat.early.reliable import correct_rule
+from eigenfeat.early.correction import (
+    ClassGroups,
+    Correction,
+    HeldOutDecisions,
+    promised_shares,
+)
 from eigenfeat.early.rules import lower_bounds
-from eigenfeat.early.series import training_rows
 
 
 def walks(random, n, d=30):
@@ -42,26 +44,24 @@ def lda(**options):
 
 
 def test_shares_are_ranks():
-    # By tau, sample and time (2, 5, 9): wrong decisions.
-    wrong = np.zeros((2, 4, 3), dtype=bool)
-    wrong[0, 1:] = [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
-    wrong[1, 2:] = [[1, 0, 0], [0, 1, 0]]
-    times, tau = np.array([1, 2, 5]), np.array([1e-12, 0.9])
-    everyone = np.zeros(4, dtype=int)
-    (shares,) = stable_shares(wrong, everyone, 1, 0.0)
-    assert_allclose(5 * shares, [[1, 1, 2, 3], [2, 2, 3, 4]])
-    found = Correction.of_shares([shares[None]], tau, times, 10, 0.0, 4)
-    asked, known = np.array([0.5, 0.5, 0.95, 0.95]), np.array([1, 5, 1, 5])
-    assert_allclose(found.supported(asked, known), np.array([1, 3, 2, 4]) / 5)
-    assert found.least_known(0.2) == 0
-    assert found.least_known(0.6) == 5
-    assert found.least_known(0.9) == 10  # 4 samples show no more than 0.8
-    (bounds,) = stable_shares(wrong, everyone, 1, 0.8)
-    assert_allclose(bounds, lower_bounds(4, 0.2)[[[1, 1, 2, 3], [2, 2, 3, 4]]])
-    assert_allclose(
-        found.cap(np.array([0.7, 0.7, 0.5, 0.0]), np.array([1, 5, 5, 5])), [0.2, 0.6, 0.5, 0]
-    )
-    assert_allclose(found.cap(np.array([0.7, 1.0]), np.array([10, 10])), [0.7, 1.0])
+    thresholds, everyone = np.array([0.0, 0.2, 0.5, 0.7]), ClassGroups.of(np.zeros(1), np.full(1, 4), 1)
+    # Scores at three times; a sample's wrong decisions have the class 1.
+    score = np.array([[0.9, 0.1, 0.3], [0.2, 0.8, 0.9], [0.1, 0.5, 0.3], [0.7, 0.3, np.inf]])
+    code = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]])
+    decisions, labels = HeldOutDecisions(score, code), np.zeros(4, dtype=int)
+    assert_array_equal(decisions.largest_wrong, [0.0, 0.2, 0.5, 0.7])
+    given = ("all", decisions, thresholds, labels, everyone, np.array([0, 1]))
+    shares = promised_shares(*given, 0.0)
+    assert_allclose(5 * shares, [[1, 2, 3, 4]])
+    assert_allclose(promised_shares(*given, 0.8), [lower_bounds(4, 0.2)[1:]])
+    found = Correction.of_shares(thresholds, shares, 0.0, 4, 10)
+    assert [found.threshold(tau) for tau in (0.2, 0.6, 0.7, 0.9)] == [0.0, 0.5, 0.7, np.inf]
+    assert_allclose(found.certified(np.array([0.0, 0.1, 0.5, 0.6, 1.0])), [0, 0.2, 0.4, 0.6, 0.8])
+    # The rule's own tau is needed, too; ties are broken by the number of known entries.
+    tau, known = np.array([0.6, 0.6, 0.8, 0.2]), np.array([5, 10, 5, 5])
+    assert_allclose(found.least_tau(tau, known), [0.6, 0.6, 0.8, 0.2], atol=1e-5)
+    uneven = Correction.of_shares(thresholds, np.array([[0.9, 0.2, 0.5, 0.9]]), 0.9, 4, 10)
+    assert_array_equal(uneven.share, [0.2, 0.2, 0.5, 0.9])
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,12 @@ def test_all_ways_of_asking_agree(rng, rule):
     model = lda(rule=rule, reliability=0.8).fit(X, y)
     fresh, _ = walks(rng, 30, 20)
     early = model.predict_early(fresh)
-    gate = model.correction_.least_known(0.8)
-    assert gate > 1 or rule != "pairwise"
-    assert np.all(early.time >= gate)
-    for t in (2, max(gate - 1, 1), max(gate, 1), 19):
+    assert model.correction_.threshold(0.8) > 0
+    for t in (2, 8, 14, 19):
         rows = fresh.copy()
         rows[:, t:] = np.nan
         found = model.decide(rows)
         assert_array_equal(found.decided & (early.time >= t), early.time == t)
-        # Held-out rows may support a larger tau with fewer known entries than 0.8.
-        assert np.all(found.decided <= (found.reliability >= 0.8))
         largest = model.reliabilities(rows)
         assert np.all(largest[found.decided] >= 0.8 - 1e-6)
         assert np.all(largest <= model.uncorrected().reliabilities(rows) + 1e-12)
@@ -135,56 +131,26 @@ def test_all_ways_of_asking_agree(rng, rule):
     )
 
 
-RULES = {
-    "pairwise": lda,
-    "quadratic": lambda **options: ReliableClassifier(GaussianNB(), **options),
-    "mixture": lambda **options: ReliableClassifier(
-        QuadraticDiscriminantAnalysis(reg_param=0.1),
-        MixtureCompletion(),
-        features=PCA(3),
-        rule="quadratic",
-        **options,
-    ),
-    "sampled": lambda **options: lda(rule=Sampled(64), **options),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "correct"), [*((name, True) for name in RULES), ("pairwise", "average")]
-)
-def test_it_is_that_of_all_decisions(rng, name, correct):
-    """Of held-out samples only those of other labels are evaluated; here all are, one by one."""
+@pytest.mark.parametrize("rule", ["pairwise", "quadratic", Sampled(64)], ids=str)
+def test_it_is_that_of_all_decisions(rng, rule):
+    """The threshold is the largest score of a wrong decision, but for those that tau allows."""
     X, y = walks(rng, 90, 12)
-    held_out, held_out_y = X[:60], y[:60]
-    X, y = X[60:], y[60:]
-    tau, times = 0.7, np.arange(1, 12)
-    plain = RULES[name](reliability=tau, correct=False).fit(X, y)
-    plain.set_params(conditional=None)
-    model = RULES[name](reliability=tau, correct=correct, held_out=2).fit(X, y)
-    rows, _, _ = training_rows(plain, held_out, held_out_y)
-    correction, steps, _ = correct_rule(
-        plain.set_params(correct=correct), None, None, (rows, held_out_y)
-    )
-    assert_array_equal(steps, times)
-    assert_array_equal(correction.tau, model.correction_.tau)
-    final = plain.predict(held_out)
-    at = int(np.searchsorted(correction.tau, tau))
-    wrong = np.empty((60, 11), dtype=bool)
-    for t in times:
-        now = plain.decide(np.where(np.arange(12) < t, held_out, np.nan), tau)
-        wrong[:, t - 1] = now.decided & (now.label != final)
-    stable = np.where(wrong.any(axis=1), 12 - wrong[:, ::-1].argmax(axis=1), 0)
-    expected = [np.mean(stable <= t) for t in (0, *times)]
-    if correct is True:
-        expected = lower_bounds(60, 0.1)[np.rint(60 * np.array(expected)).astype(int)]
-    assert_allclose(correction.share[at], np.array(expected) * (1 if correct is True else 60 / 61))
+    model = lda(rule=rule, reliability=0.7, correct=False).fit(X[:30], y[:30])
+    held_out = X[30:]
+    traced = model.predict_early(held_out, trace=True)
+    wrong = traced.trace_label != model.predict(held_out)[:, None]
+    largest = np.sort(np.where(wrong, traced.trace_reliability, 0.0).max(axis=1))
+    model.set_params(conditional=None).calibrate(held_out, y[30:])
+    enough = largest[lower_bounds(60, 0.1)[1:] >= 0.7]
+    assert_allclose(model.correction_.threshold(0.7), enough[0], atol=2e-6)
+    assert model.correction_.n == 60
     assert wrong.any()
 
 
 def test_few_rows_wait(rng):
     X, y = walks(rng, 30, 8)
     model = lda(reliability=0.99).fit(X, y)  # 99 rows are the fewest that can show 0.99
-    assert model.correction_.least_known(0.99) == 8
+    assert model.correction_.threshold(0.99) == np.inf
     assert_array_equal(model.predict_early(X).time, 8)
     qda = QuadraticDiscriminantAnalysis()
     some = np.r_[np.flatnonzero(y == 0)[:2], np.flatnonzero(y == 1)[:2]]
@@ -247,7 +213,6 @@ def test_the_order_of_the_samples_does_not_matter(held_out):
     fresh, _ = late_difference(random, 2000)
     lda = LinearDiscriminantAnalysis()
     model = ReliableClassifier(lda, reliability=0.98, held_out=held_out).fit(X, y)
-    assert model.correction_.least_known(0.98) >= 15
     assert np.mean(model.predict_early(fresh).label == model.predict(fresh)) >= 0.98
 
 

@@ -132,7 +132,7 @@ def test_a_step_whose_rule_fails_changes_nothing(series, monkeypatch):
         broken.push(value)
         whole.push(value)
     with monkeypatch.context() as patch:
-        patch.setattr(type(model.fitted_.rule), "decide", fails)
+        patch.setattr(type(model.fitted_.rule), "decides", fails)
         with pytest.raises(MemoryError):
             broken.push(row[3] + 100.0)
     assert broken.seen == 3

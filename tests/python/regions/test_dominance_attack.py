@@ -71,7 +71,6 @@ def test_ties_are_left_open_whatever_the_units():
         slope = rng.standard_normal(6) * far
         functions = Linear(np.stack([slope, slope]), np.array([0.0, -1e-3 * EPS]))
         known = known_to(rng, np.zeros(6), 1.0, 10, 6)
-        result = SetRule(SETS["quadratic"]).decide(
-            RuleInput(functions, known, 6, False, 1), np.full(10, 0.9)
-        )
-        assert_array_equal(result.decided, False)
+        rule, case = SetRule(SETS["quadratic"]), RuleInput(functions, known, 6, False, 1)
+        decided = rule.decides(case, rule.best_classes(case), np.full(10, 0.9))
+        assert_array_equal(decided, False)

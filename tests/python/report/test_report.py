@@ -215,8 +215,9 @@ def test_sections_fit_the_family(digits):
     ramps = np.array(["down", "up"])[np.arange(160) % 2]
     series = 0.4 * rng.standard_normal((160, 30)).cumsum(axis=1)
     series += np.outer(np.where(ramps == "up", 1, -1), np.linspace(0, 3, 30))
-    lda = ReliableClassifier(LinearDiscriminantAnalysis()).fit(series[:80], ramps[:80])
-    lda.calibrate(series[80:120], ramps[80:120], agreement=0.5, confidence=0.8)
+    lda = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.7)
+    lda.fit(series[:80], ramps[:80])
+    lda.calibrate(series[80:120], ramps[80:120])
     page = Page(report.write_report(lda, series[120:], ramps[120:]))
     found = lda.predict_early(series[120:])
     early = (found.label == ramps[120:]).mean()

@@ -1,0 +1,63 @@
+"""Figures of early decisions, and bounds of shares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binom
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat.early import (
+    EarlyLabels,
+    LocalQDA,
+    ReliableClassifier,
+    early_scores,
+    reliability_curve,
+)
+from eigenfeat.early.rules import lower_bounds
+
+
+def test_figures_by_hand():
+    early = EarlyLabels(np.array(["a", "a", "b", "b"]), np.array([1, 2, 3, 6]))
+    found = early_scores(early, 6, complete=list("aabb"), y=list("abbb"))
+    assert (found.n, found.reliability, found.accuracy) == (4, 1.0, 0.75)
+    assert (found.mean_time, found.earliness) == (3.0, 0.5)
+    assert found.harmonic_mean == pytest.approx(2 * 0.75 * 0.5 / 1.25)
+    late = early_scores(EarlyLabels(np.array(["a"]), np.array([6])), 6, y=["b"])
+    assert late.harmonic_mean == 0.0
+    bare = early_scores(early, 6)
+    assert bare.reliability is bare.accuracy is bare.harmonic_mean is None
+
+
+@pytest.mark.parametrize(
+    ("classifier", "rule"), [(LinearDiscriminantAnalysis(), "pairwise"), (LocalQDA(8), "box")]
+)
+def test_a_curve_has_the_figures_of_single_runs(rng, classifier, rule):
+    y = rng.integers(0, 3, 150)
+    X = rng.standard_normal((150, 12)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, 12)
+    model = ReliableClassifier(classifier, rule=rule, correct=False).fit(X[:90], y[:90])
+    rows, truth = X[90:], y[90:]
+    tau = np.linspace(0.05, 0.99, 9)
+    curve = reliability_curve(model, rows, truth, tau)
+    assert len(curve) == 9
+    complete = model.predict(rows)
+    assert curve.complete_accuracy == np.mean(complete == truth)
+    for k in (0, 4, 8):
+        found = early_scores(model.predict_early(rows, tau[k]), 12, complete=complete, y=truth)
+        assert curve.mean_time[k] == found.mean_time
+        assert curve.reliability[k] == found.reliability
+        assert curve.accuracy[k] == found.accuracy
+        assert curve.harmonic_mean[k] == found.harmonic_mean
+    assert np.all(np.diff(curve.mean_time) >= 0)
+
+
+@pytest.mark.parametrize(("n", "confidence"), [(1, 0.9), (7, 0.999), (200, 0.5)])
+def test_bounds_are_exact(n, confidence):
+    """At the bound, as many successes or more have probability 1 - confidence."""
+    k = np.arange(1, n + 1)
+    bound = lower_bounds(n, 1 - confidence)[k]
+    assert_allclose(binom.sf(k - 1, n, bound), 1 - confidence, rtol=1e-6)
+    assert lower_bounds(n, 1 - confidence)[0] == 0
+    assert np.all(np.diff(bound) > 0)
+    assert_allclose(lower_bounds(n, 1 - confidence)[n], (1 - confidence) ** (1 / n))
