@@ -103,7 +103,8 @@ def test_labels_and_times_keep_their_promises(tau, conditional):
 def test_shares_by_label_and_time_are_those_of_plain_loops(rng):
     m, q = 80, 5
     code, score = rng.integers(0, 3, (m, q + 1)), rng.random((m, q))
-    decisions, groups = HeldOutDecisions(score, code), ClassGroups.of(np.arange(3), np.full(3, 30), 9)
+    decisions = HeldOutDecisions(score, code)
+    groups = ClassGroups.of(np.arange(3), np.full(3, 30), 9)
     thresholds = np.array([0.0, 0.5, 0.9])
     given = (decisions, thresholds, code[:, -1], groups, np.arange(3), CONFIDENCE)
     by_label, by_time = (promised_shares(one, *given) for one in ("predicted", "time"))

@@ -44,7 +44,8 @@ def lda(**options):
 
 
 def test_shares_are_ranks():
-    thresholds, everyone = np.array([0.0, 0.2, 0.5, 0.7]), ClassGroups.of(np.zeros(1), np.full(1, 4), 1)
+    thresholds = np.array([0.0, 0.2, 0.5, 0.7])
+    everyone = ClassGroups.of(np.zeros(1), np.full(1, 4), 1)
     # Scores at three times; a sample's wrong decisions have the class 1.
     score = np.array([[0.9, 0.1, 0.3], [0.2, 0.8, 0.9], [0.1, 0.5, 0.3], [0.7, 0.3, np.inf]])
     code = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]])
