@@ -125,17 +125,17 @@ def held_out_decisions(
     model: FittedModel,
     samples: Rows,
     times: NDArray[np.int64],
+    promises: Sequence[str],
+    tau: float,
     done: Callable[[str, int], None],
-    *,
-    right_too: bool,
-    time_weight: float,
-    least: float,
 ) -> HeldOutDecisions:
     """Evaluate a rule on samples outside of its fit.
 
-    Decisions of the rule below the tau `least` have the score 0. Decisions with the label of the
-    complete sample, which are right, have other scores only with `right_too`.
+    Decisions that no promise depends on have the score 0: for promises by time those below `tau`,
+    for promises about all samples or by true class the right ones.
     """
+    right_too, by_time = bool({"predicted", "time"} & {*promises}), "time" in promises
+    time_weight = TIME_FIRST if by_time else TIE
     full = filled(model.completion, samples.rows)
     final = model.predict_codes(full)
     shown = np.where(samples.have_gaps[:, None], samples.rows, full)
@@ -151,9 +151,9 @@ def held_out_decisions(
         row, time = np.nonzero(running[:, at] & (right_too | (now != final[:, None])))
         if len(row):
             items = row * (at.stop - at.start) + time
-            tau = model.rule.bound(rule_input.take(items), best[items])
-            scores = tau + time_weight * times[at][time] / model.layout.width
-            score[row, begin + time] = np.where(tau >= least, scores, 0.0)
+            bound = model.rule.bound(rule_input.take(items), best[items])
+            scores = bound + time_weight * times[at][time] / model.layout.width
+            score[row, begin + time] = np.where(bound >= (tau if by_time else 0.0), scores, 0.0)
         done("held-out samples at all times", now.size)
     return HeldOutDecisions(score, codes)
 

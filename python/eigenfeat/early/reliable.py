@@ -699,16 +699,13 @@ def correct_rule(
     if held_out is None:
         models = _fold_models(estimator, rows, y, drawn, random)
     steps = spread_steps(model.layout.length, test.n_times)
-    right_too = bool({"predicted", "time"} & {*promises})
     time_weight = TIME_FIRST if "time" in promises else TIE
-    least = test.tau if "time" in promises else 0.0
-    options = {"right_too": right_too, "time_weight": time_weight, "least": least}
     parts, order = [], []
     total = int(drawn.sum()) * len(steps)
     with progress_bar(total, "ReliableClassifier", estimator.verbose) as done:
         for other, own in models if total else ():  # no times if samples have one entry
-            times = steps * model.layout.channels
-            parts.append(held_out_decisions(other, tested.take(own), times, done, **options))
+            own_rows, times = tested.take(own), steps * model.layout.channels
+            parts.append(held_out_decisions(other, own_rows, times, promises, test.tau, done))
             order.append(own)
     if not parts:
         if total:
@@ -723,7 +720,7 @@ def correct_rule(
     thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
     if "time" in promises:  # decisions begin after a time, whatever the rule's tau
         thresholds = np.append(0.0, time_weight * steps / model.layout.length + 1.0)
-    elif right_too and len(thresholds) > MAX_THRESHOLDS:
+    elif "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:
         at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
         thresholds = thresholds[at]
     shares = [
