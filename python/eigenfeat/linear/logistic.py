@@ -355,7 +355,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             yield self
             return
         reduced = SampleFeatures.of(problem, self._penalty(k, 1.0), self.tol)
-        inner = problem if reduced is None else reduced.problem
+        whole, inner = (problem, problem) if reduced is None else (reduced, reduced.problem)
         energies: Any = [self.penalty] if penalties is None else penalties
         choice = None
         auto_penalty = penalties is None and isinstance(self.penalty, str)
@@ -363,11 +363,13 @@ class MultinomialLogit(Iterative, LinearClassifier):
         if auto_penalty or self.temperature == "auto":
             parts = draw_folds(problem.rows.codes, k, random)
         if auto_penalty:
-            choice = self._choose(inner, parts, PENALTIES)
+            choice = self._choose(whole, parts, PENALTIES)
             energies = [PENALTIES[choice.number]]
         elif self.temperature == "auto" and len(energies) == 1:
-            choice = self._choose(inner, parts, energies)
-        start = choice.weights if choice is not None and len(parts) == 1 else None
+            choice = self._choose(whole, parts, energies)
+        start = None
+        if choice is not None and len(parts) == 1 and reduced is None:
+            start = choice.weights
         path = minima(
             inner,
             [self._penalty(k, energy) for energy in energies],
@@ -388,20 +390,20 @@ class MultinomialLogit(Iterative, LinearClassifier):
             model._record(minimum, uncentred(W, centre))
             chosen = choice
             if chosen is None and self.temperature == "auto":
-                chosen = self._choose(inner, parts, [energy])
+                chosen = self._choose(whole, parts, [energy])
             model._apply_temperature(self.temperature if chosen is None else chosen.temperature)
             yield model
 
     def _choose(
         self,
-        problem: LogitProblem,
+        problem: LogitProblem | SampleFeatures,
         parts: Sequence[tuple[Codes, Codes]],
         energies: Sequence[float],
     ) -> Choice:
         """Penalty and temperature of the least held-out log loss."""
-        started, k = time.perf_counter(), problem.shape[1]
+        started, k = time.perf_counter(), len(self.classes_)
         fixed = None if self.temperature == "auto" else float(self.temperature)
-        folds = ((problem.subset(train), problem.rows.subset(held)) for train, held in parts)
+        folds = (problem.fold(train, held) for train, held in parts)
         choice = choose_penalty(folds, [self._penalty(k, one) for one in energies], fixed)
         if len(energies) > 1:
             losses = [f"{energies[i]:.3g}: {loss:.4g}" for i, loss in choice.losses.items()]

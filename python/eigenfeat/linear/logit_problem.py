@@ -62,14 +62,13 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 
-# `bench/run.py logit logit_gem` shows the effect of the first four numbers.
-_MAX_GRAM_OPERATIONS = 5e10  # about a third of a second, and ...
-_MAX_GRAM_PASSES = 60  # ... evaluations: a metric that costs more than both is of a subsample
+# `bench/run.py logit logit_gem` shows the effect of the first three numbers.
+_MAX_GRAM_PASSES = 60  # evaluations that the metric of all samples may cost
 _SUBSAMPLE_PASSES = 8  # evaluations that the kernel of the subsample costs
-_MAX_KERNEL_SAMPLES = 2_000  # of a problem with a feature for each sample
+_MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
 _MIN_COPIED = 500_000  # features of a problem of which a copy in float32 is made
 _MIN_SQUARE = 1e-20  # mean square of a feature that float32 holds with those of its samples
-_REDUCED_TOLERANCE = 1e-5  # at most: logits of other samples take more of the search than the loss
+_REDUCED_TOLERANCE = 1e-4  # at most: logits of other samples take more of the search than the loss
 _FLOAT32_TOLERANCE = 1e-3  # from which float32 products are exact enough for a search
 _MAX_READ_BYTES = 64e6  # of a fold of blocks that is read into memory
 _PILOT_SAMPLES = 512  # that estimate the curvature outside the span of a subsample
@@ -165,14 +164,13 @@ class LogitProblem:
             count = n_original or self.varying
             self.ridge_squares[: self.varying] = self.ridge_squares.sum() / count
 
-    def subset(self, indices: Codes) -> LogitProblem:
-        """The problem of some samples, which are read into memory if they are small."""
-        rows = self.rows.subset(indices)
+    def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
+        """The problem of training samples, read into memory if small, and held-out samples."""
+        rows = self.rows.subset(train)
         if not rows.in_memory and rows.n_samples * rows.n_features * 8 <= _MAX_READ_BYTES:
             rows = _in_memory(rows, rows.together())
-        return LogitProblem(
-            rows, constant=self.constant, common=self.common, n_original=self.n_original
-        )
+        problem = LogitProblem(rows, constant=self.constant, common=self.common)
+        return problem, self.rows.subset(held)
 
     def _check_squares(self, squares: _Array) -> None:
         """Raise ValueError for features whose squares overflow or vanish."""
@@ -302,7 +300,7 @@ class LogitProblem:
             )
         # The diagonal of scaled features is to fit float32: features that the penalty dominates
         # are scaled by it.
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             scale = np.minimum(self.scale, np.sqrt(_MAX_DIAGONAL * self.total / plain))
         p = self.shape[0]
         dual = rows.n_samples < self.varying and self.n_original is None
@@ -364,7 +362,7 @@ class LogitProblem:
         """The metric of a search: of all samples, or of a subsample where that is faster."""
         n, (p, k) = self.n_samples, self.shape
         operations, evaluation = n * p * min(n, p), 4 * n * p * k
-        few = operations <= max(_MAX_GRAM_OPERATIONS, _MAX_GRAM_PASSES * evaluation)
+        few = operations <= _MAX_GRAM_PASSES * evaluation
         if few or self.rows.sparse:  # a subsample misses too many directions of rare features
             return self.metric(penalty, coarse=True)
         count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation / p), p // 2, n))
@@ -422,14 +420,14 @@ class SampleFeatures:
         Diagonal of D^2.
     block : Block
         The samples.
-    factor : (n, n) array
-        L, lower triangular.
+    kernel : (n, n) array
+        Phi D^2 Phi^T, in float32 if that is enough for the tolerance.
     """
 
     problem: LogitProblem
     squares: _Array
     block: Block
-    factor: _Array
+    kernel: Floats
 
     @classmethod
     def of(cls, problem: LogitProblem, penalty: Penalty, tolerance: float) -> SampleFeatures | None:
@@ -463,22 +461,36 @@ class SampleFeatures:
         else:
             kernel = block.core(problem.constant).kernel(scale, single, problem.n_threads)
         kernel *= unit
-        dtype = np.float32 if single else np.float64
-        factor = _cholesky(kernel, float(np.finfo(dtype).eps))
-        features = Block(np.ascontiguousarray(factor, dtype=dtype), block.y, block.weight)
+        kernel = kernel.astype(np.float32 if single else np.float64, copy=False)
+        features = Block(_cholesky(kernel), block.y, block.weight)
         reduced = LogitProblem(
             _in_memory(rows, features),
             constant=problem.constant,
             common=True,
-            n_original=problem.n_original or count,
+            n_original=count,
         )
-        return cls(reduced, unit * scale**2, block, factor)
+        return cls(reduced, unit * scale**2, block, kernel)
+
+    def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
+        """The problem of training samples, with a feature for each, and held-out samples."""
+        whole, factor = self.problem, _cholesky(self.kernel[np.ix_(train, train)])
+        crossed = self.kernel[np.ix_(train, held)]
+        with threads.one_blas_thread():
+            mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
+        trained, tested = (self.block.take(part) for part in (train, held))
+        rows = _in_memory(whole.rows, Block(factor, trained.y, trained.weight))
+        problem = LogitProblem(
+            rows, constant=whole.constant, common=True, n_original=whole.n_original
+        )
+        features = Block(np.ascontiguousarray(mapped), tested.y, tested.weight)
+        return problem, _in_memory(whole.rows, features)
 
     def weights(self, V: _Array) -> _Array:
         """Weights (p, k) of the features from those of the reduced problem."""
-        n, constant = len(self.factor), self.problem.constant
+        n, constant = self.problem.varying, self.problem.constant
+        factor = np.asarray(self.problem.rows.together().X, dtype=np.float64)
         with threads.one_blas_thread():
-            A = solve_triangular(self.factor, V[:n], trans="T", lower=True, check_finite=False)
+            A = solve_triangular(factor, V[:n], trans="T", lower=True, check_finite=False)
         W = self.block.products(np.ascontiguousarray(A), constant, self.problem.rows.n_threads)
         W *= self.squares[:, None]
         if constant:
@@ -493,18 +505,19 @@ def _in_memory(rows: LabelledSamples, block: Block) -> MemorySamples:
 
 
 @threads.one_blas_thread()
-def _cholesky(kernel: _Array, eps: float) -> _Array:
+def _cholesky(kernel: Floats) -> Floats:
     """Lower factor of a kernel, whose diagonal grows until rounding leaves it positive."""
     n = len(kernel)
-    extra = np.sqrt(n) * eps * kernel.diagonal().max()
+    extra = np.sqrt(n) * float(np.finfo(kernel.dtype).eps) * kernel.diagonal().max()
+    raised = kernel.copy()
     while True:
-        kernel[np.diag_indices(n)] += extra
+        raised[np.diag_indices(n)] += extra
         try:
-            factor: _Array = cholesky(kernel, lower=True, check_finite=False)
+            factor = cholesky(raised, lower=True, check_finite=False)
         except LinAlgError:  # samples that repeat make the kernel singular
             extra *= 10.0
         else:
-            return factor
+            return np.ascontiguousarray(factor)
 
 
 # ---- columns far from zero -----------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 
 from eigenfeat._base.core import core
 from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
@@ -20,6 +21,19 @@ def samples(n=90, p=260, k=4, dtype=np.float64, seed=0):
     X = rng.normal(size=(n, p)) * rng.uniform(0.1, 10.0, p) + rng.normal(size=p)
     X[:, 5], X[:, 7] = 3.0, 0.0  # constant
     return X.astype(dtype), np.arange(n) % k, rng.uniform(0.1, 3.0, n)
+
+
+def search(problem, penalty, metric=None, tolerance=1e-10):
+    """Minimum in a metric, by default that of all samples."""
+    metric = metric or problem.metric(penalty)
+    return minimise(
+        problem.objective_of(penalty),
+        lambda gradient: metric.solve(gradient, 1),
+        np.zeros(problem.shape),
+        tolerance=tolerance,
+        max_iterations=3000,
+        noise=float(np.finfo(problem.dtype).eps),
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,19 +52,7 @@ def test_the_reduced_problem_has_the_minimum_over_the_features(dtype, weighted, 
     problem = LogitProblem(rows, constant=constant, common=common)
     penalty = Penalty(0.03, 0.5, 2.0 if common else 0.0)
     reduced = SampleFeatures.of(problem, penalty, 1e-9)
-
-    def minimum(problem):
-        metric = problem.metric(penalty)
-        return minimise(
-            problem.objective_of(penalty),
-            lambda gradient: metric.solve(gradient, 2),
-            np.zeros(problem.shape),
-            tolerance=1e-10,
-            max_iterations=400,
-            noise=float(np.finfo(problem.dtype).eps),
-        )
-
-    found, expected = minimum(reduced.problem), minimum(problem)
+    found, expected = search(reduced.problem, penalty), search(problem, penalty)
     W = reduced.weights(found.point)
     rel = 200 * float(np.finfo(dtype).eps)
     assert problem.objective_of(penalty)(W)[0] == pytest.approx(found.objective, rel=rel)
@@ -64,13 +66,17 @@ def test_folds_of_the_reduced_problem_are_those_of_the_features(common):
     problem = LogitProblem(MemorySamples.of(X, y, w, 2), constant=True, common=common)
     penalty = Penalty(0.1, 0.5, 0.0)
     reduced = SampleFeatures.of(problem, penalty, 1e-9)
-    train = np.flatnonzero(np.arange(len(y)) % 3)
-    part = reduced.problem.subset(train)
-    V = np.random.default_rng(1).normal(size=part.shape)
-    over_features = problem.subset(train).objective_of(penalty)(reduced.weights(V))[0]
+    held, train = np.flatnonzero(np.arange(len(y)) % 3 == 0), np.flatnonzero(np.arange(len(y)) % 3)
+    (part, rows), (expected, others) = (one.fold(train, held) for one in (reduced, problem))
     # The ridge of columns takes their mean squares in all samples instead of those in the fold.
-    rel = 1e-9 if common else 1e-2
-    assert part.objective_of(penalty)(V)[0] == pytest.approx(over_features, rel=rel)
+    rel = 1e-6 if common else 1e-2
+    found, best = search(part, penalty), search(expected, penalty)
+    assert found.objective == pytest.approx(best.objective, rel=rel)
+    logits = [
+        samples.together().scores(np.ascontiguousarray(point), True, 1)
+        for samples, point in ((rows, found.point), (others, best.point))
+    ]
+    assert_allclose(*logits, rtol=0, atol=100 * rel)
 
 
 def wide(seed):
@@ -146,16 +152,6 @@ def decaying(rng, *, n=800, p=450, k=3):
     return X, np.argmax(logits + rng.gumbel(size=(n, k)), axis=1)
 
 
-def search(problem, penalty, metric, tolerance, max_iterations=3000):
-    return minimise(
-        problem.objective_of(penalty),
-        lambda gradient: metric.solve(gradient, 1),
-        np.zeros(problem.shape),
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-    )
-
-
 @pytest.mark.parametrize("kind", ["decaying", "zero", "large outside"])
 def test_a_subsample_moves_no_minimum(rng, kind):
     X, y = decaying(rng)
@@ -168,7 +164,7 @@ def test_a_subsample_moves_no_minimum(rng, kind):
     penalty = Penalty(0.02, 0.5, 0.0)
     metric = problem.metric(penalty, sample, coarse=True, damped=True)
     found = search(problem, penalty, metric, 1e-6)
-    expected = search(problem, penalty, problem.metric(penalty), 1e-9)
+    expected = search(problem, penalty)
     assert found.objective == pytest.approx(expected.objective, rel=1e-4)
 
 

@@ -256,7 +256,9 @@ def test_converges_in_any_units(rng, scale, offset):
 
 
 @pytest.mark.filterwarnings("ignore:MultinomialLogit")
-@pytest.mark.parametrize("parameters", [{"penalty": 0.0}, {"penalty": 0.0, "l2": 1e-8}])
+@pytest.mark.parametrize(
+    "parameters", [{"penalty": 0}, {"penalty": 1e-300}, {"penalty": 0, "l2": 1e-8}]
+)
 def test_separable_rows_without_a_penalty(parameters):
     X, y = load_iris(return_X_y=True)
     model = MultinomialLogit(max_iter=60, **parameters).fit(X, y == 0)
