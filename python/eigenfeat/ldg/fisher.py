@@ -57,14 +57,9 @@ class RegularizedFisher(WeightedReducer):
         Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        d.
 
     Raises
     ------
-    ValueError
-        If there are fewer than two classes, their means are equal, samples are sparse or not
-        finite, or a parameter is out of range.
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 
@@ -130,14 +125,8 @@ class PCAFisher(ClassReducer):
         Variance between classes over variance within (at least that share), descending.
     pca_components_ : int
         Principal components that were kept.
-    mean_, classes_, n_features_in_
+    mean_, classes_
         As in `RegularizedFisher`.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, the components do not separate their means, samples are
-        sparse or not finite, or a parameter is out of range.
 
     See Also
     --------

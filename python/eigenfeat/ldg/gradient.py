@@ -66,11 +66,6 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 
-    Raises
-    ------
-    ValueError
-        As `LDG`.
-
     Warns
     -----
     ConvergenceWarning
@@ -159,7 +154,6 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     def _keep(
         self,
         problem: Any,
-        classes: NDArray[Any],
         n_neighbors: int,
         gamma: float,
         values: NDArray[np.float64],
@@ -176,7 +170,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
             stops=self._step_done,
         )
         curvatures, rotated = _principal(result.point, objective(result.point)[1])
-        super()._keep(problem, classes, n_neighbors, gamma, curvatures, rotated)
+        super()._keep(problem, n_neighbors, gamma, curvatures, rotated)
         self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
         self.objective_history_ = np.array(result.history)
         self.n_iter_, self.stop_reason_ = result.n_iter, result.reason

@@ -43,14 +43,6 @@ class GSVDDiscriminant(WeightedReducer):
         Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        d.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, their means are equal, samples are sparse or not
-        finite, or `n_components` is larger than the number of directions.
 
     See Also
     --------

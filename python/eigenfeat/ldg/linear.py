@@ -64,11 +64,16 @@ class Problem:
     coordinates: NDArray[Any]  # (n, r)
     basis: Basis | SpanBasis
     columns: Columns
+    classes: NDArray[Any]
     codes: NDArray[np.int64]
-    n_classes: int
     n_threads: int | None
     kernel: NDArray[np.float64] | None = None  # (n, n) of sparse samples
     results: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
 
     @property
     def rank(self) -> int:
@@ -84,15 +89,8 @@ class Problem:
         self, counts: Sequence[int], gammas: Sequence[float], dimensions: Sequence[int]
     ) -> FoldAccuracies:
         """Return accuracies of candidates on held-out samples."""
-        return fold_accuracies(
-            self.coordinates,
-            self.codes,
-            self.n_classes,
-            counts,
-            gammas,
-            dimensions,
-            self.n_threads,
-        )
+        samples = self.coordinates, self.codes, self.n_classes
+        return fold_accuracies(*samples, counts, gammas, dimensions, self.n_threads)
 
     def scatters(self, n_neighbors: int) -> LocalScatters:
         """Return V and A."""
@@ -114,6 +112,10 @@ class Problem:
         """Return the leave-one-out 3-NN accuracy of projected samples."""
         reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
         return knn_accuracy(reduced, self.codes, self.n_threads)
+
+    def record(self, name: str, tried: Any, accuracies: Any) -> None:
+        """Add the candidates of a parameter, and their accuracies, to the results."""
+        self.results |= {name: np.array(tried), f"{name}_accuracy": np.array(accuracies)}
 
 
 class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -302,9 +304,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
         check_classification_targets(y)
-        problem, classes = self._problem(X, y)
+        problem = self._problem(X, y)
         candidates = self._candidates(problem)
-        if self._needs_held_out(problem, candidates):
+        several = self._greedy or any(len(values) > 1 for values in candidates.values())
+        if problem.spread_out and several:
             candidates = self._choose_on_held_out(problem, candidates)
         n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
         scatters = problem.scatters(n_neighbors)
@@ -312,8 +315,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         values, vectors = self._choose_components(
             problem, scatters, gamma, candidates["n_components"]
         )
-        self._keep(problem, classes, n_neighbors, gamma, values, vectors)
-        self.short_classes_ = classes[scatters.short_classes]
+        self._keep(problem, n_neighbors, gamma, values, vectors)
+        self.short_classes_ = problem.classes[scatters.short_classes]
         if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
             warnings.warn(
                 f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
@@ -324,23 +327,18 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
-    def _problem(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    def _problem(self, X: Any, y: Any) -> Problem:
         classes, codes = np.unique(y, return_inverse=True)
         check_two_labels(classes)
         if sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span:
-            return self._span_problem(X, codes, len(classes)), classes
+            columns, samples = sparse_columns(X, self.standardize)
+            span, inside, kernel = kernel_coordinates(samples)
+            return Problem(inside, inside, span, columns, classes, codes, self.n_threads, kernel)
         columns, rows = standardise(X, self.standardize)
         if rows.shape[1] == 0:
             raise ValueError("X: expected samples that differ, got constant columns only")
         basis, coordinates = span_of(rows)
-        problem = Problem(rows, coordinates, basis, columns, codes, len(classes), self.n_threads)
-        return problem, classes
-
-    def _span_problem(self, X: Any, codes: NDArray[np.int64], n_classes: int) -> Problem:
-        """Return the problem in the span of sparse samples, which stay sparse."""
-        columns, samples = sparse_columns(X, self.standardize)
-        basis, rows, kernel = kernel_coordinates(samples)
-        return Problem(rows, rows, basis, columns, codes, n_classes, self.n_threads, kernel)
+        return Problem(rows, coordinates, basis, columns, classes, codes, self.n_threads)
 
     def _candidates(self, problem: Problem) -> dict[str, Any]:
         """Check the parameters, and return the candidates of each."""
@@ -372,11 +370,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 )
         return chosen
 
-    def _needs_held_out(self, problem: Problem, candidates: dict[str, Any]) -> bool:
-        """Whether a parameter has several candidates, to be compared on held-out samples."""
-        several = any(len(values) > 1 for values in candidates.values())
-        return problem.spread_out and (several or self._greedy)
-
     def _choose_on_held_out(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
         """Return the best candidate of each parameter on held-out samples."""
         counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
@@ -387,10 +380,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             most = min(selection.GREEDY_LIMIT, problem.rank)
             grown = problem.fold_accuracies([n_neighbors], [gamma], range(1, most + 1)).values[0, 0]
             dimension, accuracies = selection.greedy_dimension(lambda m: grown[m - 1], most)
-            problem.results |= {
-                "n_components": np.arange(1, len(accuracies) + 1),
-                "n_components_accuracy": np.array(accuracies),
-            }
+            problem.record("n_components", range(1, len(accuracies) + 1), accuracies)
         return {"n_neighbors": [n_neighbors], "gamma": [gamma], "n_components": [dimension]}
 
     @property
@@ -412,26 +402,19 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             coordinates=problem.coordinates,
             n_threads=self.n_threads,
         )
-        problem.results |= {
-            "n_neighbors": np.array(counts),
-            "n_neighbors_accuracy": accuracies,
-        }
+        problem.record("n_neighbors", counts, accuracies)
         return int(counts[int(np.argmax(accuracies))])
 
     def _choose_gamma(
-        self, problem: Problem, scatters: LocalScatters, gammas: list[float]
+        self, problem: Problem, scatters: LocalScatters, candidates: list[float]
     ) -> float:
+        gammas = [float(gamma) for gamma in candidates]
         if len(gammas) == 1:
-            return float(gammas[0])
+            return gammas[0]
         count = problem.n_classes + 5
-        accuracies = [
-            problem.accuracy(problem.solve(scatters, float(gamma), count)[1]) for gamma in gammas
-        ]
-        problem.results |= {
-            "gamma": np.array(gammas, dtype=float),
-            "gamma_accuracy": np.array(accuracies),
-        }
-        return float(selection.best_gamma(gammas, accuracies))
+        accuracies = [problem.accuracy(problem.solve(scatters, g, count)[1]) for g in gammas]
+        problem.record("gamma", gammas, accuracies)
+        return selection.best_gamma(gammas, accuracies)
 
     def _choose_components(
         self, problem: Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
@@ -451,16 +434,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             tried = np.unique(candidates)
             accuracies = [problem.accuracy(vectors[:, :m]) for m in tried]
             count = int(tried[int(np.argmax(accuracies))])
-        problem.results |= {
-            "n_components": tried,
-            "n_components_accuracy": np.array(accuracies),
-        }
+        problem.record("n_components", tried, accuracies)
         return values[:count], vectors[:, :count]
 
     def _keep(
         self,
         problem: Problem,
-        classes: NDArray[Any],
         n_neighbors: int,
         gamma: float,
         values: NDArray[np.float64],
@@ -473,4 +452,4 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.eigenvalues_ = values
         self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)
         self.cv_results_ = problem.results
-        self.classes_ = classes
+        self.classes_ = problem.classes

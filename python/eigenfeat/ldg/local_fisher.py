@@ -73,14 +73,9 @@ class LocalFisher(ClassReducer):
         Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        d.
 
     Raises
     ------
-    ValueError
-        If there are fewer than two classes, no class has two different samples, samples are sparse
-        or not finite, or a parameter is out of range.
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 

@@ -93,13 +93,8 @@ class ITML(Iterative, ClassReducer):
         u and v, in the units of the samples.
     n_iter_ : int
         Number of sweeps.
-    mean_, classes_, n_features_in_
+    mean_, classes_
         As in `RegularizedFisher`.
-
-    Raises
-    ------
-    ValueError
-        If samples, labels or parameters are invalid, or samples are sparse.
 
     Warns
     -----

@@ -77,8 +77,6 @@ class SparseLDG(LDG):
 
     Raises
     ------
-    ValueError
-        As `LDG`.
     MemoryError
         If the solver's (d, d) matrices exceed the machine's memory.
 
@@ -174,10 +172,10 @@ class SparseLDG(LDG):
 
     def _problem(self, X: Any, y: Any) -> Any:
         """Solve in the original columns; in a rotated basis directions would not be sparse."""
-        problem, classes = super()._problem(X, y)
+        problem = super()._problem(X, y)
         check_memory("SparseLDG", _N_MATRICES, problem.rows.shape[1])
         basis = Basis(None, None, problem.rows.shape[1])
-        return replace(problem, coordinates=problem.rows, basis=basis), classes
+        return replace(problem, coordinates=problem.rows, basis=basis)
 
     def _choose_components(
         self, problem: Any, scatters: LocalScatters, gamma: float, candidates: list[int]

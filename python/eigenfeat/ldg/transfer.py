@@ -215,14 +215,6 @@ class TransferLDG(Reducer):
         Means of the source's columns.
     source_scale_ : (d,) array
         Standard deviations of the source's columns; infinite for columns left out.
-    n_features_in_ : int
-        d.
-
-    Raises
-    ------
-    ValueError
-        If the source has fewer than two classes, the target has a class that the source does not
-        have, or samples, domains or parameters are invalid.
 
     See Also
     --------
@@ -299,12 +291,6 @@ class TransferLDG(Reducer):
         -------
         TransferLDG
             The estimator itself. If an error is raised, it is unchanged.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If samples, labels, domains or parameters are invalid, no column varies in both domains,
-            or samples are sparse.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -332,11 +318,6 @@ class TransferLDG(Reducer):
         -------
         TransferLDG
             The estimator itself.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As `fit`.
         """
         return self.fit(*stack_domains(Xs, ys, Xt, yt))
 
@@ -355,11 +336,6 @@ class TransferLDG(Reducer):
         Returns
         -------
         (n, ell) array of float32 or float64, as `X`
-
-        Raises
-        ------
-        ValueError, TypeError
-            If samples or domains are invalid, or samples are sparse.
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)

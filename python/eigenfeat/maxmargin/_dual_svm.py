@@ -44,11 +44,6 @@ class DualSvm:
         Seed of the random orders.
     n_threads : int
         Number of threads, resolved.
-
-    Raises
-    ------
-    ValueError
-        If the squares of the samples times the costs do not fit float64.
     """
 
     def __init__(

@@ -92,11 +92,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         With "cv", as in `MaxMarginShift`.
     n_features_in_ : int
 
-    Raises
-    ------
-    ValueError
-        If fewer than two classes have labelled samples, or samples or parameters are invalid.
-
     Warns
     -----
     ConvergenceWarning

@@ -79,8 +79,6 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
     Raises
     ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If N is singular and `ridge` too small; the message gives a sufficient ridge.
 
@@ -205,8 +203,6 @@ class SlicedInverseRegression(SupervisedRayleigh):
 
     Raises
     ------
-    ValueError
-        If there are fewer than two slices, or samples, targets, weights or parameters are invalid.
     SingularDenominatorError
         If the covariance is singular and `ridge` too small; the message gives a sufficient ridge.
 

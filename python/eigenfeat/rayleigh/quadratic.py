@@ -101,8 +101,6 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
 
     Raises
     ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular; the message names the class.
 

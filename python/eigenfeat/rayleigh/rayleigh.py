@@ -88,11 +88,6 @@ class RayleighPCA(UnsupervisedRayleigh):
     n_features_in_ : int
         Number of input features, d.
 
-    Raises
-    ------
-    ValueError
-        If samples, weights or parameters are invalid.
-
     See Also
     --------
     VanishingComponents : The other end of the spectrum.
@@ -163,11 +158,6 @@ class VanishingComponents(RayleighPCA):
     directions_, offset_, mean_, column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
-    Raises
-    ------
-    ValueError
-        If samples, weights or parameters are invalid.
-
     See Also
     --------
     RayleighPCA : Directions of largest variance.
@@ -232,8 +222,6 @@ class OrientedPCA(UnsupervisedRayleigh):
 
     Raises
     ------
-    ValueError
-        If samples, weights or parameters are invalid.
     SingularDenominatorError
         If N is singular and `ridge` too small; the message gives a sufficient ridge.
 

@@ -66,11 +66,6 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         (n, ell) array of float32 or float64, as `X`
-
-        Raises
-        ------
-        ValueError, TypeError
-            If samples are not finite, are sparse, or have another number of columns.
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
@@ -118,11 +113,6 @@ class ClassReducer(Reducer):
         -------
         object
             The estimator itself. If an error is raised, it is unchanged.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If samples, labels or parameters are invalid, or samples are sparse.
         """
         return self._fit(X, y, None)
 
@@ -178,11 +168,6 @@ class WeightedReducer(ClassReducer):
         -------
         object
             The estimator itself. If an error is raised, it is unchanged.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If samples, labels, weights or parameters are invalid, or samples are sparse.
         """
         return self._fit(X, y, sample_weight)
 

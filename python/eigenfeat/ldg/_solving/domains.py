@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import RealArray, check_unmasked, plain_rows, show
+from eigenfeat.moments.columns import deviations
 
 __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 
@@ -23,21 +24,7 @@ _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
 def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return the mask of the samples of the source.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Samples; only their number is used.
-    y : (n,) array
-        Labels; only their number is used.
-    sample_domain : (n,) array-like of integers, or None
-        Positive for the source, negative for the target. None: all samples are of the source.
-
-    Returns
-    -------
-    (n,) array of bool
-        True for samples of the source.
+    """Return the mask (n,) of the samples of the source; None means all samples.
 
     Raises
     ------
@@ -80,23 +67,9 @@ def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
 def stack_domains(
     Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
 ) -> tuple[RealArray, Labels, NDArray[np.int64]]:
-    """Stack the samples of both domains, the source first.
+    """Return `X`, `y` and `sample_domain` of both domains, the source first.
 
-    Parameters
-    ----------
-    Xs : (ns, d) array-like
-        Samples of the source. Data frames lose their columns' names.
-    ys : (ns,) array-like
-        Labels of the source.
-    Xt : (nt, d) array-like
-        Samples of the target.
-    yt : (nt,) array-like
-        Labels of the target.
-
-    Returns
-    -------
-    X, y, sample_domain
-        Arguments of `fit`: samples (ns + nt, d), labels (ns + nt,), and 1 or -1 for each sample.
+    Data frames lose their columns' names.
 
     Raises
     ------
@@ -160,16 +133,10 @@ class DomainScaler:
         """Return the scaler of samples X (n, d); `source` (n,) masks the samples of the source.
 
         A target of a single sample, or of equal samples, leaves no column, which is an error.
-
-        Raises
-        ------
-        ValueError
-            If no column varies in both domains.
         """
         parts = [X[source], X[~source]] if not source.all() else [X]
-        moments = [_mean_and_deviation(part) for part in parts]
-        means = np.array([moments[0][0], moments[-1][0]])
-        scales = np.array([moments[0][1], moments[-1][1]])
+        means = np.array([part.mean(axis=0, dtype=np.float64) for part in (parts[0], parts[-1])])
+        scales = np.array([deviations(part) for part in (parts[0], parts[-1])])
         selected = np.min(scales, axis=0) > 0
         if not selected.any():
             raise ValueError("X: expected a column that varies in every domain, got none")
@@ -177,13 +144,7 @@ class DomainScaler:
         return cls(means, scales, selected)
 
     def apply(self, X: RealArray, source: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Standardise samples X (n, d); `source` (n,) masks the samples of the source.
-
-        Returns
-        -------
-        (n, d) array of float64
-            Standardised samples. The samples of `learn` have mean 0 and deviation 1 in each domain.
-        """
+        """Standardise samples X (n, d); `source` (n,) masks the samples of the source."""
         rows = X.astype(np.float64)
         for domain, members in enumerate((source, ~source)):
             if members.all():
@@ -192,13 +153,3 @@ class DomainScaler:
             elif members.any():
                 rows[members] = (rows[members] - self.means[domain]) / self.scales[domain]
         return rows
-
-
-def _mean_and_deviation(X: RealArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation (d,) of columns; exactly 0 for constant columns."""
-    shifted = X - X[0].astype(np.float64)  # constant columns become exactly 0
-    shift = shifted.mean(axis=0)
-    shifted -= shift
-    peak = np.abs(shifted).max(axis=0)  # so that squares neither overflow nor vanish
-    shifted /= np.where(peak > 0, peak, 1.0)
-    return X[0] + shift, peak * np.sqrt(np.mean(shifted**2, axis=0))

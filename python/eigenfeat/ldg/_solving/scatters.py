@@ -162,11 +162,6 @@ class ClassDeviations:
         """Sort and centre finite samples X (n, d) with labels y (n,).
 
         With weights, deviations from weighted means are multiplied by the roots of the weights.
-
-        Raises
-        ------
-        ValueError
-            If `y` has fewer than two classes or is continuous, or all samples are equal.
         """
         check_classification_targets(y)
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
