@@ -1,1 +1,1 @@
-"""Shared by all folders: checks of arguments, threads, labels, archives, the loaded core."""
+"""Tools that all folders share: checks of arguments, threads, labels, archives, the loaded core."""

@@ -1,15 +1,14 @@
-"""Loads the compiled core and the BLAS that it needs, wherever pip has put it.
+"""Loads the compiled core, and the BLAS that it needs.
 
-Whoever first asks for ``eigenfeat._core`` is led here by the package's ``__getattr__``.
+The package's ``__getattr__`` calls `load_core` at the first use of ``eigenfeat._core``.
 
-The core looks for ``scipy_openblas32`` in the folder that holds this package. pip may install the
-two apart (``--user``, ``--target``, virtual environments that see the system's packages); then the
-library is loaded by its path first, and the loader finds it by name.
+The core expects ``scipy_openblas32`` in the folder that contains this package. If pip has installed
+it elsewhere (``--user``, ``--target``, virtual environments with system packages), it is loaded by
+its path first.
 
-Threads of an OpenMP runtime wait for work by spinning, by default, which takes the cores of other
-programs. A runtime reads its settings when it is loaded: where the user has set none, the one that
-the core brings is told that threads sleep soon. Runtimes that are there already are not concerned,
-nor those that come later.
+By default, idle OpenMP threads spin and occupy cores. A runtime reads its settings when it is
+loaded: unless the user has set them, idle threads of the core's runtime sleep soon. Runtimes that
+are loaded earlier or later are not affected.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["core", "load_core"]
 
-# libgomp spins GOMP_SPINCOUNT times, some 50 microseconds, and LLVM's runtime KMP_BLOCKTIME ms.
+# libgomp spins GOMP_SPINCOUNT times (about 50 microseconds), LLVM's runtime for KMP_BLOCKTIME ms.
 _SLEEP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000", "KMP_BLOCKTIME": "0"}
 
 
 def load_core() -> ModuleType:
-    """Import ``eigenfeat._core``; raises its ImportError where no such BLAS is installed."""
+    """Import ``eigenfeat._core``; ImportError if its BLAS is not installed."""
     if sys.platform == "win32":
         _show_windows_the_blas()
     with _sleeping_threads():
@@ -42,7 +41,7 @@ def load_core() -> ModuleType:
 
 @contextmanager
 def _sleeping_threads() -> Iterator[None]:
-    """Set how threads wait in the environment, for runtimes that are loaded in the block."""
+    """Set the environment variables of idle threads while a runtime is loaded."""
     if any(name in os.environ for name in _SLEEP):
         yield
         return
@@ -69,10 +68,7 @@ def _imported() -> ModuleType:
 
 
 def _show_windows_the_blas() -> None:
-    """Let Windows, which knows no relative paths of libraries, look where pip has put ours.
-
-    Wheels that carry the library find it by themselves.
-    """
+    """Add the folder of the BLAS to the search path of Windows; repaired wheels contain it."""
     try:
         blas = import_module("scipy_openblas32")
     except ImportError:

@@ -1,4 +1,4 @@
-"""Errors of the file system that name their file."""
+"""File system errors that name the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["is_of_file", "naming"]
 
 @contextmanager
 def naming(name: str, scratch: Path | None = None) -> Iterator[None]:
-    """Put `name` into errors of a full disk, which name no file, and into those of `scratch`."""
+    """Name `name` in errors of a full disk, which name no file, and in errors of `scratch`."""
     try:
         yield
     except OSError as error:
@@ -25,7 +25,7 @@ def naming(name: str, scratch: Path | None = None) -> Iterator[None]:
 
 
 def is_of_file(scratch: Path | None, error: OSError) -> bool:
-    """Whether an error is of the file `scratch`, or of a full disk, which names no file."""
+    """Whether an error names the file `scratch`, or is due to a full disk, which names no file."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return (full and error.filename is None) or (
         scratch is not None and error.filename in (scratch, str(scratch))

@@ -1,4 +1,4 @@
-"""Class labels of any kind that can be ordered, and their indices in the core."""
+"""Class labels of any type that can be sorted, and their indices in the core."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype", "plain_labels"]
 
-WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # letters of a label, bytes of all; see `label_dtype`
+WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # characters per label, bytes in total; see `label_dtype`
 
 
 class UnknownClassError(ValueError, KeyError):
-    """A class label that is not among those known."""
+    """A class label that is not known."""
 
-    __str__ = Exception.__str__  # KeyError's would quote the message
+    __str__ = Exception.__str__  # KeyError quotes the message
 
 
 @dataclass(frozen=True)
 class LabelTable:
-    """Labels in the order in which they came: position = index of the class in the core.
+    """Labels in order of arrival; the position of a label is its class index in the core.
 
     Immutable: `encode` and `joined` return new tables, so that a failed update changes nothing.
-    ``fixed`` tables, made from a list of classes, take no further labels.
+    ``fixed`` tables, made from a list of classes, accept no further labels.
     """
 
     labels: tuple[Hashable, ...] = ()
@@ -43,7 +43,7 @@ class LabelTable:
 
     @classmethod
     def of(cls, classes: ArrayLike | None) -> LabelTable:
-        """The fixed table of the given classes, or an empty open one for None."""
+        """Return a fixed table of the given classes; for None, an empty table that is not fixed."""
         if classes is None:
             return cls()
         distinct, codes = _distinct(_label_array(classes, "classes"), "classes")
@@ -69,7 +69,7 @@ class LabelTable:
         return array
 
     def index(self, label: Hashable) -> int:
-        """Index of a label; UnknownClassError if there is no such class."""
+        """Return the index of a label; UnknownClassError if it is not known."""
         plain = label.item() if isinstance(label, np.generic) else label
         try:
             return self._index[plain]
@@ -80,9 +80,9 @@ class LabelTable:
     def encode(
         self, y: ArrayLike, n: int, start: int = 0
     ) -> tuple[npt.NDArray[np.int32], LabelTable]:
-        """Class indices (n,) of the labels `y`, and the table that holds all of them.
+        """Return class indices (n,) of the labels `y`, and a table that contains all of them.
 
-        Errors count rows from `start`.
+        Row numbers in errors begin at `start`.
         """
         array = _label_array(y, "y", start)
         if len(array) != n:
@@ -94,7 +94,7 @@ class LabelTable:
         return indices[codes], table
 
     def joined(self, labels: Iterable[Hashable], dtype: DType, name: str) -> LabelTable:
-        """This table with the labels that it lacks at its end."""
+        """Return a table with the missing labels appended."""
         unseen = tuple(label for label in labels if label not in self._index)
         if not unseen:
             return self
@@ -107,7 +107,7 @@ class LabelTable:
         return LabelTable(labels, _common_dtype(self.dtype, dtype, labels))
 
     def to_json(self) -> dict[str, object]:
-        """The table as JSON can hold it; bytes as Latin-1 text."""
+        """Return the table as a JSON object; bytes become Latin-1 text."""
         kinds = {type(label).__name__ for label in self.labels}
         if not kinds <= {"bool", "int", "float", "str", "bytes"}:
             raise ValueError(f"classes: expected numbers or strings to save, got {sorted(kinds)}")
@@ -122,13 +122,13 @@ class LabelTable:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LabelTable:
-        """What `to_json` made; ValueError, KeyError or TypeError for anything else."""
+        """Return the table of `to_json`; ValueError, KeyError or TypeError if it is invalid."""
         labels = [_label_from_json(kind, value) for kind, value in data["values"]]
         return cls.restored(labels, data["dtype"], bool(data["fixed"]))
 
     @classmethod
     def restored(cls, labels: Sequence[Any], dtype: str | None, fixed: bool) -> LabelTable:
-        """A table of its parts; ValueError or TypeError unless the labels fit the dtype."""
+        """Return a table from its parts; ValueError or TypeError if labels do not fit the dtype."""
         kind = None if dtype is None else label_dtype(dtype, labels)
         table = cls(tuple(labels), kind, fixed)
         if len(table._index) != len(labels) or len(table.classes) != len(labels):
@@ -137,16 +137,16 @@ class LabelTable:
 
 
 def check_two_labels(classes: Labels, what: str = "samples") -> None:
-    """Raise ValueError unless there are two labels at least; errors call what has them `what`."""
+    """Raise ValueError for fewer than two labels; the message calls the labelled objects `what`."""
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "none"
         raise ValueError(f"y: expected {what} of at least two classes, got {seen}")
 
 
 def label_dtype(text: str, labels: Sequence[Any]) -> DType:
-    """A dtype by the name that a file gives, for these labels; ValueError if there is none.
+    """Return the dtype that a file names for its labels; ValueError if it does not fit them.
 
-    One that is much wider than they are comes back narrower: a short file must not ask for much
+    A text dtype much wider than the labels is narrowed, so that a small file cannot request much
     memory.
     """
     if not re.fullmatch(r"\|[bSO]\d{0,9}|[|<>][iuf]\d|[<>]U\d{1,9}", text):
@@ -179,26 +179,28 @@ def _label_from_json(kind: str, value: Any) -> Hashable:
 
 
 def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -> Any:
-    """Labels of any kind as a NumPy array of exactly these values, where they are one column.
+    """Return labels of any type as a NumPy array with exactly the same values.
 
-    Whole numbers, booleans and text are such in columns of pandas, Polars and Arrow (nullable,
-    categorical), in arrays of objects and of NumPy's StringDType, and in lists. Numbers get the
-    type int64, or uint64 where they need it; text is of objects unless it was an array of text.
-    What has more than one column, or is no array at all, comes back as it is.
+    Integers, booleans and text may come as columns of pandas, Polars and Arrow (nullable,
+    categorical), arrays of objects or of NumPy's StringDType, or lists. Integers become int64, or
+    uint64 if necessary; text becomes objects unless it was a text array. Objects with several
+    columns, and objects that are not arrays, are returned unchanged.
 
     Parameters
     ----------
     y : object
-    name, what : str
-        What messages call the argument, and an entry.
+    name : str
+        Name of the argument in messages.
     start : int
-        Row that the first one is called.
+        Number of the first row in messages.
+    what : str
+        Name of an entry in messages.
 
     Raises
     ------
     ValueError
-        If labels are missing (NaN, None, NaT, pandas.NA, masked), complex, whole numbers beyond 64
-        bits, or of several kinds.
+        If labels are missing (NaN, None, NaT, pandas.NA, masked), complex, integers of more than 64
+        bits, or of several types.
     """
     if y is None or isinstance(y, (str, bytes)):
         return y
@@ -235,16 +237,16 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
     return _of_array(y, name, start, what)
 
 
-_LISTS = ("to_pylist", "to_list", "tolist")  # of Arrow, of pandas and Polars, of extension arrays
+_LISTS = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and Polars; extension arrays
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """(n,) array of objects, whatever they are."""
+    """Return an array (n,) of objects."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _of_list(y: Sequence[Any], name: str, start: int, what: str) -> Any:
-    """A list as NumPy converts it, where that changes no label; it makes 1 and "1" the same."""
+    """Convert a list without changing labels; NumPy would convert [1, "1"] to text."""
     if any(isinstance(label, (list, tuple, np.ndarray)) and np.ndim(label) for label in y[:1]):
         return y
     try:
@@ -272,7 +274,7 @@ def _of_array(array: npt.NDArray[Any], name: str, start: int, what: str) -> npt.
 
 
 def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> npt.NDArray[Any]:
-    """Numbers of 64 bits, booleans, or text as objects; objects of other kinds as they are."""
+    """Convert numbers to 64 bits, and booleans; text and other objects stay objects."""
     values = objects.tolist()
     types = set(map(type, values))
     if not types <= _NEVER_MISSING:
@@ -311,7 +313,7 @@ _KINDS: tuple[tuple[tuple[type[Any], ...], type[Any]], ...] = (
 
 
 def _kind(one: type[Any]) -> type[Any]:
-    """The plain type that labels of a type are of."""
+    """Return the Python type that corresponds to a type of labels."""
     return next((plain for those, plain in _KINDS if issubclass(one, those)), one)
 
 
@@ -364,7 +366,7 @@ def _label_array(y: Any, name: str, start: int = 0) -> npt.NDArray[Any]:
 def _distinct(
     array: npt.NDArray[Any], name: str, start: int = 0
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.integer[Any]]]:
-    """Distinct labels, and for every entry which of them it is."""
+    """Return the distinct labels, and the index of each entry among them."""
     if array.dtype.kind == "O":
         return _distinct_objects(array, name, start)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -381,7 +383,7 @@ def _distinct(
 def _distinct_integers(
     array: npt.NDArray[Any], low: int, high: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.integer[Any]]]:
-    """By counting instead of sorting, for integers in a narrow range."""
+    """As `_distinct` for integers in a narrow range: by counting instead of sorting."""
     shifted = array.astype(np.int64) - low
     present = np.bincount(shifted, minlength=high - low + 1) > 0
     rank = np.cumsum(present) - 1
@@ -416,7 +418,7 @@ def _check_order(known: tuple[Any, ...], unseen: tuple[Any, ...], name: str) -> 
 def _common_dtype(
     old: np.dtype[Any] | None, new: np.dtype[Any], labels: tuple[Any, ...]
 ) -> np.dtype[Any]:
-    """A type of exactly these labels, which are of one of both."""
+    """Return a dtype that holds labels of either dtype exactly."""
     if old is None or old == new:
         return new
     if {old.kind, new.kind} <= set("iu") and min(labels) >= 0 and max(labels) >= 2**63:

@@ -1,8 +1,8 @@
-"""Files of models and moments: written whole or not at all, and read without trusting them.
+"""Files of models and moments: written completely or not at all, and read without trust.
 
-Both kinds are zip archives of stored members. Moments are an ``npz`` file, `write_arrays` and
-`read_arrays`: a member ``meta.npy`` with JSON, and arrays of numbers. Nothing is unpickled, and
-memory for an array is taken once the length of its member is known to be that of the array.
+Both are zip archives of uncompressed members. Moments are an ``npz`` file (`write_arrays`,
+`read_arrays`): a member ``meta.npy`` with JSON, and arrays of numbers. Nothing is unpickled. Memory
+for an array is allocated after the length of its member is checked.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _MALFORMED = (
     ImportError,
     LookupError,
     RuntimeError,
-    SyntaxError,  # of NumPy's headers, which are Python's literals
+    SyntaxError,  # NumPy's headers are Python literals
     tokenize.TokenError,
     TypeError,
     ValueError,
@@ -67,7 +67,7 @@ _MALFORMED = (
 
 
 class FileFormatError(ValueError):
-    """A file that is foreign, truncated or damaged, or holds what is not trusted. Names it."""
+    """A file that is foreign, truncated, damaged or not trusted; the message names it."""
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -75,10 +75,9 @@ class FileFormatError(ValueError):
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a new file that takes the place of the one at `path` once the block is through.
+    """Open a new file that replaces the file at `path` when the block ends.
 
-    If the block raises, or the disk is full, the old file stays as it was. Devices are written
-    through; see `taking_the_place_of`.
+    If the block raises, or the disk is full, the old file is unchanged. See `taking_the_place_of`.
     """
     with (
         taking_the_place_of(Path(check_path(path))) as scratch,
@@ -91,16 +90,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def taking_the_place_of(target: Path) -> Iterator[Path]:
-    """Yield the path of a new file, which is renamed to `target` if all goes well, else removed.
+    """Yield the path of a new file, which is renamed to `target`, or removed after an error.
 
-    A link keeps pointing to the file that it names, and a replaced file keeps its permissions. What
-    is written goes through to a character device, such as ``/dev/null``.
+    A link still points to its file, and a replaced file keeps its permissions. Content for a
+    character device, such as ``/dev/null``, is copied to the device.
 
     Raises
     ------
     OSError
-        If the target is a folder, a named pipe or another special file, or the file cannot be
-        written. The error names `target`, or the folder that is missing.
+        If the target is a folder or a special file such as a pipe, or the file cannot be written.
+        The error names `target`, or the missing folder.
     """
     try:
         mode = target.stat().st_mode
@@ -134,7 +133,7 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
 
 
 def _about(error: OSError, target: Path) -> OSError:
-    """The error of a scratch file as one of the file that was asked for."""
+    """Return an error that names the target, or its missing folder, instead of the scratch file."""
     missing = target.parent
     while not missing.parent.is_dir() and missing.parent != missing:
         missing = missing.parent
@@ -143,7 +142,7 @@ def _about(error: OSError, target: Path) -> OSError:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename last through a power cut, where the system can."""
+    """Make the rename durable, if the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -158,10 +157,10 @@ def write_arrays(
     meta: dict[str, Any],
     arrays: Iterable[tuple[str, npt.NDArray[Any]]],
 ) -> None:
-    """Write an ``npz`` file of arrays of numbers, and of what JSON can hold; see `replacing`.
+    """Write an ``npz`` file of arrays of numbers, and of JSON metadata; see `replacing`.
 
-    Arrays are taken one after the other, so that a generator needs memory for one only. The same
-    content gives the same bytes.
+    Arrays are written one at a time, so that a generator needs memory for one. Saving is
+    deterministic.
     """
     about = {"format": FORMAT, "version": VERSION, "kind": kind, "meta": meta}
     text = json.dumps(about, allow_nan=False, sort_keys=True)
@@ -176,13 +175,12 @@ def write_arrays(
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file; everything that is wrong with it becomes a one-line FileFormatError.
+    """Open a file; errors of a damaged or hostile file become a one-line FileFormatError.
 
     Raises
     ------
     FileFormatError
-        If the block raises what a damaged or hostile file leads to; the message begins with the
-        path.
+        If the block raises an error that such a file can cause; the message begins with the path.
     OSError
         If the file cannot be opened or read.
     """
@@ -206,13 +204,13 @@ def _foreign(name: str, error: Exception) -> str:
 
 
 def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
-    """Open a zip archive whose members are stored, not compressed.
+    """Open a zip archive of uncompressed members; only its directory is read.
 
     Raises
     ------
     FileFormatError
         If a member is compressed or encrypted, two members have the same name, or the members are
-        longer than the file. Only the directory of the archive is read.
+        longer than the file.
     """
     archive = zipfile.ZipFile(file)
     members = archive.infolist()
@@ -228,12 +226,12 @@ def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
 
 
 def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
-    """Shape of the array in an ``npy`` member, whose length fits the member; reads the header only.
+    """Return the shape of the array in an ``npy`` member; only its header is read.
 
     Raises
     ------
     ValueError
-        If the array has Python objects, or another size in bytes than the member has room for.
+        If the array has Python objects, or its size in bytes differs from that of the member.
     """
     with archive.open(member) as content:
         version = npy.read_magic(content)
@@ -253,7 +251,7 @@ def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
 
 
 class ArrayReader:
-    """Arrays of an open ``npz`` file, each read when it is asked for; ``kind`` and ``meta``."""
+    """Reads the arrays of an open ``npz`` file one by one; has its ``kind`` and ``meta``."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -277,7 +275,7 @@ class ArrayReader:
         return array
 
     def array(self, name: str, shape: tuple[int, ...], dtype: str = "<f8") -> npt.NDArray[Any]:
-        """The array of this name, which must have this shape and dtype."""
+        """Read an array; ValueError if it has another shape or dtype."""
         member = f"{name}.npy"
         if member not in self._unread:
             raise ValueError(f"array {name} is missing")
@@ -288,11 +286,11 @@ class ArrayReader:
         return np.ascontiguousarray(result)
 
     def skip(self) -> None:
-        """Ask for no arrays."""
+        """Skip all arrays."""
         self._unread.clear()
 
     def finish(self) -> None:
-        """ValueError if an array was not asked for: nobody would have checked it."""
+        """Raise ValueError if an array has not been read, and so has not been checked."""
         if self._unread:
             raise ValueError(
                 f"array {min(self._unread).removesuffix('.npy')[:40]} has no place in it"
@@ -301,9 +299,9 @@ class ArrayReader:
 
 @contextmanager
 def read_arrays(path: str | os.PathLike[str], kind: str | None) -> Iterator[ArrayReader]:
-    """Open what `write_arrays` wrote; FileFormatError for everything else, as in `reading`.
+    """Open a file of `write_arrays`; FileFormatError for other files, as in `reading`.
 
-    The block must ask for all arrays. `kind` is what the file must hold; None for anything.
+    The block must read all arrays. `kind` is the expected kind of content; None accepts any.
     """
     with reading(path) as file, open_archive(file) as archive:
         reader = ArrayReader(archive)

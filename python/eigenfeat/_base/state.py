@@ -14,7 +14,7 @@ class OmitsCaches:
     Attributes
     ----------
     _caches : frozenset of str
-        Further attributes that are left out: they are computed from others when needed.
+        Further attributes that are left out; they are computed again when needed.
     """
 
     _caches: ClassVar[frozenset[str]] = frozenset()

@@ -1,4 +1,4 @@
-"""Random subsamples of bounded size, the same at every call."""
+"""Random subsamples of bounded size, equal at every call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def draw_subsample(
 ) -> NDArray[np.intp]:
     """Draw at most `most` of `n` samples without replacement.
 
-    Samples at equal distances, or the first ones, would depend on the order of the samples: where
-    classes, hours or subjects come in turn, they are samples of one of them.
+    Evenly spaced samples, or the first samples, may all belong to one class, hour or subject if
+    these alternate.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Numbers of threads: the core's own, and those of the BLAS libraries of this process."""
+"""Numbers of threads of the core, and of the BLAS libraries of this process."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _here = threading.local()
 
 @contextmanager
 def default(n_threads: int) -> Iterator[None]:
-    """Let None mean so many threads, in this Python thread and until the block ends.
+    """Set the number of threads that None means in this Python thread, until the block ends.
 
-    For a worker that runs several tasks side by side, each in a thread of its own.
+    For workers that run several tasks at a time, each in its own thread.
     """
     before = getattr(_here, "default", 0)
     _here.default = resolve(n_threads)
@@ -40,13 +40,13 @@ def default(n_threads: int) -> Iterator[None]:
 
 
 def resolve(n_threads: int | None) -> int:
-    """Thread count as the core takes it: 0 for all that OpenMP gives, or what `default` says.
+    """Return the number of threads for the core: 0 for OpenMP's default, or the value of `default`.
 
-    Results are the same bits for every count; small work stays on one thread.
+    Results are bit-for-bit identical for any number; small problems use one thread.
     """
     if n_threads is None:
         return int(getattr(_here, "default", 0))
-    if type(n_threads) is int and 0 < n_threads <= 2**20:  # checks take longer than a small call
+    if type(n_threads) is int and 0 < n_threads <= 2**20:  # faster than the checks below
         return n_threads
     if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
         raise ValueError(f"n_threads: expected None or an integer >= 1, got {n_threads!r}")
@@ -55,10 +55,10 @@ def resolve(n_threads: int | None) -> int:
 
 @cache
 def count_cores() -> int:
-    """Let joblib count the physical cores, once in a process, before scikit-learn asks it.
+    """Let joblib count the physical cores, once per process, before scikit-learn does.
 
-    It starts a program; where it cannot, joblib takes the logical cores, with a warning (an error
-    where warnings are errors) and a traceback on stderr, which nobody needs to see.
+    joblib starts a program for that. If this fails, it uses the logical cores, with a warning and a
+    traceback on stderr, both of which are suppressed here.
     """
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -69,9 +69,9 @@ def count_cores() -> int:
 def one_blas_thread() -> Iterator[None]:
     """Keep every BLAS library of this process at one thread while the block runs.
 
-    The last bits of a BLAS result depend on the number of threads, and threads that often wait for
-    each other are slow. The number of threads belongs to the process: the first block that begins
-    saves it, and the last block that ends restores it, in whatever threads they run.
+    The last bits of BLAS results depend on the number of threads. This number belongs to the
+    process: the first block to begin saves it, and the last block to end restores it, in any
+    thread.
     """
     _blas.enter()
     try:
@@ -81,7 +81,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class _BlasLimit:
-    """Number of blocks that keep BLAS at one thread, and the limit that they share."""
+    """Number of open blocks of `one_blas_thread`, and their common limit."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,7 +123,7 @@ if hasattr(os, "register_at_fork"):
 
 @cache
 def _controller() -> Any:
-    """What knows the BLAS libraries of NumPy and SciPy; to look for them takes some 5 ms."""
+    """Return the controller of the BLAS libraries of NumPy and SciPy; the search takes 5 ms."""
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
@@ -131,10 +131,10 @@ def _controller() -> Any:
 
 
 class ProcessLock:
-    """``with lock():`` waits for other threads of this process.
+    """A lock for each process: ``with lock():`` waits for other threads of this process.
 
-    A plain lock that one thread holds while another one forks stays locked in the child for ever.
-    What it guards must therefore be good at any moment, or be computed anew.
+    A plain lock that is held by a thread while another thread forks stays locked in the child for
+    ever. The guarded state must therefore be valid at any time, or be computed again.
     """
 
     def __init__(self) -> None:
@@ -142,5 +142,5 @@ class ProcessLock:
 
     def __call__(self) -> threading.Lock:
         process = os.getpid()
-        # setdefault: two threads that come first get the same lock.
+        # setdefault: the first two threads get the same lock.
         return self._locks.get(process) or self._locks.setdefault(process, threading.Lock())

@@ -1,4 +1,4 @@
-"""What arguments and results are, for type checkers: one name for each."""
+"""Types of arguments and results, for type checkers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = [
 
 
 class Sparse(Protocol):
-    """A sparse matrix or array of SciPy's."""
+    """A sparse matrix or array of SciPy."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Rows and columns."""
 
     def tocsr(self) -> Any:
-        """The same in compressed rows."""
+        """Convert to compressed sparse rows."""
 
 
 if TYPE_CHECKING:
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
 
-    Rows: TypeAlias = ArrayLike | Sparse  # of numbers; a data frame is array-like
-    Targets: TypeAlias = ArrayLike | None  # None where rows are blocks, which bring their own
-    Weights: TypeAlias = ArrayLike | None  # a number for each row; None is 1 for each
-    Labels: TypeAlias = NDArray[Any]  # of any one type that can be sorted
+    Rows: TypeAlias = ArrayLike | Sparse  # numbers; data frames are array-like
+    Targets: TypeAlias = ArrayLike | None  # None with blocks, which contain targets
+    Weights: TypeAlias = ArrayLike | None  # a number for each row; None: 1
+    Labels: TypeAlias = NDArray[Any]  # of a type that can be sorted
     ClassWeight: TypeAlias = dict[Any, float] | Literal["balanced"] | None  # factors by label
-    Codes: TypeAlias = NDArray[np.integer[Any]]  # positions of labels in a sorted table of them
+    Codes: TypeAlias = NDArray[np.integer[Any]]  # indices of labels in a sorted table
     CrossValidation: TypeAlias = (
         int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None
-    )  # folds, a splitter, or (training, test) rows each
+    )  # number of folds, splitter, or (training, test) rows
     DType: TypeAlias = np.dtype[Any]
-    Estimator: TypeAlias = BaseEstimator  # of scikit-learn's kind, anyone's
-    Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
+    Estimator: TypeAlias = BaseEstimator  # with scikit-learn's interface
+    Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows
     Pairs: TypeAlias = (
         str | tuple[str, int] | Sequence[tuple[Hashable, Hashable]] | NDArray[Any]
-    )  # by name, with a number, or (label, label) each
+    )  # a name, a name and a number, or (label, label) pairs
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
-else:  # np.floating takes no argument in old versions, and nobody asks
+else:  # np.floating has no parameters in old versions of NumPy
     Rows = Targets = Weights = Labels = Codes = DType = Estimator = Pairs = Floats = Any
     ClassWeight = CrossValidation = RandomState = Seed = Any

@@ -1,4 +1,4 @@
-"""Checks of arguments: every message says "name: expected what, got what"."""
+"""Checks of arguments; messages have the form "name: expected what, got what"."""
 
 from __future__ import annotations
 
@@ -66,19 +66,22 @@ __all__ = [
     "well_formed",
 ]
 
-MOST = 2**31 - 1  # of counts: what every integer type on the way to the core can hold
+MOST = 2**31 - 1  # largest count, which all integer types of the core can hold
 RealArray = npt.NDArray[Any]  # of float32 or float64
-FLOATS = [np.float64, np.float32]  # what validate_data leaves as it is; all else becomes the first
+FLOATS = [
+    np.float64,
+    np.float32,
+]  # validate_data keeps these types, and converts others to the first
 Generator = np.random.RandomState | np.random.Generator
 _COMPRESSED = {"csr": ("rows", "column"), "csc": ("columns", "row"), "bsr": ("block rows", "block")}
 
 
 @dataclass(frozen=True, eq=False)
 class CsrRows:
-    """Compressed sparse rows as the core takes them, checked.
+    """Checked compressed sparse rows, in the types of the core.
 
     ``data`` (nnz,) float32 or float64, ``indices`` (nnz,) and ``indptr`` (n + 1,) int64. Columns
-    need not be sorted, and duplicates within a row add up.
+    may be unsorted; duplicates in a row are added.
     """
 
     data: RealArray
@@ -88,7 +91,7 @@ class CsrRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         return len(self.indptr) - 1, self.n_columns
 
     @property
@@ -98,18 +101,18 @@ class CsrRows:
 
 
 def show(value: object, limit: int = 60) -> str:
-    """`value` for an error message: NumPy scalars as plain numbers, long ones cut."""
+    """Return `value` as text for an error message, at most `limit` characters long."""
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def counted(count: int, noun: str) -> str:
-    """Number and noun: 1 row, 2 rows."""
+    """Return a number and a noun, such as 1 row or 2 rows."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def refuse_complex(dtype: Any, name: str, what: str = "") -> None:
-    """ValueError if numbers of this type have imaginary parts."""
+    """Raise ValueError for a complex dtype."""
     if getattr(dtype, "kind", "") == "c":
         raise ValueError(
             f"{name}: expected real numbers, got {what or dtype}. Complex data not supported: pass "
@@ -118,7 +121,7 @@ def refuse_complex(dtype: Any, name: str, what: str = "") -> None:
 
 
 def check_unmasked(values: Any, name: str) -> Any:
-    """An array without its mask; ValueError if entries are masked. All else as it is."""
+    """Remove the mask of a masked array; ValueError if entries are masked. Others: unchanged."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     mask = np.ma.getmaskarray(values)
@@ -133,7 +136,7 @@ def check_unmasked(values: Any, name: str) -> Any:
 
 
 def aligned(values: Any) -> Any:
-    """An array whose entries are aligned in memory, copied if need be. All else as it is.
+    """Copy an array that is not aligned in memory; others, and other objects, are unchanged.
 
     `numpy.frombuffer`, memory maps and fields of records may begin at any byte.
     """
@@ -143,7 +146,7 @@ def aligned(values: Any) -> Any:
 
 
 def check_dtype(dtype: npt.DTypeLike | None) -> DType | None:
-    """None, float32 or float64."""
+    """Return None, float32 or float64."""
     if dtype is None:
         return None
     try:
@@ -163,12 +166,12 @@ def check_rows(
     n_columns: int | None = None,
     by_columns: bool = False,
 ) -> RealArray | CsrRows:
-    """Rows as the core takes them: a C-contiguous (n, d) array, or CsrRows for sparse input.
+    """Return rows in the form of the core: a C-contiguous (n, d) array, or CsrRows if sparse.
 
-    Lists and data frames are converted; NaN and infinity are not looked for. float32 stays without
-    a `dtype`, and all else becomes float64. With `by_columns`, an array whose columns are
-    contiguous may stay as it is. ValueError if `X` is no real matrix of a column or more, or not of
-    `n_columns`, or a malformed sparse matrix.
+    Lists and data frames are converted; NaN and infinity are accepted. Without `dtype`, float32 is
+    kept and other types become float64. With `by_columns`, an array of contiguous columns is not
+    copied. ValueError if `X` is not a real matrix, has no columns or not `n_columns`, or is a
+    malformed sparse matrix.
     """
     rows: RealArray | CsrRows
     if hasattr(X, "tocsr"):
@@ -185,7 +188,7 @@ def check_rows(
 
 
 def row_arguments(rows: RealArray | CsrRows) -> dict[str, Any]:
-    """Checked rows as keyword arguments of the core's classes."""
+    """Return checked rows as keyword arguments of the core's classes."""
     if not isinstance(rows, CsrRows):
         return {"X": rows}
     return {
@@ -219,7 +222,7 @@ def _csr_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> CsrRows:
 
 
 def real_array(values: object, name: str, dtype: DType | None = None) -> RealArray:
-    """`values` as an array of `dtype`, or of float32 if they are that, or else of float64."""
+    """Return an array of `dtype`; without it, float32 is kept and other types become float64."""
     values = check_unmasked(values, name)
     try:
         array = np.asarray(values)
@@ -258,9 +261,9 @@ def _check_no_overflow(array: npt.NDArray[Any], converted: RealArray, name: str)
 def check_weights(
     sample_weight: ArrayLike | None, n: int, start: int = 0
 ) -> npt.NDArray[np.float64] | None:
-    """Row weights, shape (n,), finite and not negative; None stays None.
+    """Return weights (n,), finite and not negative; None stays None.
 
-    Errors count rows from `start`.
+    Row numbers in errors begin at `start`.
     """
     if sample_weight is None:
         return None
@@ -280,7 +283,7 @@ def check_weights(
 
 
 def check_some_weight(positive: bool) -> None:
-    """ValueError unless the weight of some sample is positive."""
+    """Raise ValueError if no sample has positive weight."""
     if not positive:
         raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
 
@@ -288,7 +291,7 @@ def check_some_weight(positive: bool) -> None:
 def check_vector(
     values: ArrayLike, n: int, name: str, *, positive: bool
 ) -> npt.NDArray[np.float64]:
-    """A float64 vector of `n` finite, and if asked positive, numbers."""
+    """Return a float64 vector of `n` finite, optionally positive, numbers."""
     vector = np.ascontiguousarray(real_array(values, name), dtype=np.float64)
     if vector.shape != (n,):
         raise ValueError(f"{name}: expected shape ({n},), got {vector.shape}")
@@ -303,7 +306,7 @@ def check_vector(
 def check_number(
     value: object, name: str, *, at_least: float = -math.inf, infinite: bool = False
 ) -> float:
-    """A real number, not NaN, at least `at_least`, and finite unless said otherwise."""
+    """Return a real number >= `at_least`, not NaN, and finite unless `infinite`."""
     number = math.nan
     if isinstance(value, (Real, np.floating, np.integer)) and not isinstance(value, bool):
         number = float(value)
@@ -314,7 +317,7 @@ def check_number(
 
 
 def check_whole(value: object, name: str, *, at_least: int, at_most: int | None = None) -> int:
-    """An integer within bounds."""
+    """Return an integer within bounds."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)
         if number >= at_least and (at_most is None or number <= at_most):
@@ -324,7 +327,7 @@ def check_whole(value: object, name: str, *, at_least: int, at_most: int | None 
 
 
 def check_flag(value: object, name: str) -> bool:
-    """Something that is true or false, whatever type it has; no array of several."""
+    """Return the truth value of an object; ValueError for arrays of several entries."""
     try:
         return bool(value)
     except (ValueError, TypeError):
@@ -332,13 +335,13 @@ def check_flag(value: object, name: str) -> bool:
 
 
 def check_count(value: object, name: str, *, at_least: int) -> int:
-    """An integer of at most 31 bits."""
+    """Return an integer of at most 31 bits."""
     count = check_whole(value, name, at_least=at_least)
     return check_whole(count, name, at_least=at_least, at_most=MOST)
 
 
 def check_path(value: str | os.PathLike[str]) -> str:
-    """A path of a file; no number of one that is open."""
+    """Return the path of a file as text; TypeError for file descriptors."""
     try:
         path = os.fsdecode(value)
     except TypeError:
@@ -351,16 +354,16 @@ def check_path(value: str | os.PathLike[str]) -> str:
 
 
 def symmetric_matrices(stack: RealArray, name: str) -> list[RealArray]:
-    """The matrices of a stack (n, d, d), checked for finite entries and symmetry.
+    """Return the matrices of a stack (n, d, d), checked for finite entries and symmetry.
 
-    Entries may differ from their mirror images by 100 eps times the largest magnitude, which
-    rounding explains; such a matrix is replaced by the mean of itself and its transpose.
+    Asymmetries up to 100 eps times the largest magnitude are rounding errors; such a matrix is
+    replaced by the mean of itself and its transpose.
     """
     return [_symmetric(matrix, name, item) for item, matrix in enumerate(stack)]
 
 
 def _symmetric(matrix: RealArray, name: str, item: int) -> RealArray:
-    # A sum that is finite has no other terms, and takes no array of flags.
+    # A finite sum has finite terms, and needs no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum()
     if not np.isfinite(total) and not np.isfinite(matrix).all():
@@ -384,7 +387,7 @@ def _symmetric(matrix: RealArray, name: str, item: int) -> RealArray:
 
 
 def _equals_transpose(matrix: RealArray, tile: int = 256) -> bool:
-    """Whether a matrix is exactly symmetric; by tiles, which stay in the cache when transposed."""
+    """Whether a matrix is exactly symmetric; compared in tiles that fit the cache."""
     d = len(matrix)
     return all(
         np.array_equal(matrix[i : i + tile, j : j + tile], matrix[j : j + tile, i : i + tile].T)
@@ -394,10 +397,9 @@ def _equals_transpose(matrix: RealArray, tile: int = 256) -> bool:
 
 
 def check_memory(what: str, n_matrices: int, d: int, instead: str = "") -> None:
-    """MemoryError if `n_matrices` of (d, d) float64 exceed the machine's memory.
+    """Raise MemoryError if `n_matrices` of (d, d) float64 exceed the machine's memory.
 
-    Called before anything is allocated; the message says how many bytes it would take, and names
-    what to use `instead`.
+    The message has the number of bytes, and the name of an alternative, `instead`.
     """
     needed = n_matrices * d * d * 8
     available = physical_memory()
@@ -410,7 +412,7 @@ def check_memory(what: str, n_matrices: int, d: int, instead: str = "") -> None:
 
 
 def physical_memory() -> int:
-    """Bytes of main memory; without bound where the system does not say."""
+    """Return the bytes of main memory; 2^63 if the system does not tell."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -418,7 +420,7 @@ def physical_memory() -> int:
 
 
 def random_generator(random_state: object) -> Generator:
-    """Source of random numbers, with the meaning that scikit-learn gives to random_state."""
+    """Return a generator of random numbers; `random_state` as in scikit-learn."""
     if random_state is None or random_state is np.random:
         return np.random.mtrand._rand
     if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
@@ -432,15 +434,15 @@ def random_generator(random_state: object) -> Generator:
 
 
 def well_formed(X: Any, name: str = "X") -> Any:
-    """A sparse matrix once its arrays are known to be one; sorted, with one entry for each place.
+    """Return a checked sparse matrix, sorted and without duplicates.
 
-    The checks take one pass over the entries. A matrix with entries out of order or stored twice,
-    or in a format other than CSR and CSC, comes back as another one; the caller's stays as it is.
+    The checks take one pass over the entries. A matrix that is unsorted, has duplicates, or has a
+    format other than CSR and CSC is converted to a new one; the given matrix is unchanged.
 
     Raises
     ------
     ValueError
-        If pointers or indices are out of range, or arrays have other lengths than they should.
+        If pointers or indices are out of range, or arrays have wrong lengths.
     """
     if X.ndim != 2:
         raise ValueError(f"{name}: expected a 2-D sparse matrix, got shape {X.shape}")
@@ -463,7 +465,7 @@ def well_formed(X: Any, name: str = "X") -> Any:
 
 
 def _check_compressed(name: str, X: Any, n_major: int, n_minor: int) -> None:
-    """ValueError unless `indptr` and `indices` are those of so many rows, or columns in CSC."""
+    """Raise ValueError for invalid `indptr` or `indices` of a matrix with `n_major` rows."""
     major, minor = _COMPRESSED[X.format]
     starts, indices = X.indptr, X.indices
     if starts.ndim != 1 or starts.dtype.kind not in "iu" or len(starts) != n_major + 1:
@@ -494,9 +496,9 @@ def _refuse(name: str, X: Any, what: str) -> None:
 
 
 def _ordered(X: Any) -> Any:
-    """The checked matrix, without flags that may be out of date; a copy if it is out of order.
+    """Return the checked matrix without outdated flags; a sorted copy if it is unsorted.
 
-    SciPy's maxima and norms, and scikit-learn's, are of the entries that are stored.
+    SciPy and scikit-learn compute maxima and norms from the stored entries.
     """
     used = int(X.indptr[-1])
     parts = X.data[:used], X.indices[:used], X.indptr
@@ -516,10 +518,9 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def in_order(X: Any) -> Any:
-    """A CSR matrix with sorted columns and one entry for each; a copy unless `X` is like that.
+    """Return a CSR matrix with sorted columns and no duplicates; `X` is unchanged.
 
-    SciPy sums what is stored twice in place as soon as a maximum is asked for, and scikit-learn
-    takes the norm of a row for that of its entries. `X` is the caller's: it stays as it is.
+    SciPy adds duplicates in place to compute a maximum; scikit-learn ignores them in norms.
     """
     if X.has_canonical_format:
         return X
@@ -529,7 +530,7 @@ def in_order(X: Any) -> Any:
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn of a line of the caller's: the nearest outside of this package and of decorators."""
+    """Warn at the nearest line outside of this package and of decorators."""
     level, frame = 1, sys._getframe()
     while frame is not None and _is_inside(frame.f_code.co_filename):
         level += 1
@@ -544,8 +545,8 @@ def _is_inside(path: str) -> bool:
 
 # ---- samples as users give them ------------------------------------------------------------------
 #
-# NumPy and SciPy drop masks and imaginary parts, turn dates into numbers, and trust the indices of
-# a sparse matrix; scikit-learn's checks come after that.
+# NumPy and SciPy drop masks and imaginary parts, convert dates to numbers, and trust the indices of
+# sparse matrices, before scikit-learn's checks see them.
 
 
 ENCODE = (
@@ -555,11 +556,10 @@ ENCODE = (
 
 
 def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
-    """`X` without a mask; everything else as it is, but sparse matrices out of order are copied.
+    """Return `X` without a mask; unsorted sparse matrices are copied, other objects unchanged.
 
-    With `missing`, NaN is a missing entry, which masked ones then become. ValueError if numbers are
-    complex, columns are dates, entries are masked that must not be missing, or the arrays of a
-    sparse matrix are not a matrix.
+    With `missing`, masked entries become NaN. ValueError for complex numbers, columns of dates,
+    masked entries without `missing`, and malformed sparse matrices.
     """
     if hasattr(X, "tocsr"):
         refuse_complex(X.dtype, name)
@@ -568,7 +568,7 @@ def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
         try:
             X = np.ma.stack(X)
         except ValueError:
-            return X  # rows of several lengths, which are refused anyway
+            return X  # rows of different lengths, which are refused later
     if isinstance(X, np.ma.MaskedArray):
         X = _unmasked(X, name, missing)
     if isinstance(X, np.ndarray):
@@ -582,7 +582,7 @@ def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
 
 
 def _unmasked(X: np.ma.MaskedArray[Any, Any], name: str, missing: bool) -> npt.NDArray[Any]:
-    """The array, with NaN where it is masked."""
+    """Replace masked entries by NaN."""
     if not missing:
         return check_unmasked(X, name)
     mask = np.ma.getmaskarray(X)
@@ -597,7 +597,7 @@ def _unmasked(X: np.ma.MaskedArray[Any, Any], name: str, missing: bool) -> npt.N
 
 
 def _check_column(column: Any, dtype: Any, name: str) -> None:
-    """ValueError if a column of a frame holds dates, durations or complex numbers."""
+    """Raise ValueError if a column of a data frame has dates, durations or complex numbers."""
     where = f"{dtype} in column {column!r}"
     kind = getattr(dtype, "kind", "")
     if kind == "c":
@@ -614,7 +614,7 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 @contextmanager
 def naming_text(X: object) -> Iterator[None]:
-    """Name the column of `X` that holds text, dates or complex numbers after an error."""
+    """After an error, name the column of `X` that has text, dates or complex numbers."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -633,7 +633,7 @@ def naming_text(X: object) -> Iterator[None]:
 
 
 def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
-    """Column, row, kind and text of the first cell that is no number."""
+    """Return column, row, kind and text of the first cell that is not a number."""
     for name, column in _columns(X):
         for row, value in enumerate(column.tolist()):
             if isinstance(value, str) and not _is_number(value):
@@ -646,7 +646,7 @@ def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Names, or numbers, and entries of the columns that are not of numbers."""
+    """Yield names (or indices) and entries of the columns that are not numeric."""
     if hasattr(X, "columns") and hasattr(X, "__dataframe__"):
         for name in X.columns:
             column = np.asarray(X[name])
@@ -673,16 +673,16 @@ def _is_number(text: str) -> bool:
 
 
 def is_table(X: object) -> bool:
-    """Whether X is a data frame or table: columns with names, each with a type of its own."""
+    """Whether X is a data frame or table, with named columns."""
     named = hasattr(X, "columns") or hasattr(X, "column_names")
     return named and not isinstance(X, np.ndarray) and hasattr(X, "shape") and len(X.shape) == 2
 
 
-_FEW_ENTRIES = 1 << 14  # that are looked at one by one
+_FEW_ENTRIES = 1 << 14  # arrays up to this size are searched for NaN directly
 
 
 def has_missing(X: Any) -> bool:
-    """Whether dense rows have NaN; ValueError for sparse ones that do."""
+    """Whether dense samples have NaN; ValueError for sparse samples with NaN."""
     if isinstance(X, np.ndarray):
         if X.size <= _FEW_ENTRIES:
             return bool(np.isnan(X).any())
@@ -705,7 +705,7 @@ Names = tuple[str, ...]
 
 
 def checked_names(names: Iterable[str] | None, n_columns: int | None = None) -> Names | None:
-    """Names as a tuple, None for None; ValueError unless distinct strings, one per column."""
+    """Return names as a tuple, or None; ValueError unless distinct strings, one per column."""
     if names is None:
         return None
     result = () if isinstance(names, str) else tuple(names)
@@ -719,9 +719,9 @@ def checked_names(names: Iterable[str] | None, n_columns: int | None = None) -> 
 
 
 def names_of(X: object) -> Names | None:
-    """Names of the columns of a data frame; None for all else, and if they are no distinct strings.
+    """Return the column names of a data frame if they are distinct strings, otherwise None.
 
-    That is scikit-learn's rule: numbered columns have no names.
+    As in scikit-learn, numbered columns have no names.
     """
     columns = getattr(X, "columns", None)
     names = () if columns is None else tuple(columns)
@@ -730,9 +730,9 @@ def names_of(X: object) -> Names | None:
 
 
 def differing_name(wanted: Sequence[str], got: Sequence[str]) -> tuple[int, str, str] | None:
-    """First column whose names differ, and both names; None if there is none.
+    """Return the first column whose names differ, and both names; None if all are equal.
 
-    A column that only one side has is called "no column" on the other.
+    "no column" stands for the name of a missing column.
     """
     for j in range(max(len(wanted), len(got))):
         a, b = (repr(names[j]) if j < len(names) else "no column" for names in (wanted, got))
@@ -742,7 +742,7 @@ def differing_name(wanted: Sequence[str], got: Sequence[str]) -> tuple[int, str,
 
 
 def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Names | None:
-    """The names of both, if only one side has any those; ValueError where they differ."""
+    """Return the names of both sides, of which one may be None; ValueError if they differ."""
     if wanted is None or got is None:
         return got if wanted is None else wanted
     if result := differing_name(wanted, got):
@@ -751,7 +751,7 @@ def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Name
 
 
 def take_names(estimator: Estimator, source: Any) -> None:
-    """Number, names and encoder, where there are any, of the columns of another estimator."""
+    """Copy the number, names and encoder of the columns from another object."""
     estimator.n_features_in_ = source.n_features_in_
     for name in ("feature_names_in_", "file_layout_", "columns_"):
         value = getattr(source, name, None)
@@ -760,31 +760,31 @@ def take_names(estimator: Estimator, source: Any) -> None:
             setattr(estimator, name, value)
 
 
-# ---- sample weights of an extreme size -----------------------------------------------------------
+# ---- sample weights of extreme size --------------------------------------------------------------
 
 
-_USUAL = 2.0**64  # largest weights between its inverse and this are taken as they are
-_LEAST = 2.0**-1000  # of weights that are divided
+_USUAL = 2.0**64  # weights are scaled if the largest is above this or below its inverse
+_LEAST = 2.0**-1000  # smallest positive weight after scaling
 
 
 def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights whose largest lies beyond 2^64 or below 2^-64, divided by a power of two near it.
+    """Divide weights by a power of two if the largest is above 2^64 or below 2^-64.
 
-    Sums and products of weights then neither overflow nor vanish. Such weights are no numbers of
-    repetitions, so that their ratios are all that they say. No positive weight becomes 0.
+    Sums and products of weights then neither overflow nor vanish. Only ratios of such weights have
+    a meaning. Positive weights stay positive.
     """
     return weights_in(weight, weight_unit(float(weight.max(initial=0.0))))
 
 
 def weight_unit(most: float) -> float:
-    """What weights are divided by whose largest is `most`: 1 unless that is extreme."""
+    """Return the divisor of weights whose largest is `most`: 1 unless that is extreme."""
     if most == 0.0 or 1.0 / _USUAL <= most <= _USUAL:
         return 1.0
     return float(np.ldexp(1.0, int(np.frexp(most)[1]) - 1))
 
 
 def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-    """Weights divided by a power of two; no positive one becomes 0."""
+    """Divide weights by a power of two; positive weights stay positive."""
     if unit == 1.0:
         return weight
     with np.errstate(under="ignore"):

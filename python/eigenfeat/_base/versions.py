@@ -1,4 +1,4 @@
-"""Versions and libraries in use, for reports of errors and of speed."""
+"""Versions and libraries in use, for bug reports and benchmarks."""
 
 from __future__ import annotations
 

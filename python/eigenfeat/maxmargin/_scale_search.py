@@ -32,7 +32,7 @@ SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
 
 class ScaleSearch(TransformerMixin, BaseEstimator):
-    """Base class of estimators that move samples by an SVM, and choose the size of the moves.
+    """Base class of estimators that move samples by an SVM and choose the size of the moves.
 
     Subclasses define ``_mover(X, y, weight, svm, coarse)``, which returns a `MovedSamples` of dense
     samples and an SVM that is fitted to the samples of positive weight.
@@ -192,7 +192,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         return float(model.score(asked, y[test], **scored))
 
     def _splits(self, X: Any, y: Any, labelled: Any) -> list[tuple[Any, Any]]:
-        """Yield training and held-out indices; the only sample of a class is never held out."""
+        """Return training and held-out indices; the only sample of a class is never held out."""
         folds = 5 if self.cv is None else self.cv
         divided = labelled
         if isinstance(folds, Integral):

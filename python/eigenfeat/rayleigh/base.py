@@ -100,7 +100,7 @@ class FromMoments(SolvedWhenRead, BaseEstimator):
         return tags
 
     def _rows(self, X: Any) -> Any:
-        """Checked and completed samples to predict or project."""
+        """Return checked and completed samples."""
         rows = validate_data(self, X, reset=False, **self._checks)
         return complete(self, rows)
 
@@ -240,7 +240,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
     def _checked(
         self, X: Any, sample_weight: ArrayLike | None, first: bool
     ) -> Callable[[], ClassMoments]:
-        """Check samples; return a function that adds them to the moments and returns these."""
+        """Check samples; return a function that adds them to the moments."""
         self._validate_params()
         blocks = None
         if first:

@@ -191,7 +191,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
 def class_gaussians(
     moments: ClassMoments, shrinkage: float | str, ridge: float, scale: str
 ) -> ClassGaussians:
-    """Gaussians of at least two classes; SingularDenominatorError for a singular covariance."""
+    """Return the Gaussians of the classes; SingularDenominatorError for singular covariances."""
     check_two_labels(moments.active_classes)
     column_scale = settle_scale(moments, scale, None).column_scale
     span = span_of(moments, column_scale, about_mean=True)
@@ -249,18 +249,19 @@ def _class_gaussians(
 
 
 def _without_rounding(covariance: Array, size: Array) -> Array:
-    """The covariance with zeros for columns of this size that are constant up to rounding."""
+    """Set the covariance of columns that are constant up to rounding to zero."""
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     rounding = is_rounding(deviation, size)
     return np.where(rounding | rounding[:, None], 0.0, covariance)
 
 
 def _share(own: Array, weight: float, root: Array, d: int) -> float:
-    """Share of the target that minimises the expected squared error, in the target's coordinates.
+    """Return the share of the target that minimises the expected squared error.
 
-    There the target is I. For n Gaussian samples of covariance T, the expected squared error of the
-    covariance A is ``(tr(T)^2 + tr(T^2)) / n``. As an estimate of T, A is too small with few
-    samples, and I is too small if the class has a larger covariance; the larger error is used.
+    In coordinates in which the target is I: for n Gaussian samples of covariance T, the expected
+    squared error of the covariance A is ``(tr(T)^2 + tr(T^2)) / n``. As an estimate of T, A is too
+    small with few samples, and I is too small if the class has a larger covariance; the larger
+    error is used.
     Matrices are (d, d); A is zero outside the span in which it is given.
     """
     half = solve_triangular(root, own, lower=True)
@@ -273,7 +274,7 @@ def _share(own: Array, weight: float, root: Array, d: int) -> float:
 
 
 def _root(matrix: Array, whose: str, ridge: float) -> Array:
-    """Cholesky factor; an error if columns are dependent up to rounding."""
+    """Return the Cholesky factor; an error if columns are dependent up to rounding."""
     variances = np.diag(matrix)
     try:
         factor: Array = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)

@@ -115,15 +115,13 @@ def learnt_metric(
 def _projected(
     metric: Array, gaps: Array, sign: Array, relaxed: Array, weights: Array, slack: float
 ) -> Array:
-    """Return the metric after a projection for each gap; update `held` and `weights`."""
+    """Return the metric after a projection for each gap; updates `relaxed` and `weights`."""
     images = metric @ gaps.T
     b = len(gaps)
-    # Products of the gaps, and the coefficients with which `images` gives M z after each step.
+    # Products of the gaps, and the coefficients of `images` in M z after each step.
     table = np.vstack([gaps @ images, np.eye(b)])
     used, turns = [], []
-    share = slack / (
-        slack + 1
-    )  # of the violation that the metric removes; the bound takes the rest
+    share = slack / (slack + 1)  # part of a violation that the metric removes
     for i, (s, bound, weight) in enumerate(
         zip(sign.tolist(), relaxed.tolist(), weights.tolist(), strict=True)
     ):
