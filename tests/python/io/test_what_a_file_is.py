@@ -322,19 +322,3 @@ def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
     assert run("evaluate", tmp_path / "m.efm", path, "--target", "kind")[0] == 0
     status, _, err = run("moments", path, "--target", "kind", "-o", tmp_path / "x.efm")
     assert (status, "distinct column names" in err) == (1, True)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
-def test_many_columns_in_another_order(tmp_path, form):
-    X = np.arange(60_000.0).reshape(2, -1)
-    names = [f"column{j}" for j in range(X.shape[1])]
-    path = tmp_path / f"rows.{form}"
-    if form == "csv":
-        lines = [",".join(names), *(",".join(map(str, row)) for row in X.tolist())]
-        path.write_text("\n".join(lines) + "\n")
-    else:
-        pa = arrow_modules()
-        write_table(path, pa.table(dict(zip(names, X.T, strict=True))))
-    rows = open_rows(path, columns=names[::-1])
-    np.testing.assert_array_equal(matrix_of(rows), X[:, ::-1])

@@ -10,7 +10,7 @@ from command_line import run
 from table_files import arrow_modules
 
 import eigenfeat as ef
-from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, TableClassifier, open_rows
+from eigenfeat import GEMClassifier, TableClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
 
 arrow_modules()
@@ -100,28 +100,6 @@ def test_larger_files_are_read_block_by_block(tmp_path, credit):
     np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "memory"),
-    [
-        (GEMClassifierCV(GEMClassifier(), {"logit__penalty": [0.03, 0.3]}), 64e6),
-        (GEMEnsemble(n_members=2), 0.0),
-    ],
-    ids=["search", "ensemble"],
-)
-def test_relatives(tmp_path, credit, estimator, memory):
-    path = written(credit, tmp_path / "credit.csv")
-    rows = open_rows(path, "kind")
-    rows.memory = memory
-    model = estimator.fit(rows)
-    X = credit.drop(columns="kind")
-    found = predicted(model, open_rows(path, "kind")) if memory else model.predict_proba(X)
-    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
-    assert model.score(open_rows(path, "kind")) == model.score(X, credit["kind"]) > 0.7
-    ef.save(model, tmp_path / "model.efm")
-    again = ef.load(tmp_path / "model.efm")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
 # ---- later files ---------------------------------------------------------------------------------
 
 
@@ -135,15 +113,6 @@ def test_unknown_categories_and_gaps_in_words(tmp_path, credit, model):
     found = predicted(model, open_rows(written(new, tmp_path / "new.csv")))
     np.testing.assert_array_equal(found, model.predict_proba(new))
     assert np.isfinite(found).all()
-
-
-def test_columns_are_found_by_name_and_others_ignored(tmp_path, credit, model):
-    new = credit[["town", "kind", "job", "debts", "owner", "age"]].assign(more="x")
-    found = predicted(model, open_rows(written(new, tmp_path / "new.csv")))
-    np.testing.assert_array_equal(found, model.predict_proba(credit.drop(columns="kind")))
-    lacking = written(new.drop(columns="job"), tmp_path / "less.csv")
-    with pytest.raises(ValueError, match=r"1 are missing: 'job'"):
-        model.predict(open_rows(lacking))
 
 
 def test_types_may_change_where_the_values_do_not(tmp_path, credit):

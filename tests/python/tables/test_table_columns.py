@@ -63,24 +63,6 @@ def test_columns_of_every_kind():
     assert np.isnan(Z[1, list(columns.feature_names_).index("debts")])
 
 
-def test_a_table_with_words_and_gaps():
-    frame, y = credit(400)
-    model = classifier().fit(frame[:300], y[:300])
-    assert model.score(frame[300:], y[300:]) > 0.8
-    assert list(model.feature_names_in_) == list(frame.columns)
-    assert model.n_features_in_ == 6
-
-
-def test_unknown_categories_and_new_gaps():
-    frame, y = credit()
-    model = classifier().fit(frame, y)
-    new = frame[:3].copy()
-    new["job"] = ["astronaut", None, "nurse"]
-    new["house"] = pd.Categorical(["own", None, "boat"])
-    new.loc[2, "debts"] = pd.NA
-    assert np.isfinite(model.predict_proba(new)).all()
-
-
 def test_columns_in_another_order_or_missing_are_refused():
     frame, y = credit()
     model = classifier().fit(frame, y)
@@ -92,15 +74,6 @@ def test_columns_in_another_order_or_missing_are_refused():
         model.predict(np.zeros((3, 6)))
 
 
-def test_text_in_a_column_of_numbers_is_refused_by_name():
-    frame, y = credit()
-    model = classifier().fit(frame, y)
-    new = frame[:3].copy()
-    new["age"] = ["young", "old", "old"]
-    with pytest.raises(ValueError, match=r"expected numbers in column 'age'.*'young' in row 0"):
-        model.predict(new)
-
-
 def test_frames_of_numbers_are_read_as_before():
     X = np.random.RandomState(0).randn(100, 4)
     y = (X[:, 0] > 0).astype(int)
@@ -110,21 +83,6 @@ def test_frames_of_numbers_are_read_as_before():
     model = classifier().fit(frame, y)
     assert not hasattr(model, "columns_")
     np.testing.assert_array_equal(model.decision_function(frame), expected)
-
-
-def test_polars_frames_give_what_pandas_frames_give():
-    pl = pytest.importorskip("polars", reason="polars is not installed")
-    frame, y = credit()
-    other = pl.DataFrame(
-        {
-            name: frame[name].astype(object).where(frame[name].notna(), None).tolist()
-            for name in frame.columns
-        }
-    )
-    a = TableColumns().fit(frame)
-    b = TableColumns().fit(other)
-    np.testing.assert_array_equal(a.transform(frame), b.transform(other))
-    assert y.shape == (200,)
 
 
 DAYS = ["2020-02-29", "1969-12-31", "2024-01-01"]
@@ -167,14 +125,6 @@ def test_objects_that_are_numbers_and_durations():
     nan = np.nan
     expected = [[1, 3630, 1], [2.5, nan, 120], [nan, 1, nan]]
     np.testing.assert_array_equal(columns.transform(frame), expected)
-
-
-def test_dates_in_the_classifier():
-    days = pd.Series(pd.date_range("2024-01-01", periods=400))
-    frame = pd.DataFrame({"day": days, "x": np.random.RandomState(0).randn(400)})
-    y = (days.dt.day_of_week >= 5).astype(int)
-    model = TableClassifier(["columns"]).fit(frame[:300], y[:300])
-    assert model.score(frame[300:], y[300:]) > 0.9
 
 
 # ---- numbers as text, row numbers ----------------------------------------------------------------
