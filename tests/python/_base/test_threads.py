@@ -144,18 +144,6 @@ print(asleep)
     assert float(python(code, unset=WAITING).stdout) < 0.1
 
 
-def test_results_do_not_depend_on_omp_num_threads():
-    code = (
-        "import numpy as np, hashlib; from eigenfeat import ClassMoments;"
-        "from eigenfeat.pencils import pair_directions;"
-        "rng = np.random.default_rng(1); X = rng.standard_normal((3000, 90));"
-        "m = ClassMoments().update(X, np.arange(3000) % 3);"
-        "f = pair_directions(m, ridge=.1, n_directions=4);"
-        "print(hashlib.sha256(f.vectors.tobytes()).hexdigest())"
-    )
-    assert len({python(code, OMP_NUM_THREADS=n).stdout for n in ("1", "2", "5")}) == 1
-
-
 def test_what_a_thread_count_means():
     assert _threads.resolve(None) == 0
     assert _threads.resolve(3) == 3
@@ -196,29 +184,6 @@ print("end", flush=True)
 
 
 # ---- our copy of BLAS ----------------------------------------------------------------------------
-
-LIMITS = """
-import numpy as np
-from threadpoolctl import threadpool_limits
-from eigenfeat import ClassMoments, generalized_eigh
-rng = np.random.default_rng(0)
-X = rng.standard_normal((1500, 300))
-y = rng.integers(3, size=1500)
-moments = ClassMoments().update(X, y)
-A = np.array([moments.second_moment(c) for c in range(3)])
-with threadpool_limits(limits=4):
-    again = ClassMoments().update(X, y)
-    for solver in ("full", "subset", "tridiagonal", "krylov"):
-        result = generalized_eigh(A, A[0] + np.eye(300), n_vectors=5, solver=solver)
-        assert (result.status == 0).all()
-assert again == moments
-"""
-
-
-def test_threadpool_limits_do_not_reach_into_our_regions():
-    done = python(LIMITS)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
 
 
 def test_core_finds_a_blas_that_lies_elsewhere(tmp_path):
