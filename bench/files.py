@@ -7,12 +7,6 @@ it in a process of its own, and prints the rate, its ratio to the moments of as 
 as fit (at most 1 GB), and the most memory that the process has held. CSV is compared with pyarrow's
 own reading of the file, by which it is bounded. A file is read once before it is measured, unless
 it is larger than the memory: then it comes from the disk every time.
-
-    python bench/files.py --processor
-
-compares processor time instead, of one thread for the products and after the first blocks, which
-other work on the machine disturbs less: with enough blocks and cores that wait for nothing, rates
-have the same ratio.
 """
 
 from __future__ import annotations
@@ -65,9 +59,8 @@ def write_parquet(folder, pieces, n, columns):
     from pyarrow import parquet
 
     path = folder / "rows.parquet"
-    first = table(*piece(0, 1, columns))
     options = {"compression": "NONE", "use_dictionary": False}
-    with parquet.ParquetWriter(path, first.schema, **options) as writer:
+    with parquet.ParquetWriter(path, table(*piece(0, 1, columns)).schema, **options) as writer:
         for rows, labels in pieces:
             writer.write_table(table(rows, labels))
     return path, ["--target", "kind"]
@@ -97,14 +90,18 @@ def write_csv(folder, pieces, n, columns):
 WRITERS = {"npy": write_npy, "parquet": write_parquet, "arrow": write_arrow, "csv": write_csv}
 
 
-def in_memory(n, columns, threads, repeats):
-    """Rows a second of moments of rows in memory, best of some."""
-    X, y = piece(0, min(n, int(1e9 / 4 / columns)), columns)
+def in_memory(columns, threads, repeats):
+    """Rows a second of the moments of 1 GB in memory, best of some."""
+    X, y = piece(0, int(1e9 / 4 / columns), columns)
+    return best_rate(len(X), lambda: ClassMoments().update(X, y, n_threads=threads), repeats)
+
+
+def best_rate(rows, call, repeats):
     rates = []
     for _ in range(repeats):
         started = time.perf_counter()
-        ClassMoments().update(X, y, n_threads=threads)
-        rates.append(len(X) / (time.perf_counter() - started))
+        call()
+        rates.append(rows / (time.perf_counter() - started))
     return max(rates)
 
 
@@ -119,46 +116,6 @@ def command(path, arguments, threads):
     done = subprocess.run(run, check=True, capture_output=True, text=True, env=environment)
     found = json.loads(done.stdout)
     return found["rows_per_second"], found["rows"], found["peak"]
-
-
-def spent():
-    """Seconds that processors have spent on this process."""
-    return time.process_time()
-
-
-def processor_in_memory(columns):
-    """Seconds of processor time a GB of float32 rows in memory, with one thread."""
-    X, y = piece(0, int(4e8 / 4 / columns), columns)
-    started = spent()
-    ClassMoments().update(X, y, n_threads=1)
-    return (spent() - started) / X.nbytes * 1e9
-
-
-def processor_of_file(path, arguments):
-    """The same of a file, but for its first blocks, which come to new memory."""
-    from eigenfeat import open_rows
-
-    options = dict(zip(("target", "dtype"), arguments[1::2], strict=False))
-    skipped = 2 if path.suffix == ".csv" else 6
-    moments, started, done = ClassMoments(), 0.0, 0
-    for number, (block, _) in enumerate(open_rows(path, **options).blocks()):
-        if number == skipped:
-            started, done = spent(), 0
-        moments.update(block.X, block.y, n_threads=1)
-        done += block.X.nbytes
-    return (spent() - started) / done * 1e9
-
-
-def pyarrow_rate(path, n, repeats):
-    """Rows a second of pyarrow's reading of a CSV file with all its threads, block by block."""
-    from pyarrow import csv
-
-    rates = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        csv.read_csv(path)
-        rates.append(n / (time.perf_counter() - started))
-    return max(rates)
 
 
 def child(arguments):
@@ -179,24 +136,19 @@ def child(arguments):
 
 
 def measure(options, folder, name):
+    from pyarrow import csv
+
     n = int(options.gigabytes * 1e9 / 4 / options.columns)
     size = max(int(PIECE_BYTES / 4 / options.columns), 1)
     starts = range(0, n, size)
     pieces = (piece(i, min(size, n - s), options.columns) for i, s in enumerate(starts))
     path, arguments = WRITERS[name](folder, pieces, n, options.columns)
-    if options.processor:
-        memory = min(processor_in_memory(options.columns) for _ in range(options.repeats))
-        seconds = min(processor_of_file(path, arguments) for _ in range(options.repeats))
-        print(
-            f"{name:8} {seconds:.3f} s/GB, {100 * memory / seconds:.0f}% of in memory", flush=True
-        )
-        return
     runs, memory, readings = [], [], []
     for _ in range(options.repeats):  # side by side: the machine may have other things to do
-        memory.append(in_memory(n, options.columns, options.threads, 1))
+        memory.append(in_memory(options.columns, options.threads, 1))
         runs.append(command(path, arguments, options.threads))
         if name == "csv":
-            readings.append(pyarrow_rate(path, runs[-1][1], 1))
+            readings.append(best_rate(runs[-1][1], lambda: csv.read_csv(path), 1))
     rate = max(runs)[0]
     peak = max(run[2] for run in runs)
     line = f"{name:8} {path.stat().st_size / 1e9:7.2f} GB {rate:12,.0f} rows/s"
@@ -217,11 +169,9 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--formats", nargs="+", choices=WRITERS, default=list(WRITERS))
     parser.add_argument("--folder", type=Path, help="where files go (default: a temporary folder)")
-    parser.add_argument("--processor", action="store_true", help="compare processor time")
     options = parser.parse_args()
-    if not options.processor:
-        memory = in_memory(int(1e9), options.columns, options.threads, options.repeats)
-        print(f"in memory: {memory:,.0f} rows/s, {memory * options.columns * 4 / 1e6:.0f} MB/s")
+    memory = in_memory(options.columns, options.threads, options.repeats)
+    print(f"in memory: {memory:,.0f} rows/s, {memory * options.columns * 4 / 1e6:.0f} MB/s")
     for name in options.formats:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             measure(options, Path(folder), name)
