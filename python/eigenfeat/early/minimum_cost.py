@@ -112,6 +112,8 @@ class MinimumCostClassifier(RowClassifier):
         Times of decision.
     costs_ : (p, G, G) array
         Costs by time, true class and decided class.
+    policy_ : Policy
+        Regressions of the expected savings of waiting.
     delay_cost_ : float or array
         The given or chosen cost.
     harmonic_mean_ : float
@@ -217,7 +219,7 @@ class MinimumCostClassifier(RowClassifier):
         self.costs_ = self._tables(self.delay_cost_, self.times_)
         probabilities, rows = held_out.stacked()
         paid = _paid(self.costs_, probabilities, codes[rows])
-        self._policy = fitted_policy(probabilities, paid)
+        self.policy_ = fitted_policy(probabilities, paid)
         self.classifiers_ = fitted_stages(chosen, X, y, held_out)
 
     def _labels(self, rows: _Array) -> Labels:
@@ -310,7 +312,7 @@ class MinimumCostClassifier(RowClassifier):
         """Mask of the series for which waiting at the k-th time saves nothing."""
         if k == len(self.times_) - 1:
             return np.ones(len(probability), dtype=bool)
-        return np.asarray(self._policy.saving(k, probability) <= 0)
+        return np.asarray(self.policy_.saving(k, probability) <= 0)
 
     def _candidates(self) -> dict[str, Any]:
         if self.classifier is None:

@@ -38,6 +38,7 @@ __all__ = [
     "fitted_stages",
     "held_out_stages",
     "onset_of",
+    "shares_features",
     "stage_probabilities",
 ]
 
@@ -148,14 +149,14 @@ def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes
     Convolution features are computed once for all times.
     """
     first = models[0]
-    if isinstance(first, ConvolutionClassifier) and _shared(models):
+    if isinstance(first, ConvolutionClassifier) and shares_features(models):
         return prefix_probabilities(models, X, times)
     return np.stack(
         [_probability(model, X[:, :, :t], classes) for model, t in zip(models, times, strict=True)]
     )
 
 
-def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
+def shares_features(models: Sequence[ConvolutionClassifier]) -> bool:
     """Whether all models have equal features."""
     first = models[0].features_
     return all(

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
-from eigenfeat._base.version import __version__
+from eigenfeat.early.minimum_cost import MinimumCostClassifier
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
+from eigenfeat.early.stages import shares_features
+from eigenfeat.early.stopping import Regression
 from eigenfeat.early.streams import StreamTables, stream_tables
+from eigenfeat.io.c_text import CNumbers, filled_template, integers
+from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +28,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 __all__ = ["to_c"]
-
-_TEMPLATE = "early_stream.h.in"
 
 
 def to_c(
@@ -39,35 +41,35 @@ def to_c(
 ) -> str:
     """Write a fitted classifier of streams as a C header.
 
-    The header is C99 and C++11, needs ``erfc`` and ``exp`` of ``<math.h>`` and nothing else, and
-    allocates no memory. ``NAME_begin(&state)`` begins a series, ``NAME_push(&state, sample)`` takes
-    its next sample and returns the class once the series is decided, and ``NAME_finish(&state)``
-    decides a series that has ended early. Labels and times are those of ``model.stream()``.
+    The header is C99 and C++11, needs <math.h> and nothing else, and allocates no memory.
+    ``NAME_begin(&state)`` begins a series, ``NAME_push(&state, sample)`` takes its next sample and
+    returns the class once the series is decided, and ``NAME_finish(&state)`` decides a series that
+    has ended. Labels and times are those of ``model.stream()``, or of `predict`.
 
     Parameters
     ----------
-    model : ReliableClassifier or ReliableClassifierCV
-        Fitted, with the rule "pairwise" and linear discriminants, one for each class, such as
-        ``ReliableClassifier(LinearDiscriminantAnalysis())``. Its completion may have one Gaussian
-        or one for each class.
+    model : estimator
+        Fitted `ReliableClassifier` or `ReliableClassifierCV` with the rule "pairwise";
+        `MinimumCostClassifier` with `ConvolutionClassifier`, its default; or
+        `ConvolutionClassifier`.
     path : str or path-like, optional
         File to which the header is also written; an existing file is replaced once the new file is
         complete.
     dtype : {"float32", "float64"}
-        Type of the samples and of all numbers. With float32 series that are close to the threshold
-        may be decided one look earlier or later.
+        Type of the samples and of all numbers. With float32 decisions may differ at thresholds.
     name : str, optional
         Prefix of every name in the header; by default the name of the file, or ``eigenfeat``.
     reliability : float, optional
-        tau; by default the estimator's.
+        tau of a `ReliableClassifier`; by default the estimator's.
     steps : ascending integers in 1..length, optional
-        Numbers of samples after which series may be decided; by default the estimator's.
+        Numbers of samples after which a `ReliableClassifier` decides; by default the estimator's.
         Each adds a table of k (k - 1) / 2 numbers for each part of the completion.
 
     Returns
     -------
     str
-        The header. Its tables have about d (d + 2 k) / 2 numbers for each part of the completion.
+        The header. Its tables have about d (d + 2 k) / 2 numbers for each part of the completion,
+        or k numbers for each feature and time; ``ConvolutionClassifier(840)`` has small tables.
 
     Raises
     ------
@@ -100,9 +102,18 @@ def to_c(
     name = _name_of(path, name)
     if isinstance(model, ReliableClassifierCV):
         model = getattr(model, "best_estimator_", model)
-    if not isinstance(model, ReliableClassifier):
-        raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
-    made = _filled(stream_tables(model, reliability, steps), name, dtype)
+    numbers = CNumbers(dtype)
+    if isinstance(model, (MinimumCostClassifier, ConvolutionClassifier)):
+        if reliability is not None or steps is not None:
+            raise ValueError("reliability, steps: expected none with this model, got one")
+        made = _convolution_header(model, name, numbers)
+    elif isinstance(model, ReliableClassifier):
+        made = _stream_header(stream_tables(model, reliability, steps), name, numbers)
+    else:
+        raise ValueError(
+            "model: expected a fitted ReliableClassifier, MinimumCostClassifier or "
+            f"ConvolutionClassifier, got {show(model)}"
+        )
     if path is not None:
         with replacing(path) as file:
             file.write(made.encode())
@@ -118,9 +129,8 @@ def _name_of(path: Any, name: Any) -> str:
     return name
 
 
-def _filled(tables: StreamTables, name: str, dtype: str) -> str:
-    """The template with the model's numbers."""
-    numbers = _Numbers(dtype)
+def _stream_header(tables: StreamTables, name: str, numbers: CNumbers) -> str:
+    """Header of a `ReliableClassifier`."""
     parts, d = tables.means.shape
     k = len(tables.classes)
     diagonals = np.einsum("gtt->gt", tables.factors)
@@ -137,88 +147,103 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "MEANS": tables.means,
         "RECIPROCALS": 1 / diagonals,
         "LOGARITHMS": -np.log(diagonals),
-        "FACTORS": _at_least_one(tables.factors[:, rows, columns]),
+        "FACTORS": tables.factors[:, rows, columns],
         "GAINS": tables.gains,
-        "RISKS": tables.risks if len(tables.risks) else np.zeros(1),
-        "PAIRS": _at_least_one(scales if len(scales) else np.zeros((1, parts, len(higher)))),
+        "RISKS": tables.risks,
+        "PAIRS": scales,
     }
-    size = np.dtype(dtype).itemsize
-    kind, labels, print_as = _labels(tables.classes)
     words = {
-        "NAME": name,
-        "UPPER": name.upper(),
-        "VERSION": __version__,
         "TAU": format(tables.tau, ".15g"),
-        "F": "f" if dtype == "float32" else "",
-        "REAL": "float" if dtype == "float32" else "double",
         "CHANNELS": str(tables.channels),
         "LENGTH": str(tables.length),
-        "CLASSES": str(k),
         "PARTS": str(parts),
         "ENTRIES": str(d),
-        "LABEL_TYPE": kind,
-        "LABELS": labels,
         "TARGETS": ", ".join(map(str, tables.is_target.astype(int))),
-        "FORMAT": f'"{print_as} after %d samples\\n"',
-        "LOOKS": ", ".join(map(str, looks)),
+        "LOOKS": integers(looks),
         "N_LOOKS": str(max(1, len(tables.times))),
         "N_PAIRS": str(max(1, len(higher))),
         "FACTOR_LENGTH": str(max(1, len(rows))),
-        "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
-        "TABLE_BYTES": str(
-            size * sum(array.size for array in arrays.values()) + 2 * len(looks) + k
-        ),
-        **{key: numbers(array) for key, array in arrays.items()},
+        "STATE_BYTES": str(numbers.itemsize * (parts * (d + k + 1) + tables.channels) + 8),
     }
-    template = files("eigenfeat.io").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    return re.sub(r"@([A-Z_]+)@", lambda match: words[match.group(1)], template)
+    return filled_template("early_stream.h.in", name, tables.classes, numbers, words, arrays)
 
 
-def _at_least_one(array: NDArray[Any]) -> NDArray[Any]:
-    """Replace an array of length 0, which C does not have, by zeros of length 1."""
-    return array if array.shape[-1] else np.zeros((*array.shape[:-1], 1))
+def _stages_of(
+    model: BaseEstimator,
+) -> tuple[Sequence[ConvolutionClassifier], NDArray[np.int64], int]:
+    """The classifiers of a fitted model, their times (0 for any number), and its onset."""
+    check_is_fitted(model)
+    if isinstance(model, ConvolutionClassifier):
+        return [model], np.array([model.n_times_ or 0]), 0
+    stages = model.classifiers_
+    if not all(isinstance(one, ConvolutionClassifier) for one in stages) or not shares_features(
+        stages
+    ):
+        raise ValueError(
+            "model: expected a MinimumCostClassifier with a ConvolutionClassifier, got one with "
+            f"{show(stages[0])}"
+        )
+    return stages, model.times_, model.onset_
 
 
-def _labels(classes: NDArray[Any]) -> tuple[str, str, str]:
-    """The type of the labels in C, the labels, and their format for ``printf``."""
-    if classes.dtype.kind in "iub":
-        whole = [int(label) for label in classes]
-        if max(map(abs, whole)) < 2**31:
-            return "const long", ", ".join(map(str, whole)), "%ld"
-    elif all(isinstance(label, str) for label in classes.tolist()):
-        return "const char *const", ", ".join(map(_quoted, classes.tolist())), "%s"
-    raise ValueError(
-        "classes: expected strings, or whole numbers of at most 31 bits, got "
-        f"{show(classes.tolist())}"
-    )
-
-
-def _quoted(text: str) -> str:
-    """A string of C; bytes other than plain ASCII in octal, which ends after three digits."""
-    plain = set(range(32, 127)) - set(b'"\\?')
-    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'
-
-
-class _Numbers:
-    """Arrays and numbers as C writes them, without loss."""
-
-    def __init__(self, dtype: str) -> None:
-        self._dtype = np.dtype(dtype)
-        self._digits = ".9g" if dtype == "float32" else ".17g"
-        self._suffix = "f" if dtype == "float32" else ""
-
-    def number(self, value: float) -> str:
-        """Format a number."""
-        with np.errstate(over="ignore"):
-            rounded = self._dtype.type(value)
-        if not np.isfinite(rounded):
-            raise ValueError(f"dtype: expected a type that holds the model's numbers, got {value}")
-        text = format(rounded, self._digits)
-        return (text if "." in text or "e" in text else f"{text}.0") + self._suffix
-
-    def __call__(self, array: NDArray[Any]) -> str:
-        if array.ndim > 1:
-            return "{" + ",\n".join(self(row) for row in array) + "}"
-        pieces = [self.number(value) for value in array]
-        lines = [", ".join(pieces[i : i + 6]) for i in range(0, len(pieces), 6)]
-        return "{" + ",\n".join(lines) + "}"
+def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
+    """Header of a `MinimumCostClassifier` with convolutions, or of a `ConvolutionClassifier`."""
+    stages, times, onset = _stages_of(model)
+    features, k, p = stages[0].features_, len(model.classes_), len(stages)
+    width, length = len(features.thresholds_), int(times[-1])
+    sums = [np.zeros((0, k)), *(one.coef_[:, width:].T for one in stages)]
+    begin = np.cumsum([len(one) for one in sums[:-1]])
+    with_summaries = any(one.n_times_ is not None for one in stages)
+    buffer = 8 * int(features.dilations_[-1]) + 1
+    if with_summaries:
+        buffer = length - onset
+    costs = np.tile(1.0 - np.eye(k), (p, 1, 1))
+    regressions: Sequence[Regression] = []
+    fitted: list[tuple[NDArray[np.float64], float]] = []
+    pads = isinstance(model, MinimumCostClassifier)
+    if pads:
+        costs = model.costs_
+        regressions, fitted = model.policy_.regressions, model.policy_.fitted
+    nothing = [np.zeros((0, k + 2))]
+    arrays = {
+        "THRESHOLDS": features.thresholds_,
+        "INTERCEPTS": np.stack([one.intercept_ for one in stages]),
+        "FACTORS": np.array([one.factor_ for one in stages]),
+        "WEIGHTS": np.stack([one.coef_[:, :width].T for one in stages]),
+        "COSTS": costs,
+        "SUMMARY_WEIGHTS": np.concatenate(sums),
+        "POLICY_MEAN": np.stack([*(one.mean for one in regressions), np.zeros(k + 2)]),
+        "POLICY_SCALE": np.stack([*(one.scale for one in regressions), np.ones(k + 2)]),
+        "POLICY_LEVEL": np.array([*(mean for _, mean in fitted), 0.0]),
+        "POLICY_POINTS": np.concatenate([*(one.known for one in regressions), *nothing]),
+        "POLICY_WEIGHTS": np.concatenate([*(weights for weights, _ in fitted), np.zeros(0)]),
+    }
+    channels = features.n_channels_
+    words = {
+        "LENGTH_TEXT": f"at most {length} samples" if length else "any number of samples",
+        "DECIDES": "It is decided when waiting is expected to cost more than it saves."
+        if pads
+        else "It is decided at its end.",
+        "FINISH": "It is padded with its last sample to the next decision time." if pads else "",
+        "PADS": str(int(pads)),
+        "CHANNELS": str(channels),
+        "LENGTH": str(length),
+        "ONSET": str(onset),
+        "STAGES": str(p),
+        "DILATIONS": str(len(features.dilations_)),
+        "FEATURES": str(width),
+        "BUFFER": str(buffer),
+        "DILATION": integers(features.dilations_),
+        "PER_KERNEL": integers(features.thresholds_per_kernel_),
+        "CHANNEL_BEGIN": integers(features.channel_begin_),
+        "CHANNEL": integers(features.channels_),
+        "TIMES": integers(times),
+        "SUMMARY_BEGIN": integers(
+            [-1 if one.n_times_ is None else at for one, at in zip(stages, begin, strict=True)]
+        ),
+        "N_SUMMARIES": str(max(1, len(arrays["SUMMARY_WEIGHTS"]))),
+        "POLICY_BEGIN": integers(np.cumsum([0, *(len(one.known) for one in regressions)])),
+        "N_POINTS": str(max(1, len(arrays["POLICY_POINTS"]))),
+        "STATE_BYTES": str(numbers.itemsize * (channels * (buffer + 1) + k) + 4 * width + 8),
+    }
+    return filled_template("convolutions.h.in", name, model.classes_, numbers, words, arrays)

@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
@@ -15,8 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from eigenfeat.demo.early import signals
-from eigenfeat.early import MixtureCompletion, ReliableClassifier
+from eigenfeat.early import MinimumCostClassifier, MixtureCompletion, ReliableClassifier
 from eigenfeat.io import to_c
+from eigenfeat.signals import ConvolutionClassifier
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -61,16 +62,20 @@ def compiled(model, folder, compiler=None, *flags, dtype="float64", program=PROG
     return folder / "main"
 
 
-def decided(program, series, dtype="float64"):
-    """Return classes and times of series (samples,) or (channels, samples)."""
+def run(program, series, dtype="float64"):
+    """Return classes, times and further numbers that the program prints."""
     pieces = [np.int64(len(series)).tobytes()]
     for one in series:
         samples = np.atleast_2d(one).T
         pieces += [np.int64(len(samples)).tobytes(), samples.astype(dtype).tobytes()]
-    done = subprocess.run([program], input=b"".join(pieces), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    found = np.array([line.split() for line in done.stdout.decode().splitlines()], dtype=int)
-    return found[:, 0], found[:, 1]
+    done = subprocess.run([program], input=b"".join(pieces), capture_output=True, check=True)
+    found = np.array([line.split() for line in done.stdout.decode().splitlines()], dtype=float)
+    return found[:, 0].astype(int), found[:, 1], found[:, 2:]
+
+
+def decided(program, series, dtype="float64"):
+    """Return classes and times of series (samples,) or (channels, samples)."""
+    return run(program, series, dtype)[:2]
 
 
 def expected(model, rows, **options):
@@ -307,3 +312,85 @@ def test_bad_arguments(tmp_path):
     )
     with pytest.raises(ValueError, match="classes: expected strings, or whole numbers"):
         to_c(fractions)
+
+
+# ---- convolutions --------------------------------------------------------------------------------
+
+WITH_PROBABILITIES = PROGRAM.replace(
+    'printf("%d %d\\n", found, state.time);',
+    'printf("%d %d", found, state.time);\n'
+    '    for (t = 0; t < MODEL_CLASSES; ++t) printf(" %.17g", (double)state.probabilities[t]);\n'
+    '    printf("\\n");',
+)
+
+
+def convolutions(**options):
+    return ConvolutionClassifier(840, random_state=0, **options)
+
+
+def ramps(n, seed, channels=1):
+    """Series (n, channels, 60) of two classes, which begin alike."""
+    rng = np.random.default_rng(seed)
+    X, y = signals(n, rng)
+    X = np.stack([X, *rng.standard_normal((channels - 1, *X.shape))], axis=1)
+    X[:, :, :7] = 1.5
+    return X, np.where(y == "swings", 4, -2)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("channels", "intervals", "options"),
+    [
+        (1, True, {"delay_cost": 0.3}),
+        (3, True, {"n_times": 6, "misclassification_cost": [[0.0, 1.0], [8.0, 0.0]]}),
+        (2, False, {"times": [9, 20, 41]}),
+    ],
+    ids=str,
+)
+def test_decisions_of_least_cost(tmp_path, channels, intervals, options):
+    X, y = ramps(120, 0, channels)
+    model = MinimumCostClassifier(convolutions(intervals=intervals), **options).fit(X, y)
+    new, _ = ramps(400, 1, channels)
+    series = [one[:, : 60 - (i % 3 == 0) * (i % 59)] for i, one in enumerate(new)]
+    code, time, probability = run(
+        compiled(model, tmp_path, program=WITH_PROBABILITIES, dtype="float64"), series
+    )
+    early = model.predict_early(series)
+    assert_array_equal(model.classes_[code], early.label)
+    assert_array_equal(time, early.time)
+    assert len(np.unique(time)) > 5
+    expected = (probability * model.costs_[-1].T[code]).sum(axis=1)
+    at_end = time == 60
+    assert_allclose(expected[at_end], early.cost[at_end], rtol=1e-9)
+
+
+@needs_compiler
+@pytest.mark.parametrize("intervals", [True, False])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_convolutions_of_complete_series(tmp_path, intervals, dtype):
+    X, y = ramps(80, 0, 2)
+    model = convolutions(intervals=intervals).fit(X, y)
+    new, _ = ramps(200, 1, 2)
+    if not intervals:
+        new = [one[:, : 3 + i % 70] for i, one in enumerate(new)]
+    made = compiled(model, tmp_path, program=WITH_PROBABILITIES, dtype=dtype)
+    code, time, probability = run(made, new, dtype)
+    assert_array_equal(time, [np.shape(one)[1] for one in new])
+    expected = np.concatenate([model.predict_proba([one]) for one in new])
+    tolerance = 1e-9 if dtype == "float64" else 0.05  # a count may change at a threshold
+    assert_allclose(probability, expected, atol=tolerance)
+    if dtype == "float64":
+        assert_array_equal(code, expected.argmax(axis=1))
+    if intervals:
+        short = run(made, [one[:, :30] for one in new[:3]], dtype)
+        assert_array_equal(short[0], -2)  # refused
+
+
+def test_stages_without_convolutions_are_an_error():
+    X, y = ramps(60, 2)
+    with pytest.raises(ValueError, match="model: expected a MinimumCostClassifier with a Conv"):
+        to_c(MinimumCostClassifier(lda(), n_times=2).fit(X, y))
+    with pytest.raises(ValueError, match="reliability, steps: expected none with this model"):
+        to_c(convolutions().fit(X, y), reliability=0.9)
+    with pytest.raises(NotFittedError):
+        to_c(MinimumCostClassifier())
