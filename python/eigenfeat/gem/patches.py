@@ -213,7 +213,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         images = self._images(X, first=False)
         reduce_at = np.add if self.pooling == "mean" else np.maximum
         out: NDArray[Any] | None = None
-        columns = len(self.gem_.get_feature_names_out())
+        columns = self.gem_.transform(self._patches(images[:1])[0][:1]).shape[1]
         for rows in self._blocks(images, columns):
             patches, places = self._patches(images[rows])
             values = self.gem_.transform(patches)

@@ -185,7 +185,7 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._validate_params()
             check_powers(self.powers)
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
             check_classification_targets(y)
             X, labels, weight = weighted_rows(X, y, sample_weight)
             started = time.perf_counter()

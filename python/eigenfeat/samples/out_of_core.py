@@ -14,6 +14,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import check_some_weight, check_weights
 from eigenfeat.moments.class_moments import ClassMoments
@@ -197,7 +198,7 @@ class BlockScores:
         if blocks is None:
             if y is None:
                 raise ValueError("y: expected the labels of the samples, got None")
-            return float(ClassifierMixin.score(self, X, y, sample_weight))
+            return float(ClassifierMixin.score(self, X, plain_labels(y), sample_weight))
         check_is_fitted(self)
         blocks = blocks.prepared_for(self, fitted=True)
         right, total = blocks.reduce(correct_weight, reductions.add, without_names(self))

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
 
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import (
-    aligned,
-    check_some_weight,
-    check_unmasked,
-    refuse_complex,
-    usual_weights,
-)
+from eigenfeat._base.validation import check_some_weight, check_weights, usual_weights
 from eigenfeat.expansion.features import take_rows
 
 if TYPE_CHECKING:
@@ -31,11 +23,6 @@ __all__ = ["class_factors", "class_weighted", "row_weights", "weighted_rows"]
 
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedFeatures | NDArray[np.intp]")
 _Labels = TypeVar("_Labels", bound="Targets")
-# Newer versions of scikit-learn raise an error for weights that are all 0.
-_ALLOW = "allow_all_zero_weights"
-_ZEROS: dict[str, Any] = (
-    {_ALLOW: True} if _ALLOW in inspect.signature(_check_sample_weight).parameters else {}
-)
 
 
 def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
@@ -43,17 +30,11 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
 
     ValueError if weights are negative, not finite, too few or too many, or all 0.
     """
-    given = aligned(check_unmasked(sample_weight, "sample_weight"))
-    refuse_complex(getattr(given, "dtype", None), "sample_weight")
-    result: NDArray[np.float64] = _check_sample_weight(
-        given,
-        np.empty((n, 0)),
-        dtype=np.float64,
-        ensure_non_negative=True,
-        **_ZEROS,
-    )
-    check_some_weight(not len(result) or bool(result.any()))
-    return usual_weights(result)
+    weights = check_weights(sample_weight, n)
+    if weights is None:
+        return np.ones(n)
+    check_some_weight(n == 0 or bool(weights.any()))
+    return usual_weights(weights)
 
 
 def weighted_rows(

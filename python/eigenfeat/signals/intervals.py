@@ -50,7 +50,7 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
     array([1.        , 1.        , 1.        , 1.5       , 1.11803399,
            1.        ])
     """
-    series = np.asarray(check_array(X, dtype=np.float64, allow_nd=True))
+    series = np.asarray(check_array(X, dtype=np.float64, order="C", allow_nd=True))
     if series.ndim > 3 or not series.size:
         raise ValueError(
             f"X: expected series of shape (n, t) or (n, channels, t), got shape {series.shape}"

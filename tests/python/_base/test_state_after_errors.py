@@ -176,6 +176,7 @@ BAD_WEIGHTS = {
     "negative": np.where(np.arange(N) == 7, -1.0, 1.0),
     "NaN": np.where(np.arange(N) == 7, np.nan, 1.0),
     "zeros": np.zeros(N),
+    "text": np.array(["heavy"] * N),
 }
 
 

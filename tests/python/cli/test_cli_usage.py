@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -262,6 +263,16 @@ def test_standard_output_without_room(files, command, error):
             program, stdout=full, stderr=subprocess.PIPE, text=True, cwd=files, check=False
         )
     assert (done.returncode, done.stderr) == (1, f"eigenfeat: {error}\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_closed_standard_streams(files):
+    program = f"{shlex.quote(sys.executable)} -m eigenfeat inspect rows.csv"
+    for closed in ("2>&- >/dev/null", ">&-", ">&- 2>&-"):
+        assert (
+            subprocess.run(f"{program} {closed}", shell=True, cwd=files, check=False).returncode
+            == 0
+        )
 
 
 @pytest.mark.filterwarnings("default")

@@ -23,6 +23,13 @@ def test_squares_that_overflow_leave_samples_valid():
     )
 
 
+@pytest.mark.parametrize("make", [FisherLDA, TableClassifier])
+def test_scores_of_labels_in_arrays_of_objects(make):
+    for labels in (Y == 1, Y, Y.astype(str)):
+        model = make().fit(X, labels.astype(object))
+        assert model.score(X, labels.astype(object)) == model.score(X, labels)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
