@@ -31,7 +31,7 @@ from eigenfeat.report.measures import (
     classification_measures,
     regression_measures,
 )
-from eigenfeat.samples.out_of_core import without_names
+from eigenfeat.samples.estimator import without_names
 
 __all__ = ["Measures", "aligned", "evaluate", "held_out_measures", "measures_text", "wrapped"]
 

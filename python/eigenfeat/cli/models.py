@@ -28,7 +28,7 @@ from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import save
 from eigenfeat.io.writers import SUFFIXES, open_writer
-from eigenfeat.samples.out_of_core import without_names
+from eigenfeat.samples.estimator import without_names
 
 __all__ = ["predict", "search", "transform"]
 

@@ -143,7 +143,8 @@ def discriminant_ridge(
     squares = float(values @ values)
     error = (1.0 - 2.0 / d) * squares + d * d
     spread = (df + 1.0 - 2.0 / d) * (squares - d)
-    of_covariance = error / max(spread - error, error / _DISCRIMINANT_RIDGES[-1])
+    least, most = _DISCRIMINANT_RIDGES[0], _DISCRIMINANT_RIDGES[-1]
+    of_covariance = error / max(spread - error, error / most) if error > 0 else least
 
     def apart_and_variance(ridge: float, least: float) -> tuple[float, float]:
         inverse = 1.0 / (values + ridge)

@@ -147,7 +147,7 @@ class DaskBlocks(RowBlocks):
     def _encoded(self, encoder: TableColumns) -> DaskBlocks:
         X, *columns = self._given
         apart = [name for name in columns if isinstance(name, str)]
-        meta = _encoded_part(X._meta_nonempty, encoder, apart)[:0]
+        meta = _encoded_part(X._meta, encoder, apart)
         frame = X.map_partitions(_encoded_part, encoder, apart, meta=meta)
         result = DaskBlocks(
             frame,

@@ -10,6 +10,7 @@ import numpy as np
 from eigenfeat._base import threads
 from eigenfeat._base.validation import show
 from eigenfeat.samples.dask_blocks import dask_module, is_dask_array, is_dask_frame
+from eigenfeat.samples.estimator import without_names
 
 __all__ = ["on_partitions"]
 
@@ -35,7 +36,13 @@ def on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **option
     """
     dask, call = dask_module("dask"), getattr(estimator, method)
     if is_dask_frame(X):
-        empty = np.asarray(call(X._meta_nonempty, *arguments, **options))[:0]
+        row = X._meta_nonempty
+        encoder = getattr(estimator, "columns_", None)
+        if encoder is not None:  # Dask's row has words in place of dates
+            encoder.transform(X._meta)  # raises the error for columns that are missing
+            row = np.zeros((1, len(encoder.feature_names_)))
+            call = getattr(without_names(estimator), method)
+        empty = np.asarray(call(row, *arguments, **options))[:0]
         model = dask.delayed(_Sent.of(estimator), pure=False, traverse=False)
         return X.map_partitions(_of_rows, model, method, empty, arguments, options, meta=empty)
     if not is_dask_array(X) or X.ndim != 2:

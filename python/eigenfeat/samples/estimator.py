@@ -5,6 +5,7 @@ Callbacks need scikit-learn 1.9 or later; with older versions estimators have no
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 import sys
@@ -71,6 +72,7 @@ __all__ = [
     "validate_data",
     "weighted_rows",
     "with_steps",
+    "without_names",
 ]
 
 DOCUMENTATION_URL = ""  # with a slash at its end; if empty, representations have no link
@@ -181,6 +183,20 @@ def keep_layout(estimator: Any, blocks: RowBlocks) -> None:
         estimator.__dict__.pop("feature_names_in_", None)
     if blocks.layout is not None:
         estimator.file_layout_ = blocks.layout
+
+
+def without_names(estimator: Any) -> Any:
+    """A shallow copy for blocks, whose columns are already in order and encoded."""
+    result = copy.copy(estimator)
+    result.__dict__.pop("feature_names_in_", None)
+    encoder = result.__dict__.pop("columns_", None)
+    if encoder is not None:
+        result.n_features_in_ = len(encoder.feature_names_)
+    if hasattr(result, "best_estimator_"):
+        result.best_estimator_ = without_names(result.best_estimator_)
+    if hasattr(result, "members_"):
+        result.members_ = [without_names(member) for member in result.members_]
+    return result
 
 
 def validate_data(

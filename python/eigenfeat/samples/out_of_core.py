@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -33,7 +32,7 @@ from eigenfeat.samples.blocks import (
 )
 from eigenfeat.samples.dask_blocks import is_collection
 from eigenfeat.samples.dask_predictions import on_partitions
-from eigenfeat.samples.estimator import given_blocks
+from eigenfeat.samples.estimator import given_blocks, without_names
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -48,24 +47,9 @@ __all__ = [
     "completes",
     "over_blocks",
     "pooled_moments",
-    "without_names",
 ]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def without_names(estimator: Any) -> Any:
-    """A shallow copy for blocks, whose columns are already in order and encoded."""
-    result = copy.copy(estimator)
-    result.__dict__.pop("feature_names_in_", None)
-    encoder = result.__dict__.pop("columns_", None)
-    if encoder is not None:
-        result.n_features_in_ = len(encoder.feature_names_)
-    if hasattr(result, "best_estimator_"):
-        result.best_estimator_ = without_names(result.best_estimator_)
-    if hasattr(result, "members_"):
-        result.members_ = [without_names(member) for member in result.members_]
-    return result
 
 
 def pooled_moments(

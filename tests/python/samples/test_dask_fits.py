@@ -116,6 +116,7 @@ def loans(n=300):
             "job": pd.Series(job).where(random.rand(n) > 0.1, None),
             "town": pd.Categorical(random.choice(["Ulm", "Bern", "Graz"], n)),
             "owner": random.rand(n) < 0.5,
+            "since": pd.date_range("2020-01-01", periods=n).astype(str),
         }
     )
     frame.loc[:99, "job"] = frame.loc[:99, "job"].mask(frame.loc[:99, "job"] == "nurse", None)
@@ -131,7 +132,7 @@ def test_frames_with_words_and_gaps():
     spread = eigenfeat.GEMClassifier().fit(*given)
     assert spread.columns_.feature_names_.tolist() == local.columns_.feature_names_.tolist()
     assert spread.feature_names_in_.tolist() == list(X)
-    assert spread.n_features_in_ == 4
+    assert spread.n_features_in_ == 5
     rows = lazy.drop(columns="kind")
     found = spread.predict_proba(rows).compute()
     assert chance(found, local.predict_proba(X)) < 0.02
