@@ -114,6 +114,7 @@ html_theme_options = {
     "logo": {"text": "eigenfeat"},
     "show_prev_next": False,
     "navigation_with_keys": False,
+    "navbar_persistent": ["search-button"],
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

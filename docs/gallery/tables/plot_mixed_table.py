@@ -16,8 +16,7 @@ X, y = parcels(900, np.random.default_rng(0))
 print(X.head(5).to_string())
 
 # %%
-# The classifier pools views of the columns. The weight of a view is 0 if it adds nothing to the
-# others.
+# The classifier pools views of the columns, and says why it does not use a view.
 
 model = TableClassifier(random_state=0).fit(X[:600], y[:600])
 print("accuracy", model.score(X[600:], y[600:]))

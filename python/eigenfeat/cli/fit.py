@@ -25,7 +25,7 @@ from eigenfeat.cli.training import (
 )
 from eigenfeat.io.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, why_unused
+from eigenfeat.report.card import columns_by_kind
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import classification_measures, regression_measures
 
@@ -123,7 +123,7 @@ def _described(
         others: dict[str, list[str]] = {}
         for view in views:
             if view.weight == 0:
-                others.setdefault(why_unused(view.note), []).append(view.name)
+                others.setdefault(view.note, []).append(view.name)
         notes = [f"{', '.join(names)}: {note}" for note, names in others.items()]
         lines += _line("not used", "; ".join(notes)) if notes else []
     return result, lines + _scores(options, model, training, measures, result)

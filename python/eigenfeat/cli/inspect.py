@@ -20,7 +20,7 @@ from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, why_unused
+from eigenfeat.report.card import columns_by_kind
 from eigenfeat.report.columns import column_importances
 from eigenfeat.report.evidence import quietly
 
@@ -145,7 +145,7 @@ def _estimator(model: Any) -> dict[str, Any]:
     if hasattr(model, "views_"):
         views = model.views_
         about["views"] = {one.name: float(one.weight) for one in views if one.weight > 0}
-        about["unused_views"] = {one.name: why_unused(one.note) for one in views if not one.weight}
+        about["unused_views"] = {one.name: one.note for one in views if not one.weight}
     names = {"n_features_in_": "features", "feature_names_in_": "feature_names"}
     names |= {"classes_": "classes"}
     for name in (*names, *vars(model)):

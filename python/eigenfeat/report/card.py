@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
 
-__all__ = ["columns_by_kind", "model_card", "why_unused"]
+__all__ = ["columns_by_kind", "model_card"]
 
 
 def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
@@ -27,11 +27,6 @@ def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
     ]
     del kinds["left out"]
     return dict(kinds), left_out
-
-
-def why_unused(note: str) -> str:
-    """Why a pool does not use a view, for readers who do not know what weights are."""
-    return "adds nothing to the others" if note == "weight 0" else note
 
 
 def model_card(model: Any) -> Html | None:

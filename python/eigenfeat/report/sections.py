@@ -30,7 +30,7 @@ from eigenfeat.plotting.figures import (
     short,
     short_tau,
 )
-from eigenfeat.report.card import model_card, why_unused
+from eigenfeat.report.card import model_card
 from eigenfeat.report.column_sections import column_sections
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.held_out import taken
@@ -277,7 +277,7 @@ def _views(evidence: Evidence) -> Html | None:
             view.name,
             bar(view.weight / most, f"{view.weight:.2f}"),
             f"{sign * view.score:.3f}".replace("nan", "\u2013"),
-            why_unused(view.note),
+            view.note,
         )
         for view in views
     ]

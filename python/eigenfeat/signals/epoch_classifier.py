@@ -405,7 +405,14 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             took = time.perf_counter() - started
             logits.append(z / temperature)
             tried.append(
-                PooledView(name, 0.0, -loss, took, temperature=temperature, note="weight 0")
+                PooledView(
+                    name,
+                    0.0,
+                    -loss,
+                    took,
+                    temperature=temperature,
+                    note="adds nothing to the others",
+                )
             )
             self._log(f"view {name}: out-of-fold log loss {loss:.4g}", started)
         best = min(view.log_loss for view in tried)

@@ -89,7 +89,9 @@ def fit_pool(
     weights = pool_weights(logits, samples.codes[held], weight, prior)
     out = []
     for (name, trial), w in zip(trials.items(), weights, strict=True):
-        one = PooledView(name, float(w), -trial.log_loss, seconds[name], note="weight 0")
+        one = PooledView(
+            name, float(w), -trial.log_loss, seconds[name], note="adds nothing to the others"
+        )
         if w > 0:
             started, view = time.perf_counter(), views[name]
             view.fit(samples, trial)

@@ -450,7 +450,7 @@ def _score(samples: Samples, prediction: _Array, folds: Sequence[tuple[Codes, Co
 
 def _pooled_view(name: str, weight: float, score: float, seconds: float, view: View) -> PooledView:
     if not weight > 0:
-        return PooledView(name, 0.0, score, seconds, note="weight 0")
+        return PooledView(name, 0.0, score, seconds, note="adds nothing to the others")
     ridge = getattr(view, "ridge", None)
     width, penalty = (0, np.nan) if ridge is None else (len(ridge.coef), ridge.penalty)
     return PooledView(name, weight, score, seconds, width, penalty, model=view)

@@ -74,7 +74,7 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
     """Those of eigenfeat, on the files of `eigenfeat demo`."""
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"^eigenfeat (.*)$", (ROOT / "README.md").read_text(), re.M)
-    assert [line.split()[0] for line in commands] == ["fit", "report", "predict", "compare"]
+    assert [line.split()[0] for line in commands] == ["fit", "predict", "report", "compare"]
     for line in ["demo table --output .", *commands]:
         assert cli.main(line.split()) == 0, line
     assert len(pd.read_csv("predicted.csv")) == len(pd.read_csv("new.csv"))
