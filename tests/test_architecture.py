@@ -485,3 +485,11 @@ def test_benchmarks_use_the_public_api() -> None:
             )
         ]
     )
+
+
+def test_sections_name_tests_that_exist() -> None:
+    """Each file, and each test of a file, that `.ci/sections` names is there."""
+    found = re.findall(r"(\w+/test_\w+\.py)(?:::(test_\w+))?", read(".ci/sections"))
+    assert len(found) > 20
+    for path, test in found:
+        assert f"def {test}" in read(f"tests/python/{path}"), f"{path}::{test}"
