@@ -37,7 +37,7 @@ RANKS = tuple(
         "pencils samples",
         "linear",
         "signals",
-        "gem rayleigh ldg early maxmargin",
+        "gem rayleigh ldg early maxmargin embedding",
         "tables",
         "io plotting",
         "demo report",

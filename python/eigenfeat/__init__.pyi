@@ -1,4 +1,5 @@
 from . import early as early
+from . import embedding as embedding
 from . import exceptions as exceptions
 from . import expansion as expansion
 from . import gem as gem

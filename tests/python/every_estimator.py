@@ -66,6 +66,8 @@ ESTIMATORS = {
         PCA(2), sigma2=0.5, moves="corrupted", n_copies=2
     ),
     "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(2, sigma2=0.5, max_iter=5),
+    "LabelEmbedding": lambda: ef.embedding.LabelEmbedding(2),
+    "RandomizedCCA": lambda: ef.embedding.RandomizedCCA(1),
     "GaussianCompletion": early.GaussianCompletion,
     "MixtureCompletion": early.MixtureCompletion,
     "LocalQDA": early.LocalQDA,

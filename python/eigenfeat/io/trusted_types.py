@@ -16,7 +16,7 @@ __all__ = ["LOADERS", "is_trusted"]
 
 # Folders of this package whose classes files may contain.
 _FOLDERS = (
-    *("early", "expansion", "gem", "ldg", "linear", "maxmargin", "moments", "pencils"),
+    *("early", "embedding", "expansion", "gem", "ldg", "linear", "maxmargin", "moments", "pencils"),
     *("rayleigh", "samples", "signals", "tables"),
 )
 _MODULE = re.compile(rf"eigenfeat\.({'|'.join(_FOLDERS)})(\.[a-z_][a-z0-9_]*)*")

@@ -76,8 +76,8 @@ class Block:
     Attributes
     ----------
     X : (m, d) array or sparse matrix
-    y : (m,) array, or None
-        Labels, if known.
+    y : (m,) array, (m, c) array or CSR matrix, or None
+        Labels or rows of targets, if known.
     weight : (m,) array, or None
         Weights of the samples; None means 1.
     start : int
@@ -97,7 +97,7 @@ class Block:
 
     def take(self, rows: Codes | slice) -> Block:
         """Select samples by their indices within the block."""
-        y = None if self.y is None else np.asarray(self.y)[rows]
+        y = None if self.y is None else take_rows(_array(self.y), rows)
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         missing = None if self.missing is None else self.missing[rows]
         return Block(take_rows(self.X, rows), y, weight, self.start, missing)
@@ -377,7 +377,13 @@ def _floating(X: Any) -> Any:
     return np.float32 if X.dtype == np.float32 else np.float64
 
 
+def _array(values: Any) -> Any:
+    return values if hasattr(values, "tocsr") else np.asarray(values)
+
+
 def _labels(y: Any, n: int, name: str, start: int = 0) -> Any:
+    if len(getattr(y, "shape", ())) == 2 and y.shape[0] == n:  # several targets per sample
+        return y.tocsr() if hasattr(y, "tocsr") else np.asarray(y)
     return _column(plain_labels(y, name, start), n, name)
 
 

@@ -23,6 +23,7 @@ from eigenfeat import signals
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import plain_labels
 from eigenfeat.early import ReliableClassifier
+from eigenfeat.embedding import RandomizedCCA
 from eigenfeat.rayleigh import SlicedInverseRegression
 
 NAMES = [name for name in ESTIMATORS if "," not in name]
@@ -45,7 +46,9 @@ def methods_of(estimator):
 def takes_labels_of(make):
     estimator = make()
     required = get_tags(estimator).target_tags.required
-    numbers = is_regressor(estimator) or isinstance(estimator, SlicedInverseRegression)
+    numbers = is_regressor(estimator) or isinstance(
+        estimator, SlicedInverseRegression | RandomizedCCA
+    )
     return (required or is_classifier(estimator)) and not numbers
 
 

@@ -235,7 +235,17 @@ def test_fit_moments(name):
 
 def test_no_estimator_was_forgotten():
     found = set()
-    for module in (ef, ef.gem, ef.linear, ef.rayleigh, ef.signals, ldg, early, maxmargin):
+    for module in (
+        ef,
+        ef.gem,
+        ef.linear,
+        ef.rayleigh,
+        ef.signals,
+        ldg,
+        early,
+        maxmargin,
+        ef.embedding,
+    ):
         for one in module.__all__:
             made = getattr(module, one)
             if inspect.isclass(made) and issubclass(made, BaseEstimator):

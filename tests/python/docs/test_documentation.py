@@ -16,7 +16,7 @@ from eigenfeat.cli import main as cli
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-FAMILIES = ["", ".ldg", ".early", ".maxmargin", ".plotting", ".io"]
+FAMILIES = ["", ".ldg", ".early", ".maxmargin", ".embedding", ".plotting", ".io"]
 FAMILIES += [".report", ".gem", ".rayleigh", ".signals", ".linear", ".moments", ".pencils"]
 FAMILIES += [".regions", ".samples", ".expansion", ".exceptions"]
 

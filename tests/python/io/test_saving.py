@@ -84,7 +84,7 @@ def test_unfitted_estimators_come_back(tmp_path, name):
 
 
 def test_every_public_estimator_has_a_case():
-    modules = (ef, ef.ldg, ef.early, ef.maxmargin)
+    modules = (ef, ef.ldg, ef.early, ef.maxmargin, ef.embedding)
     public = {getattr(module, name) for module in modules for name in module.__all__}
     estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}
     assert len(estimators) > 30

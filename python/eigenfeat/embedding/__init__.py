@@ -1,0 +1,6 @@
+"""Embeddings of targets: label embeddings and canonical correlations of huge matrices."""
+
+import lazy_loader
+
+# Names are imported at their first use, because SciPy and scikit-learn take a second to import.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

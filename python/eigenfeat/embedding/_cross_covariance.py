@@ -1,0 +1,291 @@
+r"""Leading singular vectors of a cross-covariance of samples and targets, by few passes.
+
+For centred samples X (n, d) and targets Y (n, c), and weights W whose sum is 1, the matrix is
+
+.. math:: M = (X^T W X + r I)^{-1/2} X^T W Y B^{-1/2},
+
+where B is the identity (label embeddings) or :math:`Y^T W Y + r I` (canonical correlations). Each
+pass multiplies :math:`X^T W Y` by a basis R of targets and its transpose by a basis P of samples;
+both products, orthonormalised, are the next bases (Mineiro and Karampatziakis 2014, Algorithm 1).
+With at most 2,048 columns, products are first multiplied by the inverse metric, which makes P and R
+power iterations for M itself. The error of p passes is that of randomized subspace iteration with
+exponent p - 1 (Halko, Martinsson and Tropp, SIAM Review 53, 2011, corollary 10.10).
+No array has more than ``max(d, c) * (n_components + n_oversamples)`` entries, apart from metrics of
+at most 2,048 columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.utils import check_random_state
+
+from eigenfeat._base import threads
+from eigenfeat._base.types import Floats, RandomState
+from eigenfeat._base.validation import FLOATS
+from eigenfeat.expansion.features import core_rows, row_blocks
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import (
+    ArrayBlocks,
+    Block,
+    RowBlocks,
+    RowTransform,
+    check_finite,
+    is_blocks,
+    merge_read,
+    read,
+)
+from eigenfeat.samples.estimator import check_array, given_blocks, keep_columns, validate_data
+from eigenfeat.samples.weights import row_weights
+
+__all__ = ["LeadingPairs", "PairedSamples", "Sketch", "affine", "leading_pairs"]
+
+_Array = NDArray[np.float64]
+_MAX_METRIC_COLUMNS = 2048
+_MIN_EIGENVALUE = 1e-12  # relative to the largest
+
+
+@dataclass(frozen=True, eq=False)
+class PairedSamples:
+    """Samples with rows of targets: ``y`` of each block is a matrix (m, c)."""
+
+    blocks: RowBlocks
+    reading: RowTransform
+    n_features: int
+    n_targets: int
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, Y: Any, sample_weight: Any) -> PairedSamples:
+        """Check the samples of a fit; sets the estimator's attributes of the columns."""
+        if is_blocks(X):
+            blocks = given_blocks(X, Y, sample_weight, estimator=estimator)
+            assert blocks is not None
+        else:
+            if Y is None:
+                raise ValueError("requires y to be passed, but the target y is None")
+            X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
+            Y = check_array(Y, accept_sparse="csr", dtype=FLOATS, ensure_2d=False, input_name="y")
+            Y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
+            if Y.shape[0] != X.shape[0] or not Y.shape[1]:
+                raise ValueError(f"y: expected {X.shape[0]} rows, got shape {Y.shape}")
+            weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
+            blocks = ArrayBlocks(X, Y, weight)
+        first = next(iter(blocks))
+        if len(getattr(first.y, "shape", ())) != 2:
+            raise ValueError(f"y: expected matrices of targets in blocks, got {first.y!r}")
+        d, c = int(first.X.shape[1]), int(first.y.shape[1])
+        if is_blocks(X):
+            keep_columns(estimator, blocks, d)
+        return cls(blocks, RowTransform(n_features=d, n_threads=estimator.n_threads), d, c)
+
+    def reduce(self, function: Any, merge: Any, *arguments: object) -> Any:
+        """Merge ``function(block, *arguments)`` over checked blocks."""
+        return self.blocks.reduce(
+            read, partial(merge_read, merge), self.reading, function, merge, *arguments
+        )[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Options of a sketch: its width, number of passes, and the ridges of both metrics."""
+
+    n_components: int
+    n_oversamples: int
+    n_passes: int
+    ridge: float  # multiples of the mean variance of a column
+    whiten_targets: bool
+    random_state: RandomState
+    n_threads: int | None
+
+    @classmethod
+    def of(cls, estimator: Any, *, whiten_targets: bool) -> Sketch:
+        """The options that are parameters of an estimator."""
+        given = {item.name: getattr(estimator, item.name, whiten_targets) for item in fields(cls)}
+        return cls(**given)
+
+
+@dataclass(frozen=True, eq=False)
+class LeadingPairs:
+    """The m leading singular triplets of M, and moments of the samples."""
+
+    weight: float  # of all samples
+    mean: _Array  # (d,)
+    target_mean: _Array  # (c,)
+    left: _Array  # (d, m) columns of ``(X^T W X + r I)^{-1/2} U``
+    right: _Array  # (c, m) columns of ``B^{-1/2} V``
+    values: _Array  # (m,) descending
+    covariance: _Array  # (m, m) of the projections of the samples on `left`
+
+
+class _Sums(NamedTuple):
+    """Sums of a pass, centred. Z are the samples times P, T the targets times R."""
+
+    weight: float  # of all samples
+    mean: _Array  # (d,)
+    target_mean: _Array  # (c,)
+    variances: tuple[float, float]  # mean variance of a column, of samples and of targets
+    cross: _Array  # (d, l) X^T W T
+    image: _Array  # (c, l) Y^T W Z
+    gram: _Array  # (l, l) Z^T W Z
+    target_gram: _Array  # (l, l) T^T W T
+    moments: tuple[ClassMoments, ...]
+
+
+def leading_pairs(samples: Any, n_targets: int, sketch: Sketch) -> LeadingPairs:
+    """Compute leading singular triplets; `samples` are `PairedSamples` or labelled samples."""
+    width, d = sketch.n_components + sketch.n_oversamples, samples.n_features
+    random = check_random_state(sketch.random_state)
+    P, R = (random.standard_normal((count, min(width, count))) for count in (d, n_targets))
+    means = np.zeros(d), np.zeros(n_targets)
+    formed = d <= _MAX_METRIC_COLUMNS, sketch.whiten_targets and n_targets <= _MAX_METRIC_COLUMNS
+    sums = _pass(samples, P, R, means, sketch, formed)
+    means = sums.mean, sums.target_mean
+    ridges = [sketch.ridge * variance for variance in sums.variances]
+    for name, variance in zip("Xy", sums.variances, strict=True):
+        if not variance > 0:
+            raise ValueError(f"{name}: expected a column that varies, got constant columns")
+    moments = iter(sums.moments)
+    metrics = [
+        _inverse_root(next(moments).covariance(0), ridge) if kept else None
+        for kept, ridge in zip(formed, ridges, strict=True)
+    ]
+    for _ in range(sketch.n_passes - 1):
+        P, R = _basis(sums.cross, metrics[0]), _basis(sums.image, metrics[1])
+        sums = _pass(samples, P, R, means, sketch)
+    root = _inverse_root(sums.gram + ridges[0] * P.T @ P)
+    if sketch.whiten_targets:
+        target_root = _inverse_root(sums.target_gram + ridges[1] * R.T @ R)
+        U, values, V = linalg.svd(root.T @ P.T @ sums.cross @ target_root, full_matrices=False)
+        right = R @ target_root @ V.T
+    else:
+        right, values, U = linalg.svd(sums.image @ root, full_matrices=False)
+        U = U.T
+    rank = min(sketch.n_components, np.count_nonzero(values > _MIN_EIGENVALUE * values[0]))
+    rotation = root @ U[:, :rank]
+    return LeadingPairs(
+        sums.weight,
+        sums.mean,
+        sums.target_mean,
+        P @ rotation,
+        right[:, :rank],
+        values[:rank],
+        rotation.T @ sums.gram @ rotation,
+    )
+
+
+def affine(X: Any, weights: _Array, constants: _Array, n_threads: int | None) -> Floats:
+    """``X @ weights.T + constants``, in the type of X."""
+    both = np.column_stack([weights, constants]).T
+    both = np.ascontiguousarray(both, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    return core_rows(X, constant=True).scores(both, threads.resolve(n_threads))
+
+
+def _basis(products: _Array, metric: _Array | None) -> _Array:
+    """Basis of products, or of their products with the inverse metric, well conditioned."""
+    if metric is None:
+        return np.asarray(linalg.qr(products, mode="economic")[0])
+    return np.asarray(metric @ linalg.qr(metric.T @ products, mode="economic")[0])
+
+
+def _inverse_root(matrix: _Array, ridge: float = 0.0) -> _Array:
+    """A matrix K with full column rank, and ``K^T (matrix + ridge I) K = I``."""
+    values, vectors = linalg.eigh(matrix)
+    kept = values > _MIN_EIGENVALUE * max(values[-1], 0.0)
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + ridge))
+
+
+# ---- sums over a block ---------------------------------------------------------------------------
+
+
+def _pass(
+    samples: Any,
+    P: _Array,
+    R: _Array,
+    means: tuple[_Array, _Array],
+    sketch: Sketch,
+    formed: tuple[bool, bool] = (False, False),
+) -> _Sums:
+    """One pass over all samples; the means are subtracted as far as they are known."""
+    offsets = means[0] @ P, means[1] @ R
+    arguments = P, R, *offsets, formed, sketch.n_threads
+    merged: Any = samples.reduce(_block_sums, reductions.add, *arguments)
+    squares, target_squares, products, image, target_sum, gram, target_gram, *moments = merged
+    total = products[-1, -1]
+    x_sum, t_sum = products[:-1, -1], products[-1, :-1]
+    z_sum = x_sum @ P - total * offsets[0]
+    mean, target_mean = x_sum / total, target_sum / total
+    variances = (
+        _mean_variance(squares / total, mean),
+        _mean_variance(target_squares / total, target_mean),
+    )
+    cross, image = products[:-1, :-1] - np.outer(mean, t_sum), image - np.outer(target_mean, z_sum)
+    gram, target_gram = (
+        G - np.outer(s, s) / total for G, s in ((gram, z_sum), (target_gram, t_sum))
+    )
+    cross, image, gram, target_gram = (a / total for a in (cross, image, gram, target_gram))
+    return _Sums(
+        total, mean, target_mean, variances, cross, image, gram, target_gram, tuple(moments)
+    )
+
+
+def _block_sums(
+    block: Block,
+    P: _Array,
+    R: _Array,
+    offset: _Array,
+    target_offset: _Array,
+    formed: tuple[bool, bool],
+    n_threads: int | None,
+) -> tuple[Any, ...]:
+    """Sums of a block for `_pass`, not centred; merged by `reductions.add`."""
+    check_finite(block.X, block.start)
+    with_offset = np.vstack([P, -offset])
+    total: tuple[Any, ...] | None = None
+    for rows in row_blocks(len(block), 4 * max(P.shape[1], R.shape[1])):
+        part = block.take(rows)
+        Y = _target_rows(part.y, len(R))
+        weight = np.ones(len(part)) if part.weight is None else part.weight
+        Z = part.scores(with_offset, True, n_threads).astype(np.float64)
+        T = Y @ R - target_offset
+        if not np.isfinite(T).all():
+            raise ValueError(
+                f"y: expected finite numbers, got NaN or infinity after row {rows.start}"
+            )
+        ZW, TW = Z * weight[:, None], T * weight[:, None]
+        products = part.products(np.column_stack([TW, weight]), True, n_threads)
+        sums: list[Any] = [_squares(part.X, weight), _squares(Y, weight), products]
+        sums += [Y.T @ ZW, Y.T @ weight, ZW.T @ Z, TW.T @ T]
+        for values, wanted in zip((part.X, Y), formed, strict=True):
+            if wanted:
+                labels = np.zeros(len(part), dtype=np.int64)
+                sums.append(ClassMoments().update(values, labels, weight, n_threads=n_threads))
+        total = tuple(sums) if total is None else reductions.add(total, tuple(sums))
+    assert total is not None
+    return total
+
+
+def _target_rows(y: Any, n_targets: int) -> Any:
+    """Targets as a matrix: indicators of indices of labels (m,), or the given matrix."""
+    if y.ndim == 2:
+        return y
+    m = len(y)
+    return sparse.csr_array((np.ones(m), y, np.arange(m + 1)), shape=(m, n_targets))
+
+
+def _mean_variance(square: float, mean: _Array) -> float:
+    """Mean variance of a column of samples with a mean squared norm; 0 if it is rounding."""
+    variance = square - float(mean @ mean)
+    return variance / len(mean) if variance > _MIN_EIGENVALUE * square else 0.0
+
+
+def _squares(X: Any, weight: _Array) -> float:
+    """Sum of all squares, by weight."""
+    if isinstance(X, np.ndarray):
+        return float(weight @ np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    return float(np.repeat(weight, np.diff(X.indptr)) @ X.data.astype(np.float64) ** 2)

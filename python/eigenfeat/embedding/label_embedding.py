@@ -1,0 +1,318 @@
+"""Label embedding: features and scores for very many classes, or many labels per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.validation import FLOATS, check_whole
+from eigenfeat.embedding._cross_covariance import (
+    LeadingPairs,
+    PairedSamples,
+    Sketch,
+    affine,
+    leading_pairs,
+)
+from eigenfeat.expansion.features import row_blocks
+from eigenfeat.samples.blocks import RowBlocks, is_blocks
+from eigenfeat.samples.dask_blocks import is_collection
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.samples.out_of_core import BlockScores, over_blocks
+from eigenfeat.samples.prepare import prepare
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Floats, Labels, RandomState, Rows, Targets, Weights
+
+__all__ = ["LabelEmbedding"]
+
+_Array = NDArray[np.float64]
+_MIN_NOISE = 1e-3  # variance within a class along a component, relative to the total
+
+
+class LabelEmbedding(
+    BlockScores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+):
+    r"""Supervised features and a classifier for 10,000 to 1,000,000 classes or labels.
+
+    Use it where one weight vector per class is too slow to fit, with labels or a sparse indicator
+    matrix. Tune `n_components`, then `ridge`. User guide: :doc:`/guide/many_classes`.
+
+    For centred samples X and indicators Y with n rows, features are the projections on
+    :math:`A = (X^T X / n + r I)^{-1/2} U`, where :math:`U \Sigma V^T` is the leading part of the
+    singular value decomposition of :math:`(X^T X / n + r I)^{-1/2} X^T Y / n`. Rows of V embed the
+    labels: ``A diag(sigma) V^T`` is the best linear map from X to Y of its rank. Scores are those
+    of linear discriminant analysis of the features, with class means that are shrunk by the number
+    of their samples; with several labels per sample, of one discriminant per label and all others.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number of features, at most the rank of ``X^T Y``.
+    ridge : float >= 0, default=1e-3
+        r as a multiple of the mean variance of a column.
+    n_oversamples : int, default=10
+        Columns of the random sketch besides `n_components`.
+    n_passes : int from 2 to 100, default=3
+        Passes over the samples. Each one after the second is half a power iteration. Blocks with
+        one label per sample need a pass before these to collect the labels.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the sketch.
+    n_threads : int or None, default=None
+        Number of threads, all by default. Results do not depend on it.
+
+    Attributes
+    ----------
+    components_ : (m, d) array
+        Columns of A, one per row.
+    mean_ : (d,) array
+        Mean of the samples. Features are ``(X - mean_) @ components_.T``.
+    label_vectors_ : (c, m) array
+        V, a row for each label.
+    singular_values_ : (m,) array
+        Descending.
+    coef_, intercept_ : (c, m) and (c,) arrays
+        Scores of the labels are ``features @ coef_.T + intercept_``.
+    classes_ : (c,) array
+        Labels, sorted; column numbers of an indicator matrix.
+    multilabel_ : bool
+        Whether `fit` got an indicator matrix.
+
+    See Also
+    --------
+    RandomizedCCA : Both sides are whitened.
+    eigenfeat.MultinomialLogit : More accurate on these features with up to some hundred classes.
+
+    References
+    ----------
+    P. Mineiro and N. Karampatziakis, "Fast label embeddings via randomized linear algebra",
+    ECML PKDD 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.embedding import LabelEmbedding
+    >>> random = np.random.default_rng(0)
+    >>> y = random.integers(5000, size=20_000)
+    >>> means = random.standard_normal((5000, 8)) @ random.standard_normal((8, 50))
+    >>> X = means[y] + 0.3 * random.standard_normal((20_000, 50))
+    >>> model = LabelEmbedding(8).fit(X, y)
+    >>> model.transform(X).shape, model.predict_top(X[:2], 3).shape
+    ((20000, 8), (2, 3))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "n_oversamples": [Interval(Integral, 0, None, closed="left")],
+        "n_passes": [Interval(Integral, 2, 100, closed="both")],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        ridge: float = 1e-3,
+        n_oversamples: int = 10,
+        n_passes: int = 3,
+        random_state: RandomState = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.ridge = ridge
+        self.n_oversamples = n_oversamples
+        self.n_passes = n_passes
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(
+        self, X: Rows | RowBlocks, y: Targets = None, sample_weight: Weights = None
+    ) -> LabelEmbedding:
+        """Compute the embedding and the scores.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples.
+        y : (n,) array-like, or (n, c) array-like or sparse matrix of zeros and ones
+            One label per sample, or an indicator matrix of several; None with blocks, which contain
+            them.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights; a sample of weight 2 counts as two samples.
+
+        Returns
+        -------
+        LabelEmbedding
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            self.multilabel_ = _are_indicators(X, y)
+            samples: Any
+            if self.multilabel_:
+                samples = PairedSamples.of(self, X, y, sample_weight)
+                self.classes_: Labels = np.arange(samples.n_targets)
+            else:
+                samples = prepare(self, X, y, sample_weight, moments=False)
+                self.classes_ = samples.classes
+            sketch = Sketch.of(self, whiten_targets=False)
+            pairs = leading_pairs(samples, len(self.classes_), sketch)
+            self._sparse_output = sparse.issparse(y) or is_blocks(X)
+            self.mean_ = pairs.mean
+            self.components_ = np.ascontiguousarray(pairs.left.T)
+            self.label_vectors_, self.singular_values_ = pairs.right, pairs.values
+            self.coef_, self.intercept_ = _discriminants(pairs, self.multilabel_)
+        return self
+
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
+        """Project samples on the components.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples.
+
+        Returns
+        -------
+        (n, m) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        return affine(rows, self.components_, -self.components_ @ self.mean_, self.n_threads)
+
+    @over_blocks
+    def decision_function(self, X: Rows | RowBlocks) -> Floats:
+        """Scores of all labels; use `predict_top` where they would need too much memory.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples.
+
+        Returns
+        -------
+        (n, c) array, or (n,) of the second of two classes over the first
+            Logarithms of class probabilities up to a constant per sample; log odds of each label
+            with an indicator matrix.
+        """
+        scores = np.concatenate([scores for _, scores in self._score_blocks(X)])
+        two = len(self.classes_) == 2 and not self.multilabel_
+        return scores[:, 1] - scores[:, 0] if two else scores
+
+    @over_blocks
+    def predict(self, X: Rows | RowBlocks) -> Labels:
+        """Predict the label of the largest score, or all labels with a positive score.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples.
+
+        Returns
+        -------
+        (n,) array, or (n, c) indicators
+            Indicators are sparse if those of `fit` were sparse or in blocks.
+        """
+        check_is_fitted(self)
+        if not self.multilabel_:
+            best = [scores.argmax(axis=1) for _, scores in self._score_blocks(X)]
+            return self.classes_[np.concatenate(best)]
+        positive = [sparse.csr_array(scores > 0) for _, scores in self._score_blocks(X)]
+        result = sparse.vstack(positive, format="csr", dtype=np.int64)
+        return result if self._sparse_output else result.toarray()
+
+    @over_blocks
+    def predict_top(self, X: Rows | RowBlocks, k: int = 5) -> Labels:
+        """Labels of the k largest scores of each sample, best first.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples.
+        k : int, default=5
+            Number of labels, at most all.
+
+        Returns
+        -------
+        (n, k) array
+        """
+        check_is_fitted(self)
+        k = check_whole(k, "k", at_least=1, at_most=len(self.classes_))
+        parts = []
+        for _, scores in self._score_blocks(X):
+            top = np.argpartition(scores, -k, axis=1)[:, -k:]
+            order = np.argsort(-np.take_along_axis(scores, top, 1), axis=1, kind="stable")
+            parts.append(np.take_along_axis(top, order, 1))
+        return self.classes_[np.concatenate(parts)]
+
+    def _score_blocks(self, X: Any) -> Iterator[tuple[slice, Floats]]:
+        """Scores of all labels, for blocks of samples of about 64 MB."""
+        features = self.transform(X)
+        for rows in row_blocks(len(features), len(self.classes_)):
+            yield rows, affine(features[rows], self.coef_, self.intercept_, self.n_threads)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _are_indicators(X: Any, y: Any) -> bool:
+    """Whether targets are an indicator matrix; ValueError if they are another matrix."""
+    if isinstance(X, RowBlocks) and y is None:
+        y = next(iter(X)).y
+    if is_collection(X) or y is None:
+        return False
+    values = y.data if sparse.issparse(y) else np.asarray(y)
+    if not sparse.issparse(y) and (values.ndim != 2 or values.shape[1] < 2):
+        return False
+    if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        raise ValueError("y: expected labels or an indicator matrix of zeros and ones")
+    return True
+
+
+def _discriminants(pairs: LeadingPairs, multilabel: bool) -> tuple[_Array, _Array]:
+    r"""Weights (c, m) and constants (c,) of the labels' discriminants.
+
+    The mean of the features of label l is :math:`\mu_l = \Sigma v_l / p_l`, and :math:`n_l` the
+    weight of its samples. S is the covariance within a class, or of all samples with several labels
+    per sample. In coordinates where S is the identity and the excess covariance of the means a
+    diagonal matrix f, entry j of a mean is multiplied by :math:`n_l f_j / (n_l f_j + 1)`, which
+    gives its posterior mean (Efron and Morris 1973). With several labels per sample, each label has
+    the discriminant of two classes whose common covariance is :math:`S - p / (1 - p) \mu \mu^T`.
+    """
+    share, n = pairs.target_mean, pairs.weight
+    counts = share * n
+    means = pairs.right * pairs.values
+    means = np.divide(means, share[:, None], out=np.zeros_like(means), where=share[:, None] > 0)
+    between = (means.T * share) @ means
+    noise = pairs.covariance if multilabel else pairs.covariance - between
+    noise = noise + _MIN_NOISE * np.diag(np.diag(pairs.covariance))
+    excess = (n * between - np.count_nonzero(counts) * noise) / counts.sum()
+    spread, axes = linalg.eigh(excess, noise)  # axes^T noise axes = I
+    gain = counts[:, None] * np.maximum(spread, 0.0)
+    means = gain / (gain + 1.0) * (means @ axes)
+    squares = np.einsum("lj,lj->l", means, means)
+    if not multilabel:
+        return means @ axes.T, np.log(share) - squares / 2
+    share = (counts + 0.5) / (n + 1.0)  # labels of no sample or of all have finite odds
+    odds = share / (1.0 - share)
+    within = (1.0 - share) * np.maximum(1.0 - odds * squares, _MIN_NOISE)
+    weights = means / within[:, None]
+    return weights @ axes.T, np.log(odds) - (1.0 - odds) * squares / within / 2
