@@ -190,9 +190,10 @@ def series_of(X: Any) -> list[_Array] | None:
 
 
 def _array_of_epochs(X: Any) -> Any:
-    """The array of a sequence of epochs, such as MNE's; other objects are returned unchanged."""
+    """The array of an object of epochs, such as MNE's; other objects are returned unchanged."""
     known = isinstance(X, (np.ndarray, list, tuple, str)) or hasattr(X, "ndim")
-    if known or hasattr(X, "columns") or not (hasattr(X, "__len__") and hasattr(X, "__iter__")):
+    sequence = hasattr(X, "__len__") and (hasattr(X, "__iter__") or hasattr(X, "__getitem__"))
+    if known or hasattr(X, "columns") or not (sequence or hasattr(X, "__array__")):
         return X
     array = np.asarray(X)
     return array if array.ndim == 3 else X

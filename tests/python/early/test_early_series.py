@@ -88,20 +88,24 @@ def unequal(random, X):
     return [one[:, : random.integers(4, T + 1)] for one in X]
 
 
-class Epochs:
-    """A sequence of (channels, times) arrays that is no array, as MNE's Epochs."""
+class Converted:
+    """An object that NumPy converts to an array of epochs."""
 
     def __init__(self, data):
         self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype=dtype)
+
+
+class Epochs(Converted):
+    """A sequence of (channels, times) arrays that is no array, as MNE's Epochs."""
 
     def __len__(self):
         return len(self.data)
 
     def __iter__(self):
         return iter(self.data)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self.data, dtype=dtype)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,8 @@ class Epochs:
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_epochs_of_other_libraries_are_arrays(rng, model):
+@pytest.mark.parametrize("Epochs", [Converted, Epochs])
+def test_epochs_of_other_libraries_are_arrays(rng, model, Epochs):
     X, y = sensors(rng, 60)
     model = clone(model).fit(Epochs(X), y)
     expected = clone(model).fit(X, y)
