@@ -89,10 +89,10 @@ def _candidates() -> dict[str, Any]:
 OURS: dict[str, Callable[[], Any]] = {
     "LDA, pairwise, tau 0.95": lambda: ReliableClassifier(_lda(), correct=False, n_threads=1),
     "ReliableClassifierCV": lambda: ReliableClassifierCV(n_threads=1),
-    "minimum cost, LDA": lambda: MinimumCostClassifier(_lda(), "harmonic"),
-    "minimum cost, convolutions": lambda: MinimumCostClassifier(None, "harmonic"),
-    "minimum cost, trees": lambda: MinimumCostClassifier(_trees(), "harmonic"),
-    "minimum cost, chosen": lambda: MinimumCostClassifier(_candidates(), "harmonic"),
+    "minimum cost, LDA": lambda: MinimumCostClassifier(_lda()),
+    "minimum cost, convolutions": lambda: MinimumCostClassifier(),
+    "minimum cost, trees": lambda: MinimumCostClassifier(_trees()),
+    "minimum cost, chosen": lambda: MinimumCostClassifier(_candidates()),
     "ECTS": ECTS,
     "fixed time, 1-NN": FixedTime,
     "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
@@ -120,8 +120,7 @@ def _note(model: Any) -> str:
         means = [np.nanmax(v) for v in model.harmonic_means_.values() if np.isfinite(v).any()]
         return f"{model.best_candidate_}, tau {model.reliability_:g}, folds {max(means):.3f}"
     if isinstance(model, MinimumCostClassifier):
-        chosen = getattr(model, "best_candidate_", "")
-        return f"{chosen} price {model.delay_cost_:g}, folds {model.harmonic_mean_:.3f}".strip()
+        return getattr(model, "best_candidate_", "")
     return ""
 
 

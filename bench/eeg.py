@@ -111,7 +111,7 @@ def of_motions(folder):
         took = 1e3 * (time.perf_counter() - started)
         inside = cross_val_score(model, np.concatenate([X, Z]), np.concatenate([y, z]), cv=folds)
         print(f"{name:38} {took:6.1f} ms   {model.score(Z, z):.3f}, folds {inside.mean():.3f}")
-    early = MinimumCostClassifier(delay_cost="harmonic").fit(X, y).predict_early(Z)
+    early = MinimumCostClassifier().fit(X, y).predict_early(Z)
     right, left = np.mean(early.label == z), 1 - early.time.mean() / Z.shape[2]
     harmonic = 2 * right * left / (right + left)
     print(f"early decisions: accuracy {right:.3f}, harmonic mean with 1 - earliness {harmonic:.3f}")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
@@ -33,14 +33,13 @@ from eigenfeat.early.stages import (
     onset_of,
     stage_probabilities,
 )
-from eigenfeat.early.stopping import fitted_policy, stops_of_prices
+from eigenfeat.early.stopping import fitted_policy
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
 
 _Array = NDArray[np.float64]
 
-DELAY_COSTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)  # for "harmonic"
 _REPEATED_SERIES = 150  # with fewer series, the folds of policies are repeated
 _REPEATS = 3
 
@@ -86,10 +85,11 @@ class MinimumCostClassifier(RowClassifier):
         Classifier with `predict_proba`, or with `decision_function`, whose scores are calibrated on
         held-out folds; cloned for each time. Of a dict of candidates, the best on held-out folds
         is used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
-    delay_cost : float, (T,) array-like or "harmonic", default=0.5
+    delay_cost : float or (T,) array-like, default=1.2
         Cost of waiting for the whole series, in proportion for shorter times; or the costs of
-        deciding after 1, ..., T values. "harmonic": the number with the largest held-out harmonic
-        mean of accuracy and 1 - earliness.
+        deciding after 1, ..., T values. The default leads to about the largest harmonic mean of
+        accuracy a and 1 - earliness e, which has the delay cost ``a^2 / (1 - e)^2``; a choice on
+        held-out folds is no better.
     misclassification_cost : float, (G, G) array-like or None, default=None
         Cost of a wrong label, or a table by true class and decided class, in sorted order. None: 1.
     times : ascending integers in 1..T or None, default=None
@@ -114,14 +114,10 @@ class MinimumCostClassifier(RowClassifier):
         Costs by time, true class and decided class.
     policy_ : Policy
         Regressions of the expected savings of waiting.
-    delay_cost_ : float or array
-        The given or chosen cost.
-    harmonic_mean_ : float
-        With "harmonic", the harmonic mean of held-out folds at the chosen cost.
     best_candidate_ : str
         With candidates, the name of the chosen one.
     candidate_scores_ : dict of str to float
-        With candidates, the harmonic mean or negative cost of each.
+        With candidates, the negative mean cost of each on held-out folds.
     n_channels_ : int
         Number of channels.
     n_timepoints_ : int
@@ -156,7 +152,7 @@ class MinimumCostClassifier(RowClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit"]), dict, None],
-        "delay_cost": [Real, "array-like", StrOptions({"harmonic"})],
+        "delay_cost": [Real, "array-like"],
         "misclassification_cost": [Real, "array-like", None],
         "times": ["array-like", None],
         "n_times": [Interval(Integral, 1, MOST, closed="both")],
@@ -169,7 +165,7 @@ class MinimumCostClassifier(RowClassifier):
     def __init__(
         self,
         classifier: Estimator | dict[str, Estimator] | None = None,
-        delay_cost: ArrayLike = 0.5,
+        delay_cost: ArrayLike = 1.2,
         misclassification_cost: ArrayLike | None = None,
         *,
         times: ArrayLike | None = None,
@@ -200,7 +196,7 @@ class MinimumCostClassifier(RowClassifier):
         check_two_labels(self.classes_)
         if len(codes) == len(self.classes_):
             raise ValueError("y: expected a class of two samples or more, got one sample of each")
-        for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
+        for name in ("best_candidate_", "candidate_scores_"):
             self.__dict__.pop(name, None)
         count_cores()
         self.onset_ = onset_of(X)
@@ -216,7 +212,7 @@ class MinimumCostClassifier(RowClassifier):
                 UserWarning,
             )
         self.times_ = held_out.times + self.onset_
-        self.costs_ = self._tables(self.delay_cost_, self.times_)
+        self.costs_ = self._tables(self.times_)
         probabilities, rows = held_out.stacked()
         paid = _paid(self.costs_, probabilities, codes[rows])
         self.policy_ = fitted_policy(probabilities, paid)
@@ -337,9 +333,7 @@ class MinimumCostClassifier(RowClassifier):
         """Choose the classifier; return it with its out-of-fold probabilities."""
         candidates = self._candidates()
         times = self._chosen_times() - self.onset_
-        self.delay_cost_ = self.delay_cost
-        prices = DELAY_COSTS if isinstance(self.delay_cost, str) else (self.delay_cost,)
-        best: tuple[float, str, Any, HeldOut] | None = None
+        best: tuple[float, str, HeldOut] | None = None
         scores, failure = {}, None
         for name, candidate in candidates.items():
             try:
@@ -347,18 +341,15 @@ class MinimumCostClassifier(RowClassifier):
             except CannotFitError as error:
                 scores[name], failure = float("nan"), failure or error
                 continue
-            price, score = self.delay_cost, 0.0
-            if len(prices) > 1 or len(candidates) > 1:
-                price, score = self._best_delay_cost(prices, held_out, codes, y)
-            scores[name] = score
+            score = scores[name] = (
+                -self._held_out_cost(held_out, codes, y) if len(candidates) > 1 else 0.0
+            )
             if best is None or score > best[0]:
-                best = score, name, price, held_out
+                best = score, name, held_out
         if best is None:
             assert failure is not None
             raise failure
-        score, name, self.delay_cost_, held_out = best
-        if len(prices) > 1:
-            self.harmonic_mean_ = score
+        _, name, held_out = best
         if isinstance(self.classifier, dict):
             self.best_candidate_, self.candidate_scores_ = name, scores
         return candidates[name], held_out
@@ -378,54 +369,23 @@ class MinimumCostClassifier(RowClassifier):
         later = np.maximum(np.ceil(share * (d - self.onset_) - 1e-9), 1)
         return np.unique(self.onset_ + later).astype(np.int64)
 
-    def _tables(self, delay_cost: Any, times: NDArray[np.int64]) -> _Array:
+    def _tables(self, times: NDArray[np.int64]) -> _Array:
         d, k = self.n_timepoints_, len(self.classes_)
-        return cost_tables(delay_cost, self.misclassification_cost, times, d, k)
+        return cost_tables(self.delay_cost, self.misclassification_cost, times, d, k)
 
-    def _best_delay_cost(
-        self, prices: Any, held_out: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]
-    ) -> tuple[Any, float]:
-        """The best delay cost by policies of the other folds, and its score.
-
-        Folds are repeated if there are few series.
-        """
+    def _held_out_cost(self, held_out: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]) -> float:
+        """Mean cost of the decisions of policies of the other folds, repeated for few series."""
         probabilities, rows = held_out.stacked()
-        times = held_out.times + self.onset_
-        truth = codes[rows]
-        tables = np.stack([self._tables(price, times) for price in prices])
-        paid = np.stack([_paid(one, probabilities, truth) for one in tables], axis=2)
-        decided = np.stack(
-            [
-                [(p @ table).argmin(axis=1) for table, p in zip(one, probabilities, strict=True)]
-                for one in tables
-            ],
-            axis=2,
-        )
-        repeats = _REPEATS if len(y) < _REPEATED_SERIES else 1
-        right = np.zeros(len(prices))
-        time = np.zeros(len(prices))
-        cost = np.zeros(len(prices))
-        counted = 0
-        every = np.arange(len(prices))
-        for repeat in range(repeats):
+        paid = _paid(self._tables(held_out.times + self.onset_), probabilities, codes[rows])
+        costs = []
+        for repeat in range(_REPEATS if len(y) < _REPEATED_SERIES else 1):
             for fold in fold_masks(y, self.n_folds, repeat):
                 out = fold[rows]
-                if not out.any() or out.all():
-                    continue
-                stop = stops_of_prices(
-                    [p[~out] for p in probabilities], [p[out] for p in probabilities], paid[:, ~out]
-                )
-                row = np.arange(len(stop))[:, None]
-                right += (decided[:, out][stop, row, every] == truth[out, None]).sum(axis=0)
-                time += times[stop].sum(axis=0)
-                cost += paid[:, out][stop, row, every].sum(axis=0)
-                counted += len(stop)
-        if len(prices) == 1:
-            return prices[0], -float(cost[0] / counted)
-        right, saved = right / counted, 1 - time / (counted * self.n_timepoints_)
-        means = 2 * right * saved / np.maximum(right + saved, 1e-300)
-        best = int(np.argmax(means))
-        return prices[best], float(means[best])
+                if out.any() and not out.all():
+                    policy = fitted_policy([p[~out] for p in probabilities], paid[:, ~out])
+                    stop = policy.stops([p[out] for p in probabilities])
+                    costs.append(paid[:, out][stop, np.arange(len(stop))])
+        return float(np.concatenate(costs).mean())
 
 
 class CostStream:

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat.moments.columns import deviations
 
-__all__ = ["Policy", "Regression", "fitted_policy", "stops_of_prices", "views_of"]
+__all__ = ["Policy", "Regression", "fitted_policy"]
 
 _Array = NDArray[np.float64]
 
@@ -35,39 +33,41 @@ def views_of(probability: _Array) -> _Array:
     return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
 
 
-class Regression(OmitsCaches):
-    """Kernel ridge regression about the mean, with one factor for any number of targets.
+class Regression:
+    """Kernel ridge regression of a target (n,) on regressors (n, q).
 
-    Parameters
+    Attributes
     ----------
-    views : (n, q) array
+    mean, scale : (q,) arrays
+        Means and deviations of the regressors.
+    known : (m, q) array
+        Standardised regressors of the fit.
+    weights : (m,) array
+        Coefficients of the kernels at `known`.
+    level : float
+        Mean of the target, added to the predictions.
     """
 
-    _caches = frozenset({"chosen", "_factor"})  # `predict` needs neither
-
     @one_blas_thread()
-    def __init__(self, views: _Array) -> None:
-        drawn = np.random.default_rng(0).permutation(len(views))[:MAX_SAMPLES]
-        self.chosen = np.sort(drawn)
+    def __init__(self, views: _Array, target: _Array) -> None:
+        chosen = np.sort(np.random.default_rng(0).permutation(len(views))[:MAX_SAMPLES])
         self.mean = views.mean(axis=0)
         spread = deviations(views)
         self.scale = np.where(spread > 0, spread, 1.0)
-        self.known = (views[self.chosen] - self.mean) / self.scale
+        self.known = (views[chosen] - self.mean) / self.scale
+        self.level = float(target[chosen].mean())
         kernel = self._kernel(self.known)
         kernel[np.diag_indices_from(kernel)] += RIDGE
-        self._factor = cho_factor(kernel, lower=True)
+        self.weights = np.asarray(
+            cho_solve(cho_factor(kernel, lower=True), target[chosen] - self.level)
+        )
 
     @one_blas_thread()
-    def fit(self, target: _Array) -> tuple[_Array, Any]:
-        """Coefficients and means of a target (n,), or of the columns of a target (n, P)."""
-        chosen = target[self.chosen]
-        mean = chosen.mean(axis=0)
-        return np.asarray(cho_solve(self._factor, chosen - mean)), mean
-
-    @one_blas_thread()
-    def predict(self, views: _Array, fitted: tuple[_Array, Any]) -> _Array:
-        """Predictions (m,) or (m, P) at other regressors."""
-        return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])
+    def predict(self, views: _Array) -> _Array:
+        """Predictions (n,) at other regressors."""
+        return np.asarray(
+            self._kernel((views - self.mean) / self.scale) @ self.weights + self.level
+        )
 
     def _kernel(self, views: _Array) -> _Array:
         """Kernel (m, n) of standardised regressors with the fitted regressors."""
@@ -78,53 +78,31 @@ class Regression(OmitsCaches):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Regressions of the expected savings of waiting, for each time but the last."""
+    """Regressions of the extra cost of waiting, for each time but the last."""
 
     regressions: Sequence[Regression]
-    fitted: list[tuple[_Array, float]]
 
     def saving(self, k: int, probability: _Array) -> _Array:
         """Expected savings (n,) of waiting at the k-th time."""
-        return -self.regressions[k].predict(views_of(probability), self.fitted[k])
+        return -self.regressions[k].predict(views_of(probability))
+
+    def stops(self, probabilities: Sequence[_Array]) -> NDArray[np.intp]:
+        """Indices (n,) of the times of decision, from probabilities (n, G) by time."""
+        out = np.full(len(probabilities[0]), len(self.regressions), dtype=np.intp)
+        for k in range(len(self.regressions) - 1, -1, -1):
+            out[self.saving(k, probabilities[k]) <= 0] = k
+        return out
 
 
 def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
-    """Learn when to stop from out-of-fold probabilities.
+    """Learn when to stop from out-of-fold probabilities, by backward induction.
 
     Probabilities (n, G) are by time; costs (T, n) are of deciding each series at each time.
     """
-    regressions, fitted = _induced(probabilities, costs)
-    return Policy(regressions, [(coefficients, float(mean)) for coefficients, mean in fitted])
-
-
-def stops_of_prices(
-    known: Sequence[_Array], fresh: Sequence[_Array], costs: _Array
-) -> NDArray[np.intp]:
-    """Times of decision (m, P) of the `fresh` series by P policies learned from the `known` ones.
-
-    Probabilities of known (n, G) and fresh series (m, G) are by time; costs (T, n, P) are of
-    deciding each known series at each time, by price of waiting.
-    """
-    regressions, fitted = _induced(known, costs)
-    out = np.full((len(fresh[0]), costs.shape[2]), len(fitted), dtype=np.intp)
-    waiting = np.ones(out.shape, dtype=bool)
-    for k, (one, of) in enumerate(zip(regressions, fitted, strict=True)):
-        stop = waiting & (one.predict(views_of(fresh[k]), of) >= 0)
-        out[stop] = k
-        waiting &= ~stop
-    return out
-
-
-def _induced(
-    probabilities: Sequence[_Array], costs: _Array
-) -> tuple[list[Regression], list[tuple[_Array, Any]]]:
-    """Regress the extra cost of waiting at each time but the last."""
     regressions: list[Regression] = []
-    fitted: list[tuple[_Array, Any]] = []
     value = costs[-1].copy()
     for probability, cost in zip(probabilities[-2::-1], costs[-2::-1], strict=True):
         views = views_of(probability)
-        regressions.append(one := Regression(views))
-        fitted.append(one.fit(value - cost))
-        value = np.where(one.predict(views, fitted[-1]) < 0, value, cost)
-    return regressions[::-1], fitted[::-1]
+        regressions.append(Regression(views, value - cost))
+        value = np.where(regressions[-1].predict(views) < 0, value, cost)
+    return Policy(regressions[::-1])

@@ -199,11 +199,9 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         buffer = length - onset
     costs = np.tile(1.0 - np.eye(k), (p, 1, 1))
     regressions: Sequence[Regression] = []
-    fitted: list[tuple[NDArray[np.float64], float]] = []
     pads = isinstance(model, MinimumCostClassifier)
     if pads:
-        costs = model.costs_
-        regressions, fitted = model.policy_.regressions, model.policy_.fitted
+        costs, regressions = model.costs_, model.policy_.regressions
     nothing = [np.zeros((0, k + 2))]
     arrays = {
         "THRESHOLDS": features.thresholds_,
@@ -214,9 +212,9 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         "SUMMARY_WEIGHTS": np.concatenate(sums),
         "POLICY_MEAN": np.stack([*(one.mean for one in regressions), np.zeros(k + 2)]),
         "POLICY_SCALE": np.stack([*(one.scale for one in regressions), np.ones(k + 2)]),
-        "POLICY_LEVEL": np.array([*(mean for _, mean in fitted), 0.0]),
+        "POLICY_LEVEL": np.array([*(one.level for one in regressions), 0.0]),
         "POLICY_POINTS": np.concatenate([*(one.known for one in regressions), *nothing]),
-        "POLICY_WEIGHTS": np.concatenate([*(weights for weights, _ in fitted), np.zeros(0)]),
+        "POLICY_WEIGHTS": np.concatenate([*(one.weights for one in regressions), np.zeros(0)]),
     }
     channels = features.n_channels_
     words = {
