@@ -264,7 +264,7 @@ def certified_by_class(
     known, codes = np.unique(labels, return_inverse=True)
     shares = np.ones(len(known))  # if all samples are decided at their end
     if np.isfinite(threshold):
-        at, confidence = np.array([threshold]), correction.confidence
+        at, confidence = threshold[None], correction.confidence
         shares = _stable_shares(decisions, at, codes, len(known), confidence)[:, 0]
     of_class = dict(zip(known.tolist(), shares.tolist(), strict=True))
     return np.minimum([of_class.get(label, np.nan) for label in classes.tolist()], tau)
@@ -317,16 +317,14 @@ class Correction:
         stricter = np.minimum.accumulate(shares.min(axis=0)[::-1])[::-1]
         return cls(thresholds, np.ascontiguousarray(stricter), confidence, n, length, time_weight)
 
-    def threshold(self, tau: float) -> float:
+    def threshold(self, tau: float | _Array) -> _Array:
         """Score that decisions at tau must exceed; infinite if samples wait for their end."""
-        enough = self.share >= tau - SLACK
-        return float(self.thresholds[enough.argmax()]) if enough.any() else np.inf
+        at = np.searchsorted(self.share, np.asarray(tau) - SLACK)
+        return np.asarray(np.append(self.thresholds, np.inf)[at])
 
     def least_tau(self, tau: _Array, known: _Codes) -> _Array:
         """Smallest tau (m,) of the rule alone at which decisions are certified at tau (m,)."""
-        wanted, at = np.unique(tau, return_inverse=True)
-        threshold = np.array([self.threshold(one) for one in wanted])[at]
-        return np.maximum(threshold + SLACK - self.time_weight * known / self.length, tau)
+        return np.maximum(self.threshold(tau) + SLACK - self.time_weight * known / self.length, tau)
 
     def certified(self, score: _Array) -> _Array:
         """Largest certified share (m,) of decisions with these scores; 0 without any."""

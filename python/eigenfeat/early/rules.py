@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat.early.completion import Completion, Conditional, filled
 from eigenfeat.early.discriminants import (
     Affine,
@@ -255,8 +256,10 @@ class TargetRule(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedModel:
+class FittedModel(OmitsCaches):
     """Everything that `ReliableClassifier.fit` learns. Immutable: streams share it."""
+
+    _caches = frozenset({"cache"})
 
     layout: Layout
     classes: NDArray[Any]
@@ -270,6 +273,10 @@ class FittedModel:
     discriminants: Discriminants
     rule: Rule
     n_threads: int | None
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)  # what streams share
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, cache={})
 
     @property
     def conditioned_map(self) -> Affine | None:

@@ -7,13 +7,11 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.threads import ProcessLock
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.early.chi_squares import spectra_of
 from eigenfeat.early.completion import Conditional
@@ -42,7 +40,6 @@ _Codes = NDArray[np.intp]
 _Given = ArrayLike | None
 
 _NO_CODES = np.empty(0, dtype=np.intp)
-_NO_DECISIONS = _NO_CODES, _NO_CODES, np.empty(0)
 _REBUILT = "_lock", "_plan"  # attributes that are created again when streams are loaded
 
 MAX_KEPT_ENTRIES = 2**22  # of the covariances at all times
@@ -63,6 +60,13 @@ class Plan:
         numbers = (model.layout.width + 1) * len(self.models) * self.start.shape[1] ** 2
         self._keeps = not model.needs_covariance or numbers <= MAX_KEPT_ENTRIES
         self._after: dict[int, tuple[dict[str, Any], Shared]] = {}
+
+    @classmethod
+    def of(cls, model: FittedModel) -> Plan:
+        """Return the plan of a model, which is made once."""
+        if (plan := model.cache.get("plan")) is None:
+            plan = model.cache.setdefault("plan", cls(model))
+        return plan
 
     def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], Shared]:
         """Return the parts of rule inputs that all series share after t entries."""
@@ -100,42 +104,10 @@ class Plan:
         return model.input_of(conditional, shared)
 
 
-@dataclass(eq=False, slots=True)
-class Update:
-    """The next sample of series of equal numbers of samples, and the resulting decisions."""
-
-    time: int
-    rows: NDArray[np.intp]
-    entries: slice
-    samples: _Array
-    gaps: NDArray[np.bool_]
-    innovations: _Array
-    means: _Array
-    densities: _Array
-    items: NDArray[np.intp]
-    code: NDArray[np.intp]
-    reliability: _Array
-
-
 def _all_pairs(covariance: _Array) -> _Array:
     """Variances (k, k) of differences of scores."""
     k = len(covariance)
     return pair_variances(np.repeat(covariance[None], k, axis=0), np.arange(k))
-
-
-_PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
-_PLANS_LOCK = ProcessLock()
-
-
-def plan_of(model: FittedModel) -> Plan:
-    """Return the model's plan; the key is its rule, a new object in every fit."""
-    with _PLANS_LOCK():
-        plan = _PLANS.get(model.rule)
-    if plan is None:
-        plan = Plan(model)
-        with _PLANS_LOCK():
-            plan = _PLANS.setdefault(model.rule, plan)
-    return plan
 
 
 # ---- streams
@@ -187,7 +159,7 @@ class Streams:
         self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
         self._decision_steps = np.zeros(length + 1, dtype=bool)
         self._decision_steps[decision_times(model, steps, length)] = True
-        self._plan = plan = plan_of(fitted)
+        self._plan = plan = Plan.of(fitted)
         parts = len(plan.models)
         self._rows = np.full((n, d), np.nan)
         self._gaps = np.zeros(n, dtype=bool)
@@ -210,7 +182,7 @@ class Streams:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._plan = plan_of(self._model)
+        self._plan = Plan.of(self._model)
         self._lock = threading.RLock()
 
     @property
@@ -301,11 +273,19 @@ class Streams:
             raise ValueError(
                 f"values: expected finite numbers or NaN, got {given[k, j]} for series {where[k]}"
             )
-        updates = [
-            self._update_of(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
-        ]
-        # From here on nothing raises an error.
-        decided = [self._apply(one) for one in updates]
+        before = [array[..., where].copy() for array in (self._gaps, self._seen, self._code)]
+        gaussians = self._means[:, where], self._densities[:, where]
+        try:
+            decided = [
+                self._advance(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
+            ]
+        except BaseException:
+            self._gaps[where], self._seen[where], self._code[where] = before
+            self._means[:, where], self._densities[:, where] = gaussians
+            for i, seen in zip(where, before[1] * self._layout.channels, strict=True):
+                self._rows[i, seen:] = np.nan
+                self._innovations[:, i, seen:] = 0.0
+            raise
         return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NO_CODES, *decided]))
 
     def finish(self, at: _Given = None) -> _Codes:
@@ -356,16 +336,8 @@ class Streams:
             code, reliability = self._code.copy(), self._reliability.copy()
             waiting = np.flatnonzero(code < 0)
             for t, k in _by(self._seen[waiting]):
-                rows = waiting[k]
-                for part, rule_input in self._inputs(
-                    int(t),
-                    self._gaps[rows],
-                    self._rows[rows],
-                    self._means[:, rows],
-                    self._densities[:, rows],
-                ):
-                    largest, best = self._model.rule.largest_tau(rule_input)
-                    reliability[rows[part]], code[rows[part]] = largest, best
+                for rows, rule_input in self._inputs(int(t), waiting[k]):
+                    reliability[rows], code[rows] = self._model.rule.largest_tau(rule_input)
             return self._model.classes[code], reliability
 
     def reset(self, at: _Given = None) -> None:
@@ -423,96 +395,54 @@ class Streams:
             )
         return times
 
-    def _update_of(self, time: int, rows: _Codes, samples: _Array) -> Update:
-        """Update of series with equal numbers of samples; changes nothing."""
-        channels, seen = self._layout.channels, int(self._seen[rows[0]])
+    def _advance(self, time: int, rows: _Codes, samples: _Array) -> _Codes:
+        """Take a sample of series with equal numbers of samples; return those decided now."""
+        channels = self._layout.channels
         entries = slice((time - 1) * channels, time * channels)
-        one_alone = len(self) == 1
-        whole = self._rows.copy() if one_alone else self._rows[rows]
-        whole[:, entries] = samples
         absent = np.isnan(samples)
-        gaps = self._gaps[rows] | absent.any(axis=1)
-        if time > seen + 1:
-            gaps[:] = True
-        if one_alone:  # innovations beyond the last sample are not read
-            innovations = self._innovations
-            means, densities = self._means.copy(), self._densities.copy()
-        else:
-            innovations = np.ascontiguousarray(self._innovations[:, rows])
-            means = np.ascontiguousarray(self._means[:, rows])
-            densities = np.ascontiguousarray(self._densities[:, rows])
+        gaps = self._gaps[rows] | absent.any(axis=1) | (time > int(self._seen[rows[0]]) + 1)
+        self._rows[rows, entries], self._gaps[rows], self._seen[rows] = samples, gaps, time
         if not gaps.all():  # means of series with gaps are not used
+            state = self._innovations, self._means, self._densities
+            innovations, means, densities = (np.ascontiguousarray(one[:, rows]) for one in state)
             given = np.where(absent, 0.0, samples)
             for j in range(channels):
-                t, sample = entries.start + j, np.ascontiguousarray(given[:, j])
+                sample = np.ascontiguousarray(given[:, j])
                 for g, one in enumerate(self._plan.models):
-                    one.step(t, sample, innovations[g], means[g], densities[g])
-        items, code, reliability = self._evaluate(time, rows, gaps, whole, means, densities)
-        return Update(
-            time, rows, entries, samples, gaps, innovations, means, densities,
-            items, code, reliability,
-        )  # fmt: skip
-
-    def _apply(self, one: Update) -> _Codes:
-        rows = one.rows
-        self._rows[rows, one.entries], self._gaps[rows] = one.samples, one.gaps
-        if one.innovations is self._innovations:
-            self._means, self._densities = one.means, one.densities
-        else:
-            self._innovations[:, rows, one.entries] = one.innovations[:, :, one.entries]
-            self._means[:, rows], self._densities[:, rows] = one.means, one.densities
-        self._seen[rows] = one.time
-        decided = rows[one.items]
-        self._decide(decided, one.code, one.reliability, one.time)
-        return decided
+                    one.step(entries.start + j, sample, innovations[g], means[g], densities[g])
+            self._innovations[:, rows, entries] = innovations[:, :, entries]
+            self._means[:, rows], self._densities[:, rows] = means, densities
+        if time == self._layout.length:
+            code, reliability = self._model.final_decisions(self._rows[rows])
+            self._decide(rows, code, reliability, time)
+            return rows
+        if not self._decision_steps[time]:
+            return _NO_CODES
+        rule, decided = self._model.rule, []
+        for part, rule_input in self._inputs(time, rows):
+            best = rule.best_classes(rule_input)
+            at = rule.decides(rule_input, best, self._tau[part]).nonzero()[0]
+            if len(at):
+                bound = rule.bound(rule_input.take(at), best[at])
+                decided.append((part[at], best[at], bound))
+        if not decided:
+            return _NO_CODES
+        where, code, reliability = (np.concatenate(column) for column in zip(*decided, strict=True))
+        self._decide(where, code, reliability, time)
+        return where
 
     def _decide(self, where: _Codes, code: _Codes, reliability: _Array, time: Any) -> None:
         self._code[where], self._reliability[where], self._time[where] = code, reliability, time
 
-    def _evaluate(
-        self,
-        time: int,
-        rows: _Codes,
-        gaps: NDArray[np.bool_],
-        whole: _Array,
-        means: _Array,
-        densities: _Array,
-    ) -> tuple[_Codes, _Codes, _Array]:
-        """Indices of the series that are decided now, their classes, and the largest taus."""
-        fitted, n = self._model, len(rows)
-        if time == self._layout.length:
-            return np.arange(n), *fitted.final_decisions(whole)
-        if not self._decision_steps[time]:
-            return _NO_DECISIONS
-        tau = self._tau[rows]
-        code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
-        for part, rule_input in self._inputs(time, gaps, whole, means, densities):
-            best = fitted.rule.best_classes(rule_input)
-            at = fitted.rule.decides(rule_input, best, tau[part]).nonzero()[0]
-            if len(at):
-                code[part[at]] = best[at]
-                reliability[part[at]] = fitted.rule.bound(rule_input.take(at), best[at])
-        items = (code >= 0).nonzero()[0]
-        return items, code[items], reliability[items]
-
-    def _inputs(
-        self,
-        seen: int,
-        gaps: NDArray[np.bool_],
-        rows: _Array,
-        means: _Array,
-        densities: _Array,
-    ) -> Iterator[tuple[_Codes, RuleInput]]:
-        """Yield indices of series and their rule inputs; series with gaps apart from the others."""
-        entries, plan = seen * self._layout.channels, self._plan
-        if not gaps.any():
-            yield np.arange(len(gaps)), plan.rule_input(self._model, entries, means, densities)
-            return
-        plain = (~gaps).nonzero()[0]
+    def _inputs(self, seen: int, rows: _Codes) -> Iterator[tuple[_Codes, RuleInput]]:
+        """Yield series and their rule inputs; series with gaps apart from the others."""
+        gaps, plan = self._gaps[rows], self._plan
+        plain, entries = rows[~gaps], seen * self._layout.channels
         if len(plain):
-            yield plain, plan.rule_input(self._model, entries, means[:, plain], densities[:, plain])
+            means, densities = self._means[:, plain], self._densities[:, plain]
+            yield plain, plan.rule_input(self._model, entries, means, densities)
         for part in self._model.incomplete_parts(gaps.astype(np.intp)):
-            yield part, self._model.rule_input(rows[part])
+            yield rows[part], self._model.rule_input(self._rows[rows[part]])
 
 
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
