@@ -192,7 +192,7 @@ def predict(options: SimpleNamespace) -> int:
         labels = np.asarray(labels)
         return labels.astype(f"U{width}") if labels.dtype.kind in "OU" else labels
 
-    sure = hasattr(getattr(model, "best_estimator_", model), "reliabilities")
+    sure = hasattr(getattr(model, "best_estimator_", model), "decide")
     names = ["prediction"]
     if options.early:
         names += ["time", *["reliability"] * sure]

@@ -26,7 +26,6 @@ Annals of Statistics 28, 2000.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +48,9 @@ NODES = 60  # on half the parabola
 FIRST_NODES = 30  # of the first attempt
 TOLERANCE = 1e-6  # relative to the tail
 BLOCK_NUMBERS = 2**20  # complex numbers in memory at a time
-MAX_CACHED = 20_000
 MAX_EIGENVALUES = 512  # with more features, eigenvalues are bounded instead of computed
 
 QUANTILE_MARGIN = 5e-7  # relative margin of quantiles for numerical errors
-
-_CACHE: dict[tuple[bytes, float], float] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,29 +92,6 @@ def tail(weights: _Array, x: _Array) -> _Array:
 
 
 def quantile(weights: _Array, level: _Array) -> _Array:
-    """`fresh_quantile`, of which the last 20,000 or so are cached."""
-    out = np.empty(len(level))
-    keys = [
-        (blake2b(row.tobytes(), digest_size=16).digest(), float(one))
-        for row, one in zip(weights, level, strict=True)
-    ]
-    new = []
-    for i, key in enumerate(keys):
-        cached = _CACHE.get(key)
-        if cached is None:
-            new.append(i)
-        else:
-            out[i] = cached
-    if new:
-        out[new] = fresh_quantile(weights[new], level[new])
-        if len(_CACHE) + len(new) > MAX_CACHED:
-            _CACHE.clear()
-        for i in new:
-            _CACHE[keys[i]] = float(out[i])
-    return out
-
-
-def fresh_quantile(weights: _Array, level: _Array) -> _Array:
     """(n,): the x with ``P(Q > x) = level``, by Newton's method on the logarithm of the tail.
 
     To within `TOLERANCE` of the level, or a bound; 0 where all weights (n, m) are.

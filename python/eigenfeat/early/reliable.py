@@ -400,21 +400,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         codes, largest, decided, missing = model.decide(rows, tau)
         return Decisions(decided, self.classes_[codes], largest, missing)
 
-    def reliabilities(self, X: ArrayLike) -> _Array:
-        """Return the largest tau at which each sample would be decided now.
-
-        Parameters
-        ----------
-        X : (n, d) or (n, channels, times) array-like, or list of series
-            As in `decide`.
-
-        Returns
-        -------
-        (n,) array
-            0 if a sample would not be decided at any tau; 1 for complete samples.
-        """
-        return self._model().decide(self._rows(X), None)[1]
-
     def predict_early(
         self,
         X: ArrayLike,

@@ -370,13 +370,8 @@ class FittedModel(OmitsCaches):
             tau[part] = np.where(best == codes[part], largest, 0.0)
         return codes, tau
 
-    def decide(
-        self, rows: _Array, tau: _Array | None
-    ) -> tuple[_Codes, _Array, NDArray[np.bool_], _Codes]:
-        """Classes, largest tau, decisions at tau (n,), and numbers of missing entries of rows.
-
-        Without tau only complete rows count as decided.
-        """
+    def decide(self, rows: _Array, tau: _Array) -> tuple[_Codes, _Array, NDArray[np.bool_], _Codes]:
+        """Classes, largest tau, decisions at tau (n,), and numbers of missing entries of rows."""
         missing = np.isnan(rows).sum(axis=1)
         decided = missing == 0
         codes, largest = np.zeros(len(rows), dtype=np.intp), decided.astype(float)
@@ -385,8 +380,7 @@ class FittedModel(OmitsCaches):
         for part in self.incomplete_parts(missing):
             rule_input = self.rule_input(rows[part])
             largest[part], codes[part] = self.rule.largest_tau(rule_input)
-            if tau is not None:
-                decided[part] = self.rule.decides(rule_input, codes[part], tau[part])
+            decided[part] = self.rule.decides(rule_input, codes[part], tau[part])
         return codes, largest, decided, missing
 
 

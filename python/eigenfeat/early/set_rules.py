@@ -49,7 +49,6 @@ MAX_CACHED_RADII = 256
 LARGEST_TAU = 1 - 1e-15  # larger taus count as 1
 MAX_RADIUS = 1e150  # larger radii count as infinite
 
-_MIN_GROUP = 3  # samples for which one eigendecomposition is faster than a reduction for each
 _LEVELS = 128  # radii that are tried at a time
 
 
@@ -403,8 +402,7 @@ def _pair_by_pair(
     rule_input: RuleInput, kind: ConfidenceSet, radius: _Array, best: _Codes
 ) -> NDArray[np.bool_]:
     """Check differences that are not separable, rival by rival, until a sample fails."""
-    shared = shares_quadratics(rule_input, kind)
-    if shared and len(best) >= _MIN_GROUP * _n_groups(rule_input, best):
+    if shares_quadratics(rule_input, kind):
         return np.asarray(levels_over_sets(rule_input, radius[:, None], best) > 0)
     order = _nearest_rivals(rule_input, best)
     alive = np.ones(len(best), dtype=bool)
@@ -431,10 +429,6 @@ def shares_quadratics(rule_input: RuleInput, kind: ConfidenceSet) -> bool:
         and rule_input.conditional.means.shape[1] == 1
         and bool(np.isfinite(rule_input.scores).all())
     )
-
-
-def _n_groups(rule_input: RuleInput, best: _Codes) -> int:
-    return len(np.unique(rule_input.conditional.pattern * rule_input.discriminants.count + best))
 
 
 def levels_over_sets(rule_input: RuleInput, radii: _Array, best: _Codes) -> NDArray[np.intp]:

@@ -170,7 +170,7 @@ def test_only_the_target_is_decided_before_the_end(rng, rule, correct):
     found = model.decide(partly)
     assert np.all(found.label[found.decided] == 1)
     assert np.all(found.reliability[found.label != 1] == 0)
-    assert np.all(model.reliabilities(partly)[found.label != 1] == 0)
+    assert np.all(model.decide(partly).reliability[found.label != 1] == 0)
 
 
 # ---- all ways to decide --------------------------------------------------------------------------

@@ -120,9 +120,9 @@ def test_all_ways_of_asking_agree(rng, rule):
         rows[:, t:] = np.nan
         found = model.decide(rows)
         assert_array_equal(found.decided & (early.time >= t), early.time == t)
-        largest = model.reliabilities(rows)
+        largest = model.decide(rows).reliability
         assert np.all(largest[found.decided] >= 0.8 - 1e-6)
-        assert np.all(largest <= model.uncorrected().reliabilities(rows) + 1e-12)
+        assert np.all(largest <= model.uncorrected().decide(rows).reliability + 1e-12)
     same = clone(model).fit(X, y)
     assert_array_equal(same.correction_.share, model.correction_.share)
     plain = clone(model).set_params(correct=False).fit(X, y)

@@ -129,13 +129,12 @@ def test_any_classifier_in_all_ways_of_asking(rng, name):
         seen[:, t:] = np.nan
         found = model.decide(seen)
         assert_array_equal(found.decided & (early.time >= t), early.time == t)
-        assert_array_equal(found.reliability, model.reliabilities(seen))
         assert_array_equal(found.decided, found.reliability >= 0.7)
         assert_array_equal(found.reliability, early.trace_reliability[:, t - 1])
     holes = np.where(rng.uniform(size=rows.shape) < 0.4, np.nan, rows)
     assert model.decide(holes).decided.any()
     again = clone(model).fit(X, y)
-    assert_array_equal(again.reliabilities(holes), model.reliabilities(holes))
+    assert_array_equal(again.decide(holes).reliability, model.decide(holes).reliability)
 
 
 def test_auto_is_sampled_where_there_are_no_discriminants(rng):
@@ -187,7 +186,7 @@ def test_what_can_be_reached(rng):
     assert model.largest_reliability_ == pytest.approx(reach, abs=1e-12)
     seen = X[:4].copy()
     seen[:, 4:] = np.nan
-    assert model.reliabilities(seen).max() == pytest.approx(reach, abs=1e-12)
+    assert model.decide(seen).reliability.max() == pytest.approx(reach, abs=1e-12)
     assert model.decide(seen).decided.all()
     assert not model.decide(seen, model.largest_reliability_ + 1e-6).decided.any()
     exact = lda("pairwise", reliability=0.999, correct=False).fit(X, y)

@@ -73,10 +73,10 @@ def test_channels(rng, model):
         assert_array_equal(found.decided & (early.time >= t), early.time == t)
         holes = series.copy()
         holes[:, :, t:] = np.nan
-        assert_array_equal(model.reliabilities(holes), found.reliability)
+        assert_array_equal(model.decide(holes).reliability, found.reliability)
         # What the classifier sees: the first sample's channels, then the second's.
         rows = holes.transpose(0, 2, 1).reshape(len(series), -1)
-        assert_array_equal(model.reliabilities(rows), found.reliability)
+        assert_array_equal(model.decide(rows).reliability, found.reliability)
     assert_array_equal(early.label[early.time == T], model.predict(series)[early.time == T])
     looked = model.predict_early(series, steps=[3, 6])
     assert set(looked.time) <= {3, 6, T}
@@ -191,7 +191,7 @@ def test_a_missing_sample_is_waited_out_or_named_by_its_time(rng):
     assert one.outlook() == other.outlook()
     known = np.full((1, T), np.nan)
     known[0, [0, 3]] = row[[0, 3]]
-    assert one.outlook().reliability == model.reliabilities(known)[0]
+    assert one.outlook().reliability == model.decide(known).reliability[0]
     before = pickle.dumps(one)
     for time, got in ((4, 4), (0, 0), (T + 1, T + 1)):
         with pytest.raises(ValueError, match=f"time: expected 5..{T} for series 0, got {got}"):
@@ -204,7 +204,7 @@ def test_a_missing_sample_is_waited_out_or_named_by_its_time(rng):
     one.reset()
     assert [one.push(value) for value in row[:3]] == [None] * 3
     assert one.outlook().reliability == pytest.approx(
-        model.reliabilities(np.r_[row[:3], np.full(T - 3, np.nan)][None])[0]
+        model.decide(np.r_[row[:3], np.full(T - 3, np.nan)][None]).reliability[0]
     )
     with pytest.raises(ValueError, match="finish: expected at least one known sample"):
         model.stream().finish()
@@ -227,9 +227,9 @@ def test_nothing_known_is_the_prior(rng):
 def test_misuse_leaves_everything_as_it_was(rng):
     X, y = sensors(rng, 60)
     model = lda().fit(X, y)
-    before = model.reliabilities(X[:, :, :4])
+    before = model.decide(X[:, :, :4]).reliability
     ragged = [X[0], X[1, :2], X[2]]
-    for call in (model.predict, model.predict_early, model.decide, model.reliabilities):
+    for call in (model.predict, model.predict_early, model.decide):
         with pytest.raises(ValueError, match=r"X\[1\]: expected 3 channels, got 2"):
             call(ragged)
         with pytest.raises(ValueError, match=rf"X\[2\]: expected at most {T} samples, got {T + 2}"):
@@ -252,7 +252,7 @@ def test_misuse_leaves_everything_as_it_was(rng):
         ValueError, match="X: expected a known entry in every column, got NaN only in column 13"
     ):
         model.fit(never, y)
-    assert_array_equal(model.reliabilities(X[:, :, :4]), before)
+    assert_array_equal(model.decide(X[:, :, :4]).reliability, before)
     streams = model.streams(2)
     streams.push(X[:2, :, 0])
     state = pickle.dumps(streams)

@@ -110,7 +110,7 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
         assert (found.label == full)[found.decided].mean() >= tau - slack
     assert np.all(found.decided == (found.reliability >= tau))
     # The largest tau decides the same, and is where decisions turn.
-    largest = model.reliabilities(rows)
+    largest = model.decide(rows).reliability
     assert np.all((largest >= tau - 1e-5) >= found.decided)
     assert np.all((largest >= tau + 1e-5) <= found.decided)
     assert set(found.labels[~found.decided]) <= {None}
@@ -130,7 +130,9 @@ def test_early_decisions_are_those_of_the_prefixes(series, rule):
             rows = T.copy()
             rows[:, t:] = np.nan
             found = model.decide(rows)
-            assert_allclose(early.trace_reliability[:, t - 1], model.reliabilities(rows), atol=2e-6)
+            assert_allclose(
+                early.trace_reliability[:, t - 1], model.decide(rows).reliability, atol=2e-6
+            )
             assert_array_equal(early.trace_label[:, t - 1], found.label)
             assert_array_equal(found.decided & (early.time >= t), early.time == t)
             assert_array_equal(early.label[early.time == t], found.label[early.time == t])
@@ -150,7 +152,7 @@ def test_two_classes_and_linear_discriminants_are_exact(series, rng):
     assert model.rule_ == "pairwise"
     rows = punched(series(20, k=2)[0])
     known = model.completion_.condition(rows, covariance=True)
-    label, largest = model.decide(rows).label, model.reliabilities(rows)
+    label, largest = model.decide(rows).label, model.decide(rows).reliability
     for i in range(20):
         draws = rng.multivariate_normal(known.mean[i], known.covariance[i], 20000)
         share = (model.predict(draws) == label[i]).mean()
@@ -204,9 +206,9 @@ def test_threads_and_tau_by_row(series):
         options = {"reliability": 0.9, "rule": Sampled(64) if name == "local" else "auto"}
         options["correct"] = name == "lda"
         expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1, **options).fit(X, y)
-        first = expected.reliabilities(rows)
+        first = expected.decide(rows).reliability
         other = ReliableClassifier(CLASSIFIERS[name], n_threads=2, **options).fit(X, y)
-        assert other.reliabilities(rows).tobytes() == first.tobytes()
+        assert other.decide(rows).reliability.tobytes() == first.tobytes()
         taus = np.linspace(0.01, 0.99, 60)
         found = expected.decide(rows, taus)
         assert np.all((first >= taus - 1e-5) >= found.decided)
