@@ -13,7 +13,7 @@ is a multinomial logit on their features, side by side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,9 +25,10 @@ from scipy.special import softmax
 
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
+from eigenfeat._base.validation import show
 from eigenfeat.linear.held_out import LOG_FLOOR, loss_at_best
 
-__all__ = ["PooledView", "pool_probabilities", "pool_weights"]
+__all__ = ["PooledView", "asked_views", "pool_probabilities", "pool_weights"]
 
 _Array = NDArray[np.float64]
 
@@ -81,6 +82,53 @@ class PooledView:
     def log_loss(self) -> float:
         """Mean out-of-fold log loss of a classifier at its own temperature."""
         return -self.score
+
+
+def asked_views(
+    given: Any, known: Sequence[str], kind: str, is_one: Callable[[Any], bool]
+) -> tuple[list[str], dict[str, Any]]:
+    """Views that a user asks for.
+
+    Parameters
+    ----------
+    given : "auto", name or list of names and estimators
+        The parameter `views`.
+    known : sequence of str
+        Names of the views, in the order in which they are tried.
+    kind : str
+        What an estimator has to be, for the error.
+    is_one : callable
+        Whether an object is such an estimator.
+
+    Returns
+    -------
+    names : list of str
+        In the order of `known`.
+    estimators : dict of str to estimator
+        By the names of their classes, numbered from the second one of a class on.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or occurs twice, nothing is asked for, or an object is no estimator.
+    """
+    asked = known if isinstance(given, str) and given == "auto" else given
+    asked = [asked] if isinstance(asked, str) else list(asked)
+    names = [one for one in asked if isinstance(one, str)]
+    if not asked or not {*names} <= {*known} or len({*names}) < len(names):
+        raise ValueError(
+            f"views: expected 'auto' or distinct names out of {', '.join(known)}, got {given!r}"
+        )
+    estimators: dict[str, Any] = {}
+    for one in asked:
+        if isinstance(one, str):
+            continue
+        if not hasattr(one, "fit") or isinstance(one, type) or not is_one(one):
+            raise ValueError(f"views: expected names or {kind}, got {show(one)}")
+        name = type(one).__name__
+        count = sum(other.partition(" ")[0] == name for other in estimators)
+        estimators[f"{name} {count + 1}" if count else name] = one
+    return [name for name in known if name in names], estimators
 
 
 def pool_weights(

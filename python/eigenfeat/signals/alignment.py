@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
-from eigenfeat.signals.epochs import epoch_blocks
+from eigenfeat.signals.epochs import epoch_blocks, session_parts
 from eigenfeat.signals.means import epoch_covariances, geodesic, mean_covariance
 
 __all__ = ["SessionAlignment", "check_session", "mean_covariances", "whitened"]
@@ -112,42 +112,41 @@ class SessionAlignment:
     @classmethod
     def fit(cls, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
         """Mean covariances of sessions (n,) of epochs in each band."""
-        names, sizes = np.unique(sessions, return_counts=True)
-        for name, size in zip(names, sizes, strict=True):
-            check_session(int(size), f"session {show(name)}")
-        means = np.stack([_riemannian_means(banks, sessions == name) for name in names])
+        parts = session_parts(sessions, len(sessions))
+        for name, rows in parts:
+            check_session(len(rows), f"session {show(name)}")
+        means = np.stack([_riemannian_means(banks, rows) for _, rows in parts])
         scaled = means / np.einsum("sbcc->sb", means)[:, :, None, None]
         typical = [_mean(scaled[:, band]) for band in range(len(banks))]
-        return cls(names, means, sizes.astype(np.float64), np.stack(typical))
+        sizes = np.array([float(len(rows)) for _, rows in parts])
+        return cls(np.array([name for name, _ in parts]), means, sizes, np.stack(typical))
 
     def updated(self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
         """Alignment with further epochs of sessions, known ones or new ones."""
-        names, means, sizes = list(self.names), list(self.means), list(self.sizes)
-        for name in np.unique(sessions):
-            rows = sessions == name
-            fresh, count, at = _riemannian_means(banks, rows), int(rows.sum()), self._place(name)
-            if at is None:
-                names.append(name)
-                means.append(fresh)
-                sizes.append(float(count))
-            else:
-                sizes[at] += count
-                means[at] = _between(means[at], fresh, count / sizes[at])
-        return replace(self, names=np.array(names), means=np.stack(means), sizes=np.array(sizes))
+        known = self._by_name()
+        for name, rows in session_parts(sessions, len(sessions)):
+            mean, size = _riemannian_means(banks, rows), float(len(rows))
+            if name in known:
+                before, old_size = known[name]
+                size += old_size
+                mean = _between(before, mean, len(rows) / size)
+            known[name] = mean, size
+        means, sizes = zip(*known.values(), strict=True)
+        return replace(
+            self, names=np.array(list(known)), means=np.stack(means), sizes=np.array(sizes)
+        )
 
     def aligned(
         self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any] | None
     ) -> list[NDArray[Any]]:
         """Epochs whitened by the covariances of their sessions; None is one new session."""
-        n = len(banks[0])
+        known = self._by_name()
         out = [np.empty_like(X) for X in banks]
-        for name in [None] if sessions is None else np.unique(sessions):
-            rows = np.full(n, True) if sessions is None else sessions == name
-            at = None if name is None else self._place(name)
-            if at is None:
-                means, size = _riemannian_means(banks, rows), float(rows.sum())
+        for name, rows in session_parts(sessions, len(banks[0])):
+            if name in known:
+                means, size = known[name]
             else:
-                means, size = self.means[at], float(self.sizes[at])
+                means, size = _riemannian_means(banks, rows), float(len(rows))
             means = means[: len(banks)]
             typical = np.einsum("bcc->b", means)[:, None, None] * self.typical[: len(banks)]
             centres = _between(means, typical, 1.0 / (size + 1.0))
@@ -155,14 +154,14 @@ class SessionAlignment:
                 target[rows] = whitened(X[rows], centre, 0.0)
         return out
 
-    def _place(self, name: Any) -> int | None:
-        """Index of a session; None for a new one."""
-        found = [i for i, one in enumerate(self.names) if one == name]
-        return found[0] if found else None
+    def _by_name(self) -> dict[Any, tuple[_Array, float]]:
+        """Means (bands, channels, channels) and sizes of the sessions."""
+        pairs = zip(self.means, self.sizes.tolist(), strict=True)
+        return dict(zip(self.names.tolist(), pairs, strict=True))
 
 
-def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.bool_]) -> _Array:
-    """Mean covariance of some epochs in each band.
+def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp]) -> _Array:
+    """Riemannian mean covariance of the epochs `rows` in each band.
 
     Each covariance is first shrunk towards their arithmetic mean, the more the fewer samples an
     epoch has for its channels.

@@ -13,24 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.linear.held_out import loss_at_best
-from eigenfeat.linear.pools import PooledView, pool_probabilities, pool_weights
-from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
+from eigenfeat.linear.pools import PooledView, asked_views, pool_probabilities, pool_weights
+from eigenfeat.samples.estimator import BaseEstimator, Verbose, row_weights, unchanged_on_error
 from eigenfeat.signals.alignment import SessionAlignment
 from eigenfeat.signals.epoch_views import (
     Banks,
+    EstimatorView,
     Filters,
     Folds,
     Frequencies,
     Means,
     Tangent,
+    Targets,
     View,
     Xdawn,
     bands_around,
@@ -38,7 +39,14 @@ from eigenfeat.signals.epoch_views import (
     cross_fit,
     principal_components,
 )
-from eigenfeat.signals.epochs import Recording, filter_bank, read_groups, read_recording
+from eigenfeat.signals.epochs import (
+    Recording,
+    filter_bank,
+    read_groups,
+    read_labels,
+    read_recording,
+    session_parts,
+)
 
 __all__ = ["EpochClassifier"]
 
@@ -71,11 +79,12 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         an octave from 4 Hz in which epochs have power, or bands around the `frequencies`.
     frequencies : sequence of float or None, default=None
         Frequencies of stimuli that evoke steady-state responses (SSVEP).
-    views : "auto" or list of names, default="auto"
+    views : "auto", name or list of names and classifiers, default="auto"
         "filters" (power of spatial filters), "tangent" (covariances in the tangent space), both
         also as "filters_bands" and "tangent_bands", "means" (means in windows), "xdawn" (epochs and
         mean responses after xDAWN) and "frequencies" (canonical correlations). "auto" pools all
-        that the epochs allow.
+        that the epochs allow. Classifiers of epochs with `predict_proba`, such as pipelines, are
+        views of their own; they get aligned epochs and the indices of the labels.
     n_threads : int or None, default=None
         Number of threads for covariances and their logarithms; None means all OpenMP threads.
     verbose : int, default=0
@@ -120,7 +129,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         "sfreq": [Interval(Real, 0, None, closed="neither"), None],
         "bands": ["array-like", StrOptions({"auto"}), None],
         "frequencies": ["array-like", None],
-        "views": [StrOptions({"auto"}), list, tuple],
+        "views": [StrOptions({"auto", *VIEWS}), list, tuple],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
@@ -135,7 +144,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         *,
         bands: Sequence[tuple[float, float]] | str | None = "auto",
         frequencies: Sequence[float] | None = None,
-        views: str | Sequence[str] = "auto",
+        views: str | Sequence[Any] = "auto",
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -146,7 +155,13 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> EpochClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> EpochClassifier:
         """Fit the views and their weights.
 
         Parameters
@@ -155,6 +170,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             Finite epochs of one length.
         y : (n,) array-like
             Labels. Out-of-fold probabilities need at least two epochs of each class.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the epochs. Their sum does not matter; alignment ignores them.
         groups : (n,) array-like, optional
             Sessions or persons. Epochs are then whitened by the mean covariance of their session,
             and folds leave sessions out if each class is in several. Pass them by metadata routing
@@ -173,26 +190,30 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._validate_params()
             recording = read_recording(X)
-            labels = np.asarray(plain_labels(y))
-            n, self.n_channels_, self.n_times_ = recording.data.shape
-            if labels.shape != (n,):
-                raise ValueError(f"y: expected {n} labels, one per epoch, got shape {labels.shape}")
-            check_classification_targets(labels)
+            data, n = recording.data, len(recording.data)
+            labels, weight = read_labels(y, n), row_weights(sample_weight, n)
+            sessions = read_groups(groups, n)
+            used = weight > 0
+            if not used.all():
+                data, labels, weight = data[used], labels[used], weight[used]
+                sessions = None if sessions is None else sessions[used]
+            _, self.n_channels_, self.n_times_ = data.shape
             self.classes_, codes = np.unique(labels, return_inverse=True)
             check_two_labels(self.classes_)
             self._check_counts(codes)
             self.sfreq_ = self._rate(recording)
             self.channel_names_ = recording.channel_names
-            self.components_ = principal_components(recording.data)
-            notes = self._choose_bands(recording.data)
-            sessions = read_groups(groups, n)
-            banks = self._filtered(recording.data, self.bands_)
+            self.components_ = principal_components(data)
+            views, notes = self._candidates(self._choose_bands(data))
+            banks = self._filtered(data, self.bands_)
             self.alignment_ = None
             if sessions is not None:
                 self.alignment_ = SessionAlignment.fit(banks, sessions)
                 _warn_of_single_classes(codes, sessions)
                 banks = self.alignment_.aligned(banks, sessions)
-            self._fit_pool(Banks(banks[0], banks[1:], self.sfreq_), codes, sessions, notes)
+            targets = Targets(codes, weight / weight.mean(), len(self.classes_))
+            self._fit_pool(views, Banks(banks[0], banks[1:], self.sfreq_), targets, sessions)
+            self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
         return self
 
     def adapt(self, X: Any, groups: ArrayLike) -> EpochClassifier:
@@ -320,32 +341,23 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             )
         return float(self.sfreq)
 
-    def _choose_bands(self, X: NDArray[Any]) -> dict[str, str]:
-        """Set `bands_`; return why views are not tried, by name."""
-        notes = {}
-        frequencies = self._frequencies()
-        if not frequencies:
-            notes["frequencies"] = "no frequencies given"
-        reason = ""
+    def _choose_bands(self, X: NDArray[Any]) -> str:
+        """Set `bands_`; return why there are none."""
         self.bands_: _Bands = []
-        if isinstance(self.bands, str):
-            if self.sfreq_ is None:
-                reason = "sfreq is not known"
-            elif X.shape[2] < _MIN_TIMES:
-                reason = f"epochs of less than {_MIN_TIMES} samples"
-            elif frequencies:
-                self.bands_ = bands_around(frequencies, self.sfreq_)
-            else:
-                self.bands_ = bands_with_power(X, self.sfreq_)
-                reason = "" if self.bands_ else "no band has power"
-        elif self.bands is None:
-            reason = "bands is None"
-        else:
+        if self.bands is None:
+            return "bands is None"
+        if not isinstance(self.bands, str):
             filter_bank(X[:1], self.bands, self.sfreq_)  # names what is wrong
             self.bands_ = [(float(low), float(high)) for low, high in self.bands]
-        if reason:
-            notes |= dict.fromkeys(("filters_bands", "tangent_bands"), reason)
-        return notes
+        elif self.sfreq_ is None:
+            return "sfreq is not known"
+        elif X.shape[2] < _MIN_TIMES:
+            return f"epochs of less than {_MIN_TIMES} samples"
+        elif frequencies := self._frequencies():
+            self.bands_ = bands_around(frequencies, self.sfreq_)
+        else:
+            self.bands_ = bands_with_power(X, self.sfreq_)
+        return "" if self.bands_ else "no band has power"
 
     def _frequencies(self) -> list[float]:
         if self.frequencies is None:
@@ -363,17 +375,17 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             )
         return found
 
-    def _candidates(self, notes: dict[str, str]) -> dict[str, View]:
-        """Views to try, by name."""
-        names = list(VIEWS) if isinstance(self.views, str) else list(self.views)
-        known = [name for name in VIEWS if name in names]
-        if not names or len(known) < len(names):
-            raise ValueError(
-                f"views: expected 'auto' or distinct names out of {', '.join(VIEWS)}, got "
-                f"{show(self.views)}"
-            )
+    def _candidates(self, why_no_bands: str) -> tuple[dict[str, View], dict[str, str]]:
+        """Views to try, by name, and with ``views="auto"`` why others are not tried."""
+        frequencies = self._frequencies()
+        names, estimators = asked_views(
+            self.views, VIEWS, "classifiers with predict_proba", _has_probabilities
+        )
+        notes = {name: why_no_bands for name in ("filters_bands", "tangent_bands") if why_no_bands}
+        if not frequencies:
+            notes["frequencies"] = "no frequencies given"
         missing = [name for name in names if name in notes]
-        if missing and not isinstance(self.views, str):
+        if missing and self.views != "auto":
             raise ValueError(
                 f"views: expected views that these epochs allow, got {missing[0]!r} "
                 f"({notes[missing[0]]})"
@@ -385,23 +397,28 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             "tangent_bands": Tangent(True, self.n_threads),
             "means": Means(),
             "xdawn": Xdawn(self.n_threads),
-            "frequencies": Frequencies(self._frequencies()),
+            "frequencies": Frequencies(frequencies),
         }
-        return {name: views[name] for name in known if name not in notes}
+        tried = {name: views[name] for name in names if name not in notes}
+        tried |= {name: EstimatorView(one) for name, one in estimators.items()}
+        return tried, {name: notes[name] for name in missing}
 
     def _fit_pool(
-        self, banks: Banks, codes: Codes, sessions: NDArray[Any] | None, notes: dict[str, str]
+        self,
+        views: dict[str, View],
+        banks: Banks,
+        targets: Targets,
+        sessions: NDArray[Any] | None,
     ) -> None:
-        k = len(self.classes_)
-        views = self._candidates(notes)
-        folds = _folds(codes, k, sessions)
-        held = codes[np.concatenate([test for _, test in folds])]
+        """Fit views and their weights; views at or below the frequencies of the classes have 0."""
+        folds = _folds(targets.codes, targets.n_classes, sessions)
+        held = targets.subset(np.concatenate([test for _, test in folds]))
         chance = _entropy(held)
         logits, tried = [], []
         for name, view in views.items():
             started = time.perf_counter()
-            z = cross_fit(view, banks, codes, k, folds)
-            loss, temperature = loss_at_best(z, held, None)
+            z = cross_fit(view, banks, targets, folds)
+            loss, temperature = loss_at_best(z, held.codes, held.weight)
             took = time.perf_counter() - started
             logits.append(z / temperature)
             tried.append(
@@ -417,13 +434,11 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             self._log(f"view {name}: out-of-fold log loss {loss:.4g}", started)
         best = min(view.log_loss for view in tried)
         used = [i for i, view in enumerate(tried) if view.log_loss < chance or chance <= best]
-        weights = pool_weights([logits[i] for i in used], held, None)
+        weights = pool_weights([logits[i] for i in used], held.codes, held.weight)
         for i, weight in zip(used, weights.tolist(), strict=True):
             if weight > 0:
                 tried[i] = replace(tried[i], weight=weight, note="", model=views[tried[i].name])
         self.views_ = tried
-        if isinstance(self.views, str):
-            self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
 
     def _checked(self, X: Any) -> NDArray[Any]:
         """Epochs to predict: their array, if they are as in `fit`."""
@@ -460,8 +475,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
 
 def _warn_of_single_classes(codes: Codes, sessions: NDArray[Any]) -> None:
     """Warn of sessions that have one class, whose alignment hides the class."""
-    for name in np.unique(sessions):
-        if len(np.unique(codes[sessions == name])) == 1:
+    for name, rows in session_parts(sessions, len(codes)):
+        if len(np.unique(codes[rows])) == 1:
             warn_caller(
                 f"groups: session {show(name)} has one class alone; its alignment removes what "
                 "tells this class from others",
@@ -470,9 +485,13 @@ def _warn_of_single_classes(codes: Codes, sessions: NDArray[Any]) -> None:
             return
 
 
-def _entropy(codes: Codes) -> float:
+def _has_probabilities(estimator: Any) -> bool:
+    return hasattr(estimator, "predict_proba")
+
+
+def _entropy(targets: Targets) -> float:
     """Log loss of the frequencies of the classes."""
-    share = np.bincount(codes) / len(codes)
+    share = targets.counts() / targets.weight.sum()
     share = share[share > 0]
     return -float(share @ np.log(share))
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.types import Codes
 from eigenfeat.signals.alignment import mean_covariances
@@ -25,11 +27,13 @@ from eigenfeat.signals.tangent_space import TangentSpace
 
 __all__ = [
     "Banks",
+    "EstimatorView",
     "Filters",
     "Folds",
     "Frequencies",
     "Means",
     "Tangent",
+    "Targets",
     "View",
     "Xdawn",
     "bands_around",
@@ -76,6 +80,28 @@ class Banks:
         if uses_bands:
             return Banks(self.broad[:0], [X[rows] for X in self.bands], self.sfreq)
         return Banks(self.broad[rows], [], self.sfreq)
+
+
+class Targets(NamedTuple):
+    """Indices of the classes and weights (n,) of epochs; the mean weight of all epochs is 1."""
+
+    codes: Codes
+    weight: _Array
+    n_classes: int
+
+    def subset(self, rows: Codes) -> Targets:
+        """Those of some epochs."""
+        return Targets(self.codes[rows], self.weight[rows], self.n_classes)
+
+    def counts(self) -> _Array:
+        """Sums of the weights of the classes (k,)."""
+        counts: _Array = np.bincount(self.codes, self.weight, self.n_classes).astype(np.float64)
+        return counts
+
+    def means(self, F: NDArray[Any]) -> _Array:
+        """Weighted means of the classes that have epochs, of features or epochs (n, ...)."""
+        rows = [np.flatnonzero(self.codes == c) for c in np.unique(self.codes)]
+        return np.stack([np.average(F[some], 0, self.weight[some]) for some in rows])
 
 
 def bands_with_power(X: NDArray[Any], sfreq: float) -> list[tuple[float, float]]:
@@ -145,33 +171,34 @@ class LinearScores:
         return np.asarray(features @ self.coef + self.intercept)
 
 
-def fit_discriminant(F: _Array, codes: Codes, k: int) -> LinearScores:
+def fit_discriminant(F: _Array, targets: Targets) -> LinearScores:
     """Linear discriminants with the covariance within classes, shrunk to a multiple of I.
 
     Features have unit variance within classes. The weight of the identity is Ledoit and Wolf's
     (14). With more features than samples the equations are those of the Gram matrix.
     """
-    n, d = F.shape
-    counts = np.bincount(codes, minlength=k)
-    means = np.stack([F[codes == c].mean(axis=0) for c in range(k)])
-    Z = F - means[codes]
-    scale = np.sqrt(np.square(Z).mean(axis=0))
+    d, weight, counts = F.shape[1], targets.weight, targets.counts()
+    n, means = weight.sum(), targets.means(F)
+    Z = F - means[targets.codes]
+    scale = np.sqrt(weight @ np.square(Z) / n)
     scale[~(scale > 1e-10 * np.abs(means).max(axis=0))] = np.inf  # constant within classes
     Z /= scale
-    centre = F.mean(axis=0)
+    error = weight @ np.square(np.square(Z).sum(axis=1)) / n**2
+    Z *= np.sqrt(weight)[:, None]
+    centre = weight @ F / n
     M = (means - centre) / scale
-    product = Z.T @ Z if d <= n else Z @ Z.T
+    product = Z.T @ Z if d <= len(Z) else Z @ Z.T
     squares, mu = np.square(product).sum() / n**2, np.square(Z).sum() / (n * d)
     if not mu > 0:
-        return LinearScores(np.zeros((d, k)), np.log(counts / n))
-    error = np.square(np.square(Z).sum(axis=1)).sum() / n**2 - squares / n
+        return LinearScores(np.zeros((d, len(counts))), np.log(counts / n))
+    error -= squares / n
     spread = squares - d * mu**2
     share = min(1.0, max(error / spread, _LEAST_SHRINKAGE)) if spread > 0 else 1.0
-    if d <= n:
+    if d <= len(Z):
         S = (1.0 - share) / n * product + share * mu * np.eye(d)
         coef = cho_solve(cho_factor(S), M.T)
     else:
-        K = (1.0 - share) * product + n * share * mu * np.eye(n)
+        K = (1.0 - share) * product + n * share * mu * np.eye(len(Z))
         inner = cho_solve(cho_factor(K), Z @ M.T)
         coef = (M.T - (1.0 - share) * Z.T @ inner) / (share * mu)
     intercept = np.log(counts / n) - 0.5 * np.einsum("kd,dk->k", M, coef)
@@ -179,7 +206,7 @@ def fit_discriminant(F: _Array, codes: Codes, k: int) -> LinearScores:
     return LinearScores(coef, intercept - centre @ coef)
 
 
-def fit_logit(F: _Array, codes: Codes, k: int) -> LinearScores:
+def fit_logit(F: _Array, targets: Targets) -> LinearScores:
     """Logistic regression with scikit-learn's penalty, in the span of the samples."""
     model, basis = LogisticRegression(max_iter=2000), None
     features = F
@@ -188,9 +215,9 @@ def fit_logit(F: _Array, codes: Codes, k: int) -> LinearScores:
         inside = values > 1e-12 * values[-1]
         sizes = np.sqrt(values[inside])
         features, basis = vectors[:, inside] * sizes, F.T @ (vectors[:, inside] / sizes)
-    model.fit(features, codes)
+    model.fit(features, targets.codes, targets.weight)
     coef = model.coef_.T if basis is None else basis @ model.coef_.T
-    if k == 2:
+    if targets.n_classes == 2:
         return LinearScores(
             np.hstack([np.zeros_like(coef), coef]), np.append(0.0, model.intercept_)
         )
@@ -215,13 +242,13 @@ class View:
     uses_bands: bool = False
     scores: LinearScores
 
-    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
         return self.features(banks)
 
-    def fit_scores(self, F: _Array, codes: Codes, k: int) -> LinearScores:
-        """Fit the linear classifier to features (n, d) of k classes."""
-        return fit_discriminant(F, codes, k)
+    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
+        """Fit the linear classifier to features (n, d)."""
+        return fit_discriminant(F, targets)
 
     def features(self, banks: Banks) -> _Array:
         """Compute the features (n, d)."""
@@ -236,7 +263,7 @@ class View:
         return banks.bands if self.uses_bands else [banks.broad]
 
 
-def cross_fit(view: View, banks: Banks, codes: Codes, k: int, folds: Folds) -> _Array:
+def cross_fit(view: View, banks: Banks, targets: Targets, folds: Folds) -> _Array:
     """Fit a view to all epochs; return logits (m, k) of the folds' held-out epochs.
 
     Features that use no labels are fitted once. Predictions of new sessions, too, are aligned by
@@ -245,15 +272,16 @@ def cross_fit(view: View, banks: Banks, codes: Codes, k: int, folds: Folds) -> _
     held_out = []
     if view.uses_labels:
         for train, test in folds:
-            part = banks.subset(train, view.uses_bands)
-            scores = view.fit_scores(view.fit_features(part, codes[train]), codes[train], k)
+            of_train = targets.subset(train)
+            features = view.fit_features(banks.subset(train, view.uses_bands), of_train)
+            scores = view.fit_scores(features, of_train)
             held_out.append(scores.of(view.features(banks.subset(test, view.uses_bands))))
-    features = view.fit_features(banks, codes)
+    features = view.fit_features(banks, targets)
     if not view.uses_labels:
         for train, test in folds:
-            scores = view.fit_scores(features[train], codes[train], k)
+            scores = view.fit_scores(features[train], targets.subset(train))
             held_out.append(scores.of(features[test]))
-    view.scores = view.fit_scores(features, codes, k)
+    view.scores = view.fit_scores(features, targets)
     return np.concatenate(held_out)
 
 
@@ -272,10 +300,10 @@ class Filters(View):
         self.uses_bands = uses_bands
         self.n_threads = n_threads
 
-    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
         self.filters = [
-            SpatialFilters(_N_FILTERS, n_threads=self.n_threads).fit(X, codes)
+            SpatialFilters(_N_FILTERS, n_threads=self.n_threads).fit(X, *targets[:2])
             for X in self.parts(banks)
         ]
         return self.features(banks)
@@ -299,21 +327,21 @@ class Tangent(View):
         self.uses_bands = uses_bands
         self.n_threads = n_threads
 
-    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
         parts = self.parts(banks)
         self.spaces = [TangentSpace(n_threads=self.n_threads) for _ in parts]
-        pairs = zip(self.spaces, parts, strict=True)
-        return np.hstack([space.fit_transform(X) for space, X in pairs]).astype(np.float64)
+        weight, pairs = targets.weight, zip(self.spaces, parts, strict=True)
+        return np.hstack([space.fit_transform(X, None, weight) for space, X in pairs]).astype(float)
 
     def features(self, banks: Banks) -> _Array:
         """Compute the features (n, d)."""
         pairs = zip(self.spaces, self.parts(banks), strict=True)
         return np.hstack([space.transform(X) for space, X in pairs]).astype(np.float64)
 
-    def fit_scores(self, F: _Array, codes: Codes, k: int) -> LinearScores:
+    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
         """Fit a logistic regression."""
-        return fit_logit(F, codes, k)
+        return fit_logit(F, targets)
 
 
 class Means(View):
@@ -346,28 +374,28 @@ class Xdawn(View):
     def __init__(self, n_threads: int | None) -> None:
         self.n_threads = n_threads
 
-    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
         X = banks.broad - banks.broad.mean(axis=2, keepdims=True)
-        n, c, times = X.shape
-        means = np.stack([X[codes == one].mean(axis=0) for one in np.unique(codes)])
-        means = means.astype(np.float64)
+        _, c, times = X.shape
+        means = targets.means(X)
         signal = np.einsum("kct,kdt->cd", means, means) / times
-        power = mean_covariances([X], np.ones(n), "X", center=False)[0]
+        power = mean_covariances([X], targets.weight, "X", center=False)[0]
         power += _XDAWN_RIDGE * np.trace(power) / c * np.eye(c)
         count = max(2, min(_N_COMPONENTS, _MAX_ROWS // (len(means) + 1)))
         self.filters = eigh(signal, power)[1][:, ::-1][:, :count].T
         self.responses = (self.filters @ means).reshape(-1, times)
         self.space = TangentSpace(n_threads=self.n_threads)
-        return self.space.fit_transform(self._stacked(banks)).astype(np.float64)
+        stacked = self._stacked(banks)
+        return self.space.fit_transform(stacked, None, targets.weight).astype(np.float64)
 
     def features(self, banks: Banks) -> _Array:
         """Compute the features (n, d)."""
         return self.space.transform(self._stacked(banks)).astype(np.float64)
 
-    def fit_scores(self, F: _Array, codes: Codes, k: int) -> LinearScores:
+    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
         """Fit a logistic regression."""
-        return fit_logit(F, codes, k)
+        return fit_logit(F, targets)
 
     def _stacked(self, banks: Banks) -> _Array:
         X = self.filters @ banks.broad
@@ -401,3 +429,37 @@ class Frequencies(View):
             found = np.linalg.svd(span.swapaxes(1, 2) @ reference, compute_uv=False)
             out.append(found[:, :2])
         return np.arctanh(np.clip(np.hstack(out), 0.0, 1.0 - 1e-9))
+
+
+class EstimatorView(View):
+    """A classifier of epochs of the user's; its features are logarithms of its probabilities.
+
+    Attributes
+    ----------
+    fitted : object
+        The fitted classifier of codes 0, ..., k - 1.
+    """
+
+    uses_labels = True
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
+        """Fit a copy of the classifier."""
+        given = {}
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            given = {"sample_weight": targets.weight}
+        self.fitted = clone(self.estimator).fit(banks.broad, targets.codes, **given)
+        return self.features(banks)
+
+    def features(self, banks: Banks) -> _Array:
+        """Compute the logarithms of the probabilities (n, k)."""
+        found = np.asarray(self.fitted.predict_proba(banks.broad), np.float64)
+        if not (np.isfinite(found) & (found >= 0)).all():
+            raise ValueError(f"{type(self.estimator).__name__}: expected probabilities of 0 to 1")
+        return np.log(found + 1e-6)
+
+    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
+        """Take the features for logits."""
+        return LinearScores(np.eye(targets.n_classes), np.zeros(targets.n_classes))

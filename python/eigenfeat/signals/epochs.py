@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import butter, sosfiltfilt
+from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import plain_rows, real_array, show
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "filter_bank",
     "read_epochs",
     "read_groups",
+    "read_labels",
     "read_recording",
+    "session_parts",
     "unit_power",
 ]
 
@@ -181,3 +185,19 @@ def read_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
     if names.shape != (n,):
         raise ValueError(f"groups: expected {n} sessions, one per epoch, got shape {names.shape}")
     return names
+
+
+def read_labels(y: ArrayLike, n: int, what: str = "epoch") -> Labels:
+    """Labels (n,) of epochs or series, which messages call `what`."""
+    labels = np.asarray(plain_labels(y))
+    if labels.shape != (n,):
+        raise ValueError(f"y: expected {n} labels, one per {what}, got shape {labels.shape}")
+    check_classification_targets(labels)
+    return labels
+
+
+def session_parts(sessions: NDArray[Any] | None, n: int) -> list[tuple[Any, NDArray[np.intp]]]:
+    """Names of sessions and indices of their epochs; None names a new session of all n epochs."""
+    if sessions is None:
+        return [(None, np.arange(n))]
+    return [(name, np.flatnonzero(sessions == name)) for name in np.unique(sessions).tolist()]

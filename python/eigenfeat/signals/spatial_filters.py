@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
@@ -26,6 +25,8 @@ from eigenfeat.signals.epochs import (
     filter_bank,
     read_epochs,
     read_groups,
+    read_labels,
+    session_parts,
     unit_power,
 )
 
@@ -186,7 +187,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, y, sample_weight, groups, None, first=True)
+            self._accumulate(X, y, sample_weight, groups, None, first=True)
             check_two_labels(self._moments[0].active_classes)
             self._solve()
         return self
@@ -215,7 +216,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "moments_")
-            self._take(X, y, sample_weight, groups, classes, first=first)
+            self._accumulate(X, y, sample_weight, groups, classes, first=first)
             if len(self._moments[0].active_classes) > 1:
                 self._solve()
         return self
@@ -364,7 +365,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return banks
         return self._aligned(banks, read_groups(groups, len(banks[0])))
 
-    def _take(
+    def _accumulate(
         self,
         X: Any,
         y: Any,
@@ -374,22 +375,17 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         *,
         first: bool,
     ) -> None:
+        """Add epochs to the moments of their classes, and new sessions to `sessions_`."""
         self._validate_params()
         banks = self._filtered(X, None if first else self.n_channels_)
-        n, channels, _ = banks[0].shape
-        labels = np.asarray(plain_labels(y))
-        if labels.shape != (n,):
-            raise ValueError(f"y: expected {n} labels, one per epoch, got shape {labels.shape}")
-        check_classification_targets(labels)
+        n, self.n_channels_, _ = banks[0].shape
+        labels = read_labels(y, n)
         weight = row_weights(sample_weight, n)
-        if not weight.any():
-            raise ValueError("sample_weight: expected a positive weight, got none")
         sessions = read_groups(groups, n)
-        self.n_channels_ = channels
         if self.align is not None:
             if sessions is None:
                 sessions = np.zeros(n, dtype=np.int64)
-            self._learn_sessions(banks, weight, sessions, first=first)
+            self._add_sessions(banks, weight, sessions, first=first)
             banks = self._aligned(banks, sessions)
         merged = []
         for band, epochs in enumerate(banks):
@@ -440,41 +436,40 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 f"X: constant channels are left out: {show(constant.tolist())}", UserWarning
             )
 
-    def _session_mean(self, banks: list[NDArray[Any]], weight: _Array, name: str) -> _Array:
-        """Mean covariance of a session's epochs in each band."""
-        check_session(int(np.count_nonzero(weight > 0)), name)
-        return mean_covariances(banks, weight, name, center=self.center)
+    def _session_mean(
+        self, banks: list[NDArray[Any]], weight: _Array, rows: NDArray[np.intp], name: Any
+    ) -> _Array:
+        """Mean covariance of the epochs of a session in each band."""
+        text = "a new session" if name is None else f"session {show(name)}"
+        check_session(int(np.count_nonzero(weight[rows] > 0)), text)
+        return mean_covariances([X[rows] for X in banks], weight[rows], text, center=self.center)
 
-    def _learn_sessions(
+    def _add_sessions(
         self, banks: list[NDArray[Any]], weight: _Array, sessions: NDArray[Any], *, first: bool
     ) -> None:
-        names = [] if first else list(self.sessions_)
-        means = [] if first else list(self.session_means_)
-        for name in np.unique(sessions):
-            if name not in names:
-                rows = sessions == name
-                part = [X[rows] for X in banks]
-                means.append(self._session_mean(part, weight[rows], f"session {show(name)}"))
-                names.append(name)
-        self.sessions_ = np.array(names)
-        self.session_means_ = np.stack(means)
+        """Add the means of sessions that are new."""
+        known = (
+            {} if first else dict(zip(self.sessions_.tolist(), self.session_means_, strict=True))
+        )
+        for name, rows in session_parts(sessions, len(weight)):
+            if name not in known:
+                known[name] = self._session_mean(banks, weight, rows, name)
+        self.sessions_ = np.array(list(known))
+        self.session_means_ = np.stack(list(known.values()))
 
     def _aligned(
         self, banks: list[NDArray[Any]], sessions: NDArray[Any] | None
     ) -> list[NDArray[Any]]:
         """Whiten epochs by the mean covariance of their session, in the span of its channels."""
-        n = len(banks[0])
+        weight = np.ones(len(banks[0]))
+        known = dict(zip(self.sessions_.tolist(), self.session_means_, strict=True))
         out = [np.empty_like(X) for X in banks]
-        for name in [None] if sessions is None else np.unique(sessions):
-            rows = np.arange(n) if sessions is None else np.flatnonzero(sessions == name)
-            known = np.array([name is not None and label == name for label in self.sessions_])
-            if known.any():
-                means = self.session_means_[known.argmax()]
-            else:
-                text = "a new session" if sessions is None else f"session {show(name)}"
-                means = self._session_mean([X[rows] for X in banks], np.ones(len(rows)), text)
-            for band, X in enumerate(banks):
-                out[band][rows] = whitened(X[rows], means[band], self.rank_tol)
+        for name, rows in session_parts(sessions, len(weight)):
+            means = known.get(name)
+            if means is None:
+                means = self._session_mean(banks, weight, rows, name)
+            for X, target, mean in zip(banks, out, means, strict=True):
+                target[rows] = whitened(X[rows], mean, self.rank_tol)
         return out
 
     def _solve(self) -> None:

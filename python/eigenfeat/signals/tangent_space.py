@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
+from eigenfeat.signals.alignment import check_session
 from eigenfeat.signals.epochs import (
     epoch_blocks,
     filter_bank,
     read_epochs,
     read_groups,
+    session_parts,
     unit_power,
 )
 from eigenfeat.signals.means import (
@@ -187,7 +189,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, sample_weight, groups, first=True)
+            self._accumulate(X, sample_weight, groups, first=True)
         return self
 
     def partial_fit(
@@ -214,7 +216,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, sample_weight, groups, first=not hasattr(self, "basis_"))
+            self._accumulate(X, sample_weight, groups, first=not hasattr(self, "basis_"))
         return self
 
     def fit_transform(
@@ -237,7 +239,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             As `transform` does.
         """
         with unchanged_on_error(self):
-            dtype, reduced, known = self._take(X, sample_weight, groups, first=True)
+            dtype, reduced, known = self._accumulate(X, sample_weight, groups, first=True)
         return self._vectors(dtype, reduced, groups, known)
 
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
@@ -318,16 +320,14 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         matrices = values[0][None] if len(values) == 1 else np.stack(values)
         return array.dtype, _Covariances(matrices, fourth, array.shape[2])
 
-    def _take(
+    def _accumulate(
         self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
     ) -> tuple[Any, _Array, _Array | None]:
-        """Fit; return the features' type, reduced covariances, and their vectors if known."""
+        """Add epochs to the means; return the features' type, covariances, and vectors if known."""
         self._validate_params()
         dtype, matrices = self._matrices(X, None if first else self.n_channels_)
         n = matrices.values.shape[1]
         weight = row_weights(sample_weight, n)
-        if not weight.any():
-            raise ValueError("sample_weight: expected a positive weight, got none")
         sessions = read_groups(groups, n)
         if first:
             self.n_channels_ = matrices.values.shape[2]
@@ -335,7 +335,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.rank_ = self.basis_.shape[1]
         reduced, known = self._reduced(matrices), None
         if self.align is not None:
-            self._take_sessions(reduced, weight, sessions, first=first)
+            self._add_sessions(reduced, weight, sessions, first=first)
             means, share = self.session_means_, self._session_weights
             parts = [self._mean(means[:, b], share) for b in range(len(reduced))]
         else:
@@ -367,57 +367,47 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         share = new_weight / (old_weight + new_weight)
         return np.stack([geodesic(a, b, share, self.mean) for a, b in zip(old, new, strict=True)])
 
-    def _session_mean(self, reduced: _Array, weight: _Array, rows: Any, name: Any) -> _Array:
-        count = np.count_nonzero(weight[rows] > 0)
-        if count < 2:
-            raise ValueError(
-                f"groups: expected at least 2 epochs of each session, got {count} of {name}"
-            )
+    def _session_mean(
+        self, reduced: _Array, weight: _Array, rows: NDArray[np.intp], name: Any
+    ) -> _Array:
+        """Mean of the covariances of a session in each band."""
+        text = "a new session" if name is None else f"session {show(name)}"
+        check_session(int(np.count_nonzero(weight[rows] > 0)), text)
         return np.stack([self._mean(matrix[rows], weight[rows]).matrix for matrix in reduced])
 
-    def _take_sessions(
+    def _add_sessions(
         self, reduced: _Array, weight: _Array, sessions: NDArray[Any] | None, *, first: bool
     ) -> None:
         """Add the means of the batch's sessions, or move those that are there."""
         if sessions is None:
             sessions = np.zeros(len(weight), dtype=np.int64)
-        names = [] if first else list(self.sessions_)
-        means = [] if first else list(self.session_means_)
-        weights = [] if first else list(self._session_weights)
-        for name in np.unique(sessions):
-            rows = sessions == name
-            fresh = self._session_mean(reduced, weight, rows, show(name))
-            total = float(weight[rows].sum())
-            if name in names:
-                at = names.index(name)
-                means[at] = self._moved(means[at], weights[at], fresh, total)
-                weights[at] += total
-            else:
-                names.append(name)
-                means.append(fresh)
-                weights.append(total)
-        self.sessions_ = np.array(names)
-        self.session_means_ = np.stack(means)
-        self._session_weights = np.array(weights)
+        known: dict[Any, tuple[_Array, float]] = {}
+        if not first:
+            pairs = zip(self.session_means_, self._session_weights, strict=True)
+            known = dict(zip(self.sessions_.tolist(), pairs, strict=True))
+        for name, rows in session_parts(sessions, len(weight)):
+            mean, total = self._session_mean(reduced, weight, rows, name), float(weight[rows].sum())
+            if name in known:
+                before, old_total = known[name]
+                mean, total = self._moved(before, old_total, mean, total), old_total + total
+            known[name] = mean, total
+        self.sessions_ = np.array(list(known))
+        self.session_means_ = np.stack([mean for mean, _ in known.values()])
+        self._session_weights = np.array([total for _, total in known.values()])
 
     def _whitenings(
         self, reduced: _Array, sessions: NDArray[Any] | None
     ) -> list[tuple[Any, _Array]]:
         """Epochs that share a reference, and its inverse roots (bands, rank, rank)."""
-        n = reduced.shape[1]
         if self.align is None:
             return [(slice(None), self._whitening)]
-        weight = np.ones(n)
-        names = [None] if sessions is None else list(np.unique(sessions))
+        weight = np.ones(reduced.shape[1])
+        known = dict(zip(self.sessions_.tolist(), self.session_means_, strict=True))
         parts: list[tuple[Any, _Array]] = []
-        for name in names:
-            rows = slice(None) if sessions is None else np.flatnonzero(sessions == name)
-            known = np.array([name is not None and label == name for label in self.sessions_])
-            if known.any():
-                means = self.session_means_[known.argmax()]
-            else:
-                text = "a new session" if name is None else show(name)
-                means = self._session_mean(reduced, weight, rows, text)
+        for name, rows in session_parts(sessions, len(weight)):
+            means = known.get(name)
+            if means is None:
+                means = self._session_mean(reduced, weight, rows, name)
             parts.append((rows, np.stack([inverse_root(matrix) for matrix in means])))
         return parts
 
@@ -473,13 +463,12 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return out
 
 
-class _Covariances:
-    """Covariances (bands, n, c, c), the sum of |x_t|^4 of each epoch, and its length."""
+class _Covariances(NamedTuple):
+    """Covariances (bands, n, c, c), sums of |x_t|^4 of the epochs (bands, n), and their length."""
 
-    def __init__(self, values: _Array, fourth: _Array, n_times: int) -> None:
-        self.values = values
-        self.fourth = fourth
-        self.n_times = n_times
+    values: _Array
+    fourth: _Array
+    n_times: int
 
 
 def _fourth_moments(X: NDArray[Any]) -> _Array:

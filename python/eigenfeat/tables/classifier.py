@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.linear.pools import asked_views
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
     BaseEstimator,
@@ -39,7 +40,7 @@ from eigenfeat.tables.classification_views import (
     candidate_views,
 )
 from eigenfeat.tables.pool import fit_pool, pooled_logits
-from eigenfeat.tables.search import PooledView, asked_views, fitted_table, table_of
+from eigenfeat.tables.search import PooledView, fitted_table, table_of
 from eigenfeat.tables.views import Table, TableStatistics
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Codes, Labels, RandomState, Rows, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show
+from eigenfeat.linear.pools import asked_views
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import completed
 from eigenfeat.samples.dask_blocks import is_collection
@@ -37,7 +38,7 @@ from eigenfeat.samples.targets import output_deviations
 from eigenfeat.samples.weights import weighted_rows
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.regression_views import VIEWS, EstimatorView, Samples, View, candidate_views
-from eigenfeat.tables.search import PooledView, asked_views, fitted_table, table_of, try_views
+from eigenfeat.tables.search import PooledView, fitted_table, table_of, try_views
 from eigenfeat.tables.trees import unequal
 from eigenfeat.tables.views import Table
 

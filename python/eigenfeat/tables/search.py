@@ -3,68 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.validation import show, warn_caller
+from eigenfeat._base.validation import warn_caller
 from eigenfeat.linear.pools import PooledView
 from eigenfeat.samples.estimator import complete
 from eigenfeat.tables.views import Table, TableStatistics
 
-__all__ = ["PooledView", "asked_views", "fitted_table", "table_of", "try_views"]
+__all__ = ["PooledView", "fitted_table", "table_of", "try_views"]
 
 _View = TypeVar("_View")
 _Trial = TypeVar("_Trial")
-
-
-def asked_views(
-    given: Any, known: Sequence[str], kind: str, is_one: Callable[[Any], bool]
-) -> tuple[list[str], dict[str, Any]]:
-    """Views that a user asks for.
-
-    Parameters
-    ----------
-    given : "auto", name or list of names and estimators
-        The parameter `views`.
-    known : sequence of str
-        Names of the views, in the order in which they are tried.
-    kind : str
-        What an estimator has to be, for the error.
-    is_one : callable
-        Whether an object is such an estimator.
-
-    Returns
-    -------
-    names : list of str
-        In the order of `known`.
-    estimators : dict of str to estimator
-        By the names of their classes, numbered from the second one of a class on.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown or occurs twice, nothing is asked for, or an object is no estimator.
-    """
-    asked = known if isinstance(given, str) and given == "auto" else given
-    asked = [asked] if isinstance(asked, str) else list(asked)
-    names = [one for one in asked if isinstance(one, str)]
-    if not asked or not {*names} <= {*known} or len({*names}) < len(names):
-        raise ValueError(
-            f"views: expected 'auto' or distinct names out of {', '.join(known)}, got {given!r}"
-        )
-    estimators: dict[str, Any] = {}
-    for one in asked:
-        if isinstance(one, str):
-            continue
-        if not hasattr(one, "fit") or isinstance(one, type) or not is_one(one):
-            raise ValueError(f"views: expected names or {kind}, got {show(one)}")
-        name = type(one).__name__
-        count = sum(other.partition(" ")[0] == name for other in estimators)
-        estimators[f"{name} {count + 1}" if count else name] = one
-    return [name for name in known if name in names], estimators
 
 
 def fitted_table(

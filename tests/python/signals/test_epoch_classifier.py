@@ -11,13 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.cross_decomposition import CCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 
 import eigenfeat as ef
-from eigenfeat import EpochClassifier
-from eigenfeat.signals.epoch_views import Banks, Frequencies, fit_discriminant, fit_logit
+from eigenfeat import EpochClassifier, SpatialFilters
+from eigenfeat.signals.epoch_views import Banks, Frequencies, Targets, fit_discriminant, fit_logit
 
 SFREQ = 100.0
 
@@ -50,6 +52,10 @@ def with_flicker(rng):
     clock = 2 * np.pi * np.arange(200) / SFREQ
     waves = np.sin(np.where(y[:, None] == 1, 17.0, 13.0) * clock + phase)
     return X + 0.6 * rng.standard_normal(6)[:, None] * waves[:, None, :], y
+
+
+def targets(codes, k):
+    return Targets(codes, np.ones(len(codes)), k)
 
 
 def weights(model):
@@ -100,6 +106,50 @@ def test_views_are_asked_for_by_name(rng):
     assert_allclose(around.bands_, [(9.0, 11.5), (19.0, 21.0)])
 
 
+def test_views_of_the_users_own(rng, tmp_path):
+    X, y = with_power(rng)
+    own = make_pipeline(SpatialFilters(2), LinearDiscriminantAnalysis())
+    model = EpochClassifier(views=["means", own]).fit(X[:50], y[:50])
+    assert list(weights(model)) == ["means", "Pipeline"]
+    assert weights(model)["Pipeline"] > 0
+    assert not hasattr(own[0], "filters_")
+    assert model.score(X[50:], y[50:]) >= 0.85
+    ef.save(model, tmp_path / "model")
+    loaded = ef.load(tmp_path / "model")
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    weight = 1.0 + np.arange(80) % 3
+    EpochClassifier(views=[LinearByTime()]).fit(X, y, weight, groups=np.arange(80) // 40)
+
+
+class LinearByTime(LogisticRegression):
+    """A classifier of flattened epochs."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X.reshape(len(X), -1), y, sample_weight)
+
+    def predict_proba(self, X):
+        return super().predict_proba(X.reshape(len(X), -1))
+
+
+@pytest.mark.parametrize("with_groups", [False, True])
+def test_weights_count_epochs(rng, with_groups):
+    """Epochs of weight 0 are not there, and the unit of weights does not matter."""
+    X, y = with_power(rng, strength=2.0)
+    groups = np.arange(80) // 20 if with_groups else None
+    wrong = np.where(np.arange(80) % 8 == 0, 1 - y, y)
+    weight = np.where(wrong == y, 1.0, 0.0)
+    given = EpochClassifier(SFREQ).fit(X, wrong, weight, groups)
+    kept = weight > 0
+    kept_groups = None if groups is None else groups[kept]
+    expected = EpochClassifier(SFREQ).fit(X[kept], y[kept], groups=kept_groups)
+    found = given.predict_proba(X, groups)
+    assert_allclose(found, expected.predict_proba(X, groups), atol=1e-8)
+    again = EpochClassifier(SFREQ).fit(X, wrong, 1e-3 * weight, groups)
+    assert_allclose(again.predict_proba(X, groups), found, atol=1e-8)
+    little = EpochClassifier(SFREQ).fit(X, wrong, np.where(wrong == y, 1.0, 1e-4), groups)
+    assert_array_equal(little.predict(X, groups), given.predict(X, groups))
+
+
 def test_bands_are_those_with_power(rng):
     from scipy.signal import butter, sosfiltfilt
 
@@ -135,14 +185,15 @@ def test_discriminants_by_definition(rng, d):
     F = rng.standard_normal((45, d)) * rng.uniform(0.1, 10.0, d) + 3.0
     F[:, 0] += codes
     expected = discriminant_by_loops(F, codes, 3)
-    got = fit_discriminant(F, codes, 3).of(F)
+    got = fit_discriminant(F, targets(codes, 3)).of(F)
     assert_allclose(got - got[:, :1], expected - expected[:, :1], rtol=1e-6, atol=1e-8)
     F[:, 1] = 7.0  # says nothing
-    got = fit_discriminant(F, codes, 3)
+    got = fit_discriminant(F, targets(codes, 3))
     assert not got.coef[1].any()
     assert np.isfinite(got.of(F)).all()
     assert_allclose(
-        fit_discriminant(np.ones((45, d)), codes, 3).of(F)[0], np.log([4, 3, 2] / np.float64(9))
+        fit_discriminant(np.ones((45, d)), targets(codes, 3)).of(F)[0],
+        np.log([4, 3, 2] / np.float64(9)),
     )
 
 
@@ -150,7 +201,7 @@ def test_discriminants_by_definition(rng, d):
 def test_logit_in_the_span_is_that_of_all_features(rng, k):
     codes = np.arange(30) % k
     F = rng.standard_normal((30, 50)) + codes[:, None]
-    got = softmax(fit_logit(F, codes, k).of(F), axis=1)
+    got = softmax(fit_logit(F, targets(codes, k)).of(F), axis=1)
     expected = LogisticRegression(max_iter=5000, tol=1e-8).fit(F, codes).predict_proba(F)
     assert_allclose(got, expected, atol=2e-3)
 
@@ -314,13 +365,23 @@ def bad(rng):
         "labels": ({}, (X, y[:-1]), "y: expected 80 labels, one per epoch, got shape"),
         "one class": ({}, (X, 0 * y), "y: expected samples of at least two classes, got 1"),
         "one epoch": ({}, (X, one), "y: expected at least 2 epochs of each class, got 1 of 2"),
-        "session": ({}, (X, y, lonely), "at least 2 epochs of each session, got 1 of session 'b'"),
-        "sessions": ({}, (X, y, y[:9]), "groups: expected 80 sessions, one per epoch, got shape"),
+        "session": (
+            {},
+            (X, y, None, lonely),
+            "at least 2 epochs of each session, got 1 of session 'b'",
+        ),
+        "sessions": (
+            {},
+            (X, y, None, y[:9]),
+            "groups: expected 80 sessions, one per epoch, got shape",
+        ),
         "rate": ({"bands": [(8, 12)]}, (X, y), "sfreq: expected samples per second with bands"),
         "bands": ({"sfreq": 20.0, "bands": [(8, 12)]}, (X, y), r"bands: .* sfreq / 2 = 10"),
         "frequency": ({"sfreq": 20.0, "frequencies": [12]}, (X, y), r"frequencies: .*= 10\), got"),
         "no rate": ({"frequencies": [12]}, (X, y), "sfreq: expected samples .* with frequencies"),
-        "views": ({"views": ["csp"]}, (X, y), "views: expected 'auto' or distinct names out of"),
+        "weights": ({}, (X, y, 0 * y), "sample_weight: expected at least one positive weight"),
+        "estimator": ({"views": [CCA()]}, (X, y), "views: expected names or classifiers with"),
+        "views": ({"views": ["csp"]}, (X, y), "views: expected 'auto' or distinct names out"),
         "no bands": ({"views": ["tangent_bands"]}, (X, y), "views: .*sfreq is not known"),
     }
 
@@ -362,14 +423,14 @@ def test_other_epochs_than_those_of_fit(rng):
 def test_copies_and_threads_agree(rng, tmp_path):
     X, y, session = of_sessions(rng, count=2, n=40)
     names = np.array(["left", "right"])[y]
-    model = EpochClassifier(SFREQ, frequencies=[10.0]).fit(X, names, session)
+    model = EpochClassifier(SFREQ, frequencies=[10.0]).fit(X, names, groups=session)
     expected = model.predict_proba(X, session)
     ef.save(model, tmp_path / "model")
     for copy in (
         pickle.loads(pickle.dumps(model)),
         ef.load(tmp_path / "model"),
-        clone(model).fit(X, names, session),
-        clone(model).set_params(n_threads=1).fit(X, names, session),
+        clone(model).fit(X, names, groups=session),
+        clone(model).set_params(n_threads=1).fit(X, names, groups=session),
     ):
         assert_array_equal(copy.predict_proba(X, session), expected)
         assert [view.name for view in copy.views_] == [view.name for view in model.views_]

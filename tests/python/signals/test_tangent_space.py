@@ -346,7 +346,11 @@ def bad(rng):
         "complex": ({}, X + 1j, "X: expected real numbers, got complex128"),
         "constant": ({}, np.ones((4, 3, 9)), "X: expected channels that vary"),
         "short": ({"shrinkage": None}, X[:, :, :4], "singular one of epoch 0; set shrinkage"),
-        "one epoch": ({"align": "session"}, X[:1], "at least 2 epochs of each session, got 1 of 0"),
+        "one epoch": (
+            {"align": "session"},
+            X[:1],
+            "at least 2 epochs of each session, got 1 of session 0",
+        ),
         "no covariances": ({"input": "covariances"}, X, r"\(n, channels, channels\), got shape"),
         "asymmetric": (
             {"input": "covariances"},
