@@ -1,5 +1,5 @@
+from .convolution_features import ConvolutionFeatures as ConvolutionFeatures
 from .convolutions import ConvolutionClassifier as ConvolutionClassifier
-from .convolutions import ConvolutionFeatures as ConvolutionFeatures
 from .epoch_classifier import EpochClassifier as EpochClassifier
 from .spatial_filters import SpatialFilters as SpatialFilters
 from .tangent_space import TangentSpace as TangentSpace

@@ -157,6 +157,21 @@ def test_scores_are_the_same_bits_for_any_number_of_blas_threads(rng):
     assert_array_equal(scores(1), scores(2))
 
 
+def test_predictions_take_little_memory(rng):
+    """Of many series, features are computed in blocks; a series does not depend on its block."""
+    X, y = waves(rng, 40, 20)
+    model = ConvolutionClassifier(random_state=0).fit(X, y)
+    many = np.tile(X, (300, 1))
+    tracemalloc.start()
+    try:
+        found = model.predict_proba(many)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.75 * len(many) * 9996 * 8
+    assert_allclose(found[-40:], model.predict_proba(X), atol=1e-9)
+
+
 def test_threads_seeds_and_pickles(rng):
     X, _ = waves(rng, 40, 200)
     makers = [ConvolutionFeatures(random_state=3, n_threads=t) for t in (1, 2, 7)]
@@ -311,7 +326,7 @@ def bad(rng):
         "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
         "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
         "channels": ([np.ones((2, 9)), np.ones((3, 8))], y[:2], "expected 2 channels, got 3 of"),
-        "labels": (X, y[:5], r"y: expected 12 labels, one for each series, got shape \(5,\)"),
+        "labels": (X, y[:5], r"y: expected 12 labels, one per series, got shape \(5,\)"),
         "one class": (X, np.zeros(12), "at least two classes"),
     }
 

@@ -1,0 +1,300 @@
+"""Convolution features of series and of their beginnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base import threads
+from eigenfeat._base.core import core
+from eigenfeat._base.types import Floats, Seed
+from eigenfeat._base.validation import random_generator, show
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.signals.series import read_series
+
+__all__ = ["N_KERNELS", "ConvolutionFeatures"]
+
+_Array = NDArray[np.float64]
+_Places = NDArray[np.int64]
+N_KERNELS = 84
+_TAPS = 9
+_GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
+_MAX_OUTPUTS = 1 << 22  # numbers of outputs that thresholds are taken from at once
+_MIN_PAIRS = 16  # pairs of dilation and kernel whose outputs are computed at once
+
+
+class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """How often convolutions of a series exceed thresholds, in the manner of MiniRocket.
+
+    Use it for series whose classes differ in shape, before a ridge classifier. Tune `n_features`.
+    User guide: :doc:`/guide/series`.
+
+    The 84 kernels have nine taps, three of weight 2 and six of weight -1, and are spread by several
+    dilations. A feature is the share of a convolution's outputs above a threshold, which is a
+    quantile of the outputs of a training series. The features suit linear classifiers.
+
+    Parameters
+    ----------
+    n_features : int >= 84, default=10000
+        Number of features, rounded down to a multiple of 84.
+    max_dilations : int >= 1, default=32
+        Maximum number of dilations of a kernel. They grow exponentially from 1 to a ninth of the
+        series' length.
+    random_state : int, RandomState, Generator or None, default=None
+        Chooses the training series of each threshold, and the channels of each kernel.
+    n_threads : int or None, default=None
+        Number of threads; None means all OpenMP threads. The features do not depend on it.
+
+    Attributes
+    ----------
+    dilations_ : (D,) array of int
+    thresholds_ : (F,) array
+        By dilation, kernel and quantile.
+    thresholds_per_kernel_ : (D,) array of int
+        Number of thresholds of each kernel with a dilation.
+    channels_ : (m,) array of int
+        Channels of all pairs of dilation and kernel, one after the other.
+    channel_begin_ : (84 D + 1,) array of int
+        Where those of each pair begin.
+    n_channels_ : int
+
+    Raises
+    ------
+    ValueError
+        If series are infinite, differ in their channels, or parameters are invalid.
+
+    See Also
+    --------
+    ConvolutionClassifier : These features with a ridge classifier.
+
+    Notes
+    -----
+    MiniRocket centres its windows. Here the window of an output at time t ends at t, so that the
+    features of a series' beginning are those of the series cut there, exactly, and all beginnings
+    take one pass (`transform_prefixes`). With dilation d, outputs begin at t = 4 d for every other
+    kernel (samples before the first are 0) and at t = 8 d, the first whole window, for the rest;
+    the next dilation has it the other way round. A feature without outputs is 0.
+
+    References
+    ----------
+    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket: a very fast (almost) deterministic
+    transform for time series classification", KDD 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.signals import ConvolutionFeatures
+    >>> X = np.random.default_rng(0).standard_normal((20, 100))
+    >>> ConvolutionFeatures(840, random_state=0).fit_transform(X).shape
+    (20, 840)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
+        "max_dilations": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    dilations_: NDArray[np.int64]
+    thresholds_: Floats
+    thresholds_per_kernel_: NDArray[np.int64]
+    channels_: NDArray[np.int64]
+    channel_begin_: NDArray[np.int64]
+    n_channels_: int
+
+    def __init__(
+        self,
+        n_features: int = 10000,
+        *,
+        max_dilations: int = 32,
+        random_state: Seed = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_features = n_features
+        self.max_dilations = max_dilations
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: ArrayLike | Sequence[ArrayLike], y: object = None) -> ConvolutionFeatures:
+        """Choose dilations, channels and thresholds.
+
+        Parameters
+        ----------
+        X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
+            Series. Those of a list may differ in length. NaN is replaced by the channel's last
+            known value; at the end of a series it is no sample.
+        y : ignored
+
+        Returns
+        -------
+        ConvolutionFeatures
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            series, lengths = read_series(X)
+            rng = random_generator(self.random_state)
+            n, self.n_channels_, length = series.shape
+            per_kernel = int(self.n_features) // N_KERNELS
+            self.dilations_, self.thresholds_per_kernel_ = _dilations(
+                length, per_kernel, int(self.max_dilations)
+            )
+            pairs = N_KERNELS * len(self.dilations_)
+            self._choose_channels(rng, pairs)
+            picked = np.empty(pairs, dtype=np.int64)
+            for k, dilation in enumerate(self.dilations_):
+                whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation)
+                among = whole if len(whole) else np.arange(n)
+                picked[N_KERNELS * k : N_KERNELS * (k + 1)] = among[
+                    _integers(rng, len(among), N_KERNELS)
+                ]
+            self.thresholds_ = self._thresholds(series, lengths, picked)
+        return self
+
+    def transform(self, X: ArrayLike | Sequence[ArrayLike]) -> Floats:
+        """Compute the features of whole series.
+
+        Parameters
+        ----------
+        X : array-like or list of arrays
+            As in `fit`, of any length.
+
+        Returns
+        -------
+        (n, F) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self, "thresholds_")
+        series, lengths = self._series(X)
+        return self._features(series, lengths[:, None])[:, 0]
+
+    def transform_prefixes(self, X: ArrayLike | Sequence[ArrayLike], times: ArrayLike) -> Floats:
+        """Compute the features of the beginnings of series, in one pass.
+
+        Parameters
+        ----------
+        X : array-like or list of arrays
+            As in `fit`, of any length.
+        times : (m,) array-like of ascending integers >= 1
+            Numbers of samples. A series that is shorter counts as a whole.
+
+        Returns
+        -------
+        (n, m, F) array of float32 or float64, as `X`
+            What `transform` gives of ``X[..., :t]`` for each t in `times`.
+        """
+        check_is_fitted(self, "thresholds_")
+        cuts = np.asarray(times)
+        if cuts.ndim != 1 or not len(cuts) or cuts.dtype.kind not in "iu":
+            raise ValueError(f"times: expected ascending integers, got {show(times)}")
+        if cuts[0] < 1 or (np.diff(cuts) <= 0).any():
+            raise ValueError(f"times: expected ascending integers >= 1, got {show(times)}")
+        series, lengths = self._series(X)
+        return self._features(series, np.minimum(cuts[None, :], lengths[:, None]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.thresholds_)
+
+    def _choose_channels(self, rng: Any, pairs: int) -> None:
+        """Draw 1 to 9 channels for each pair of dilation and kernel, small numbers more often."""
+        if self.n_channels_ == 1:
+            self.channels_ = np.zeros(pairs, dtype=np.int64)
+            self.channel_begin_ = np.arange(pairs + 1)
+            return
+        most = min(self.n_channels_, _TAPS)
+        counts = (2.0 ** rng.uniform(0.0, np.log2(most + 1.0), pairs)).astype(np.int64)
+        parts = [rng.choice(self.n_channels_, count, replace=False) for count in counts]
+        self.channels_ = np.concatenate(parts).astype(np.int64)
+        self.channel_begin_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    def _plan(self) -> tuple[_Places, _Places, _Places, _Places]:
+        return (
+            self.dilations_,
+            self.thresholds_per_kernel_,
+            self.channel_begin_,
+            self.channels_,
+        )
+
+    def _thresholds(
+        self, series: Floats, lengths: NDArray[np.int64], picked: NDArray[np.int64]
+    ) -> Floats:
+        """Quantiles of each pair's outputs, at levels that fill (0, 1) evenly."""
+        n_threads = threads.resolve(self.n_threads)
+        counts = np.repeat(self.thresholds_per_kernel_, N_KERNELS)
+        begin = np.concatenate([[0], np.cumsum(counts)])
+        levels = (np.arange(1, begin[-1] + 1) * _GOLDEN) % 1.0
+        place, kernel = np.divmod(np.arange(len(picked)), N_KERNELS)
+        half = np.where((place + kernel) % 2 == 0, _TAPS // 2, _TAPS - 1)
+        first = np.minimum(half * self.dilations_[place], lengths[picked])
+        thresholds = np.empty(begin[-1], dtype=series.dtype)
+        step = max(_MIN_PAIRS, _MAX_OUTPUTS // series.shape[2])
+        for pair in range(0, len(picked), step):
+            rows = picked[pair : pair + step]
+            outputs = core.convolution_outputs(series, *self._plan(), pair, rows, n_threads)
+            for k, values in enumerate(outputs, pair):
+                inside = np.sort(values[first[k] : lengths[picked[k]]])
+                of_pair = slice(begin[k], begin[k + 1])
+                thresholds[of_pair] = _quantiles(inside, levels[of_pair])
+        return thresholds
+
+    def _series(self, X: Any) -> tuple[Floats, NDArray[np.int64]]:
+        series, lengths = read_series(X, self.n_channels_)
+        dtype = self.thresholds_.dtype
+        if series.dtype != dtype:
+            series = series.astype(dtype)
+        least = int(self.dilations_[-1])  # the core takes no dilation longer than the series
+        if series.shape[2] < least:
+            longer = np.zeros((*series.shape[:2], least), dtype=dtype)
+            longer[:, :, : series.shape[2]] = series
+            series = longer
+        return series, lengths
+
+    def _features(self, series: Floats, ends: NDArray[np.int64]) -> Floats:
+        ends = np.ascontiguousarray(ends)
+        features: Floats = core.convolution_features(
+            series, *self._plan(), self.thresholds_, ends, threads.resolve(self.n_threads)
+        )
+        return features
+
+
+def _quantiles(values: Floats, levels: _Array) -> _Array:
+    """Quantiles of ascending values, interpolated linearly; 0 of no values."""
+    if not len(values):
+        return np.zeros(len(levels))
+    position = levels * (len(values) - 1)
+    low = position.astype(np.int64)
+    below = values[low].astype(np.float64)
+    above = values[np.minimum(low + 1, len(values) - 1)].astype(np.float64)
+    return np.asarray(below + (position - low) * (above - below))
+
+
+def _dilations(
+    length: int, per_kernel: int, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return dilations and their numbers of features per kernel: equally many per octave."""
+    count = min(per_kernel, most)
+    top = np.log2(max((length - 1) / (_TAPS - 1), 1.0))
+    spread = np.logspace(0, top, count, base=2).astype(np.int64)
+    dilations, counts = np.unique(np.maximum(spread, 1), return_counts=True)
+    numbers = (counts * (per_kernel / count)).astype(np.int64)
+    left = per_kernel - int(numbers.sum())
+    numbers[np.arange(left) % len(numbers)] += 1
+    return dilations, numbers
+
+
+def _integers(rng: Any, high: int, size: int) -> NDArray[np.int64]:
+    draw = rng.integers if isinstance(rng, np.random.Generator) else rng.randint
+    return np.asarray(draw(0, high, size), dtype=np.int64)

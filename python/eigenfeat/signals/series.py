@@ -1,0 +1,104 @@
+"""Series of equal or several lengths: checks that name what is wrong, and missing values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.types import Floats
+from eigenfeat._base.validation import plain_rows, real_array
+
+__all__ = ["read_series"]
+
+
+def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
+    """Check series.
+
+    Parameters
+    ----------
+    X : (n, times) or (n, channels, times) array-like, or list of (channels, times_i) arrays
+    n_channels : int or None
+        None for any.
+
+    Returns
+    -------
+    series : (n, channels, times) array of float32 or float64
+        Shorter ones are followed by zeros.
+    lengths : (n,) array of int
+
+    Raises
+    ------
+    ValueError
+        If X is complex, of another shape or infinite, or a channel of a series is NaN alone.
+    """
+    shapes = {np.shape(one) for one in X} if isinstance(X, (list, tuple)) else set()
+    if len(shapes) > 1:
+        series, lengths = _padded(X)
+    else:
+        array = series = real_array(plain_rows(X), "X")
+        if series.ndim == 2:
+            series = series[:, None, :]
+        if series.ndim != 3 or not series.size:
+            raise ValueError(
+                "X: expected series of shape (n, times) or (n, channels, times), got shape "
+                f"{array.shape}"
+            )
+        series = np.ascontiguousarray(series)
+        lengths = np.full(len(series), series.shape[2], dtype=np.int64)
+    if n_channels is not None and series.shape[1] != n_channels:
+        raise ValueError(f"X: expected {n_channels} channels, got {series.shape[1]}")
+    if np.isnan(series).any():
+        series, lengths = _completed(series, lengths)
+    if not np.isfinite(series).all():
+        row, channel, time = np.argwhere(~np.isfinite(series))[0]
+        raise ValueError(
+            f"X: expected finite numbers, got {series[row, channel, time]} in series {row}, "
+            f"channel {channel}, sample {time}"
+        )
+    return series, lengths
+
+
+def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+    """Replace NaN by the channel's last known value; NaN of all channels at the end is no sample.
+
+    Values before a channel's first known one become that one.
+    """
+    times = series.shape[2]
+    clock = np.arange(times)
+    known = ~np.isnan(series) & (clock < lengths[:, None, None])
+    empty = np.argwhere(~known.any(axis=2))
+    if len(empty):
+        row, channel = empty[0]
+        raise ValueError(
+            f"X: expected values in each channel, got NaN alone in series {row}, channel {channel}"
+        )
+    lengths = times - np.asarray(known.any(axis=1))[:, ::-1].argmax(axis=1)
+    last = np.maximum.accumulate(np.where(known, clock, -1), axis=2)
+    place = np.where(last < 0, known.argmax(axis=2)[:, :, None], last)
+    filled = np.take_along_axis(series, place, axis=2)
+    filled[np.broadcast_to(clock >= lengths[:, None, None], filled.shape)] = 0.0
+    return filled, lengths
+
+
+def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
+    """Pad series of several lengths with zeros."""
+    parts: list[NDArray[Any]] = []
+    for i, one in enumerate(X):
+        part = np.atleast_2d(real_array(plain_rows(one), "X"))
+        if part.ndim != 2 or not part.size:
+            raise ValueError(
+                f"X: expected series of shape (channels, times), got shape {np.shape(one)} of "
+                f"series {i}"
+            )
+        if len(part) != len(parts[0] if parts else part):
+            raise ValueError(f"X: expected {len(parts[0])} channels, got {len(part)} of series {i}")
+        parts.append(part)
+    lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
+    single = all(part.dtype == np.float32 for part in parts)
+    dtype = np.float32 if single else np.float64
+    series = np.zeros((len(parts), len(parts[0]), int(lengths.max())), dtype=dtype)
+    for i, part in enumerate(parts):
+        series[i, :, : part.shape[1]] = part
+    return series, lengths
