@@ -91,11 +91,7 @@ def _early(options: SimpleNamespace, console: Console) -> list[str]:
     """Follow an early decision, and compare early decisions."""
     from eigenfeat.demo import early
 
-    with console.status("deciding"):
-        shown = early.demonstrate(options.seed)
-    early.show(shown, console)
-    with console.status("drawing"):
-        return _save(early.pictures(shown), options.output)
+    return _save(early.show(options.seed, console), options.output)
 
 
 def _save(pictures: Mapping[str, Figure], folder: Path) -> list[str]:

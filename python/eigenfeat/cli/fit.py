@@ -25,7 +25,7 @@ from eigenfeat.cli.training import (
 )
 from eigenfeat.io.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind
+from eigenfeat.report.card import columns_by_kind, counted
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import classification_measures, regression_measures
 
@@ -111,7 +111,7 @@ def _described(
     storage = "in memory" if whole is not None else "block by block"
     lines = [
         f"{rows.n_rows:,} rows{skipped} {storage}, {model.n_features_in_} features, {what}",
-        *_line("columns", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())),
+        *_line("columns", counted(kinds)),
     ]
     if left_out:
         texts = [f"{name} ({why})" for name, why in left_out.items()]

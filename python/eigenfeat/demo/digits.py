@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
@@ -12,28 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
+from eigenfeat.expansion.features import expand
 from eigenfeat.gem.gem import GEM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-__all__ = ["Outcome", "compare", "load_images", "pictures", "table"]
+__all__ = ["METHODS", "Outcome", "compare", "load_images", "pictures", "table"]
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]  # indices of training and test samples
-Features = tuple[Floats, Floats]
 
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)  # candidates for C of the classifier
+PENALTIES = [1e-3, 1e-2, 1e-1, 1.0]  # candidates for C of the classifier
 TEST_SHARE = 0.4
 N_DIRECTIONS = 5  # directions per pair; 90 pairs, two signs and three powers make 2,700 columns
 FIGURE_PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # pairs of the paper's Figure 1
-
-PIXELS = "pixels"
-FOURIER = "random Fourier features"
-RANDOM = "random directions"
-OURS = "GEM"
+METHODS = ("pixels", "random Fourier features", "random directions", "GEM")
 
 
 @dataclass
@@ -55,25 +50,21 @@ def load_images() -> tuple[Array, Labels]:
 
 
 def compare(
-    X: Array,
-    y: Labels,
-    n_splits: int,
-    seed: int,
-    n_directions: int = N_DIRECTIONS,
-    advance: Callable[[str], None] = lambda step: None,
+    X: Array, y: Labels, n_splits: int, seed: int, advance: Callable[[str], object] = len
 ) -> dict[str, Outcome]:
     """Measure test errors of logistic regression on four representations.
 
     Every method uses the same splits and standardised columns, and chooses `C` among the same four
-    values on a quarter of its training samples before it is trained on all of them.
+    values on a quarter of its training samples before it is trained on all of them. The random
+    methods have the number of columns that GEM has.
 
     Parameters
     ----------
-    X, y : samples and labels
-    n_splits, seed : int
-        Random splits into 60% for training and 40% for testing.
-    n_directions : int
-        Directions for each class pair. The random methods get the number of columns that GEM has.
+    X : (n, d) array
+    y : (n,) array
+    n_splits : int
+        Number of random splits into 60% for training and 40% for testing.
+    seed : int
     advance : callable
         Function that is called with the name of each finished step; each split has four steps.
 
@@ -82,16 +73,56 @@ def compare(
     dict of str to Outcome
         Results by method, in the order of the table.
     """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
     from threadpoolctl import threadpool_limits
 
-    outcomes = {name: Outcome() for name in (PIXELS, FOURIER, RANDOM, OURS)}
+    outcomes = {name: Outcome() for name in METHODS}
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500, tol=1e-3))
+    held_out = StratifiedShuffleSplit(1, test_size=0.25, random_state=0)
+    splits = StratifiedShuffleSplit(n_splits, test_size=TEST_SHARE, random_state=seed)
     # Products are small: several BLAS threads mostly wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
-        for number, split in enumerate(_random_splits(y, n_splits, TEST_SHARE, seed)):
-            for name, make in _representations(X, y, split, n_directions, seed + number):
-                _measure(outcomes[name], make, y, split)
+        for number, (train, test) in enumerate(splits.split(X, y)):
+            features = _representations(X[train], y[train], seed + number)
+            for name, found in zip(METHODS, features, strict=True):
+                started = time.perf_counter()
+                samples = found.fit_transform(X[train], y[train])
+                seconds = time.perf_counter() - started
+                search = GridSearchCV(model, {"logisticregression__C": PENALTIES}, cv=held_out)
+                search.fit(samples, y[train])
+                outcome = outcomes[name]
+                outcome.errors.append(1 - search.score(found.transform(X[test]), y[test]))
+                outcome.seconds.append(seconds + search.refit_time_)
+                outcome.penalties.append(search.best_params_["logisticregression__C"])
+                outcome.n_columns = samples.shape[1]
                 advance(f"split {number + 1} of {n_splits}: {name}")
     return outcomes
+
+
+def _representations(X: Array, y: Labels, seed: int) -> list[Any]:
+    """Transformers of the methods; those at random have as many columns as GEM of these samples."""
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    gem = GEM(n_directions=N_DIRECTIONS, random_state=seed).fit(X, y)
+    count = gem.directions_.shape[1]
+    directions = np.random.default_rng(seed).standard_normal((X.shape[1], count))
+    project = FunctionTransformer(np.dot, kw_args={"b": directions})  # of the paper's Table 2
+    return [
+        FunctionTransformer(),
+        RBFSampler(gamma="scale", n_components=6 * count, random_state=seed),
+        make_pipeline(project, StandardScaler(), FunctionTransformer(_expanded)),
+        gem,
+    ]
+
+
+def _expanded(projections: Array) -> Floats:
+    count = projections.shape[1]
+    return expand(projections, np.eye(count), np.zeros(count))
 
 
 def table(outcomes: Mapping[str, Outcome], title: str) -> Table:
@@ -112,7 +143,7 @@ def table(outcomes: Mapping[str, Outcome], title: str) -> Table:
             f"{errors.std(ddof=1) if len(errors) > 1 else 0.0:.2f}",
             f"{median_low(outcome.penalties):g}",
             f"{np.mean(outcome.seconds):.2f}",
-            style="bold green" if name == OURS else None,
+            style="bold green" if name == "GEM" else None,
         )
     return table
 
@@ -140,7 +171,7 @@ def _draw_errors(outcomes: Mapping[str, Outcome]) -> Figure:
     ax = figure.subplots()
     for place, (name, outcome) in enumerate(reversed(list(outcomes.items()))):
         percent = 100 * np.asarray(outcome.errors)
-        ax.barh(place, percent.mean(), 0.56, color="#b2182b" if name == OURS else "#9aa5b1")
+        ax.barh(place, percent.mean(), 0.56, color="#b2182b" if name == "GEM" else "#9aa5b1")
         spread = np.linspace(-0.16, 0.16, len(percent)) if len(percent) > 1 else np.zeros(1)
         ax.plot(percent, place + spread, "o", ms=3.5, mfc="white", mec="black", mew=0.8)
         ax.text(percent.max(), place, f"  {percent.mean():.2f}%", va="center")
@@ -150,81 +181,3 @@ def _draw_errors(outcomes: Mapping[str, Outcome]) -> Figure:
     plain(ax)
     figure.suptitle("Logistic regression on four representations of digits")
     return figure
-
-
-def _random_splits(y: Labels, n_splits: int, test_share: float, seed: int) -> Iterator[Split]:
-    """Yield stratified random splits, determined by the seed."""
-    from sklearn.model_selection import StratifiedShuffleSplit
-
-    splitter = StratifiedShuffleSplit(n_splits, test_size=test_share, random_state=seed)
-    yield from splitter.split(y[:, None], y)
-
-
-def _representations(
-    X: Array, y: Labels, split: Split, n_directions: int, seed: int
-) -> Iterator[tuple[str, Callable[[], Features]]]:
-    """Yield name and transformer of each method; GEM is first and sets the number of features."""
-    train, test = X[split[0]], X[split[1]]
-    gem = GEM(n_directions=n_directions, random_state=seed)
-
-    def ours() -> Features:
-        gem.fit(train, y[split[0]])
-        return gem.transform(train), gem.transform(test)
-
-    yield OURS, ours
-    n_found = gem.directions_.shape[1]
-    yield RANDOM, lambda: _random_directions(train, test, n_found, seed)
-    yield FOURIER, lambda: _random_fourier(train, test, 6 * n_found, seed)
-    yield PIXELS, lambda: (train, test)
-
-
-def _random_directions(train: Array, test: Array, count: int, seed: int) -> Features:
-    """Expand projections on Gaussian directions ("Random" in the paper's Table 2)."""
-    from eigenfeat.expansion.features import expand
-
-    directions = np.random.RandomState(seed).standard_normal((train.shape[1], count))
-    centre = train.mean(axis=0)
-    directions /= np.sqrt(np.mean(((train - centre) @ directions) ** 2, axis=0))
-    offset = -centre @ directions
-    return expand(train, directions, offset), expand(test, directions, offset)
-
-
-def _random_fourier(train: Array, test: Array, count: int, seed: int) -> Features:
-    from sklearn.kernel_approximation import RBFSampler
-
-    sampler = RBFSampler(gamma="scale", n_components=count, random_state=seed).fit(train)
-    return sampler.transform(train), sampler.transform(test)
-
-
-def _measure(outcome: Outcome, make: Callable[[], Features], y: Labels, split: Split) -> None:
-    """Compute features, choose C, train on all training samples, and count test errors."""
-    started = time.perf_counter()
-    train, test = make()
-    seconds = time.perf_counter() - started
-    penalty = _choose_penalty(train, y[split[0]])
-    started = time.perf_counter()
-    model = _classifier(penalty).fit(train, y[split[0]])
-    error = float(np.mean(model.predict(test) != y[split[1]]))
-    outcome.errors.append(error)
-    outcome.seconds.append(seconds + time.perf_counter() - started)
-    outcome.penalties.append(penalty)
-    outcome.n_columns = train.shape[1]
-
-
-def _choose_penalty(features: Floats, labels: Labels) -> float:
-    """Return the C with the fewest errors on a quarter of the samples; ties go to the smaller C."""
-    ((train, test),) = _random_splits(labels, 1, 0.25, seed=0)
-    scores = [
-        _classifier(c).fit(features[train], labels[train]).score(features[test], labels[test])
-        for c in PENALTIES
-    ]
-    return PENALTIES[int(np.argmax(scores))]
-
-
-def _classifier(penalty: float) -> Any:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    regression = LogisticRegression(C=penalty, max_iter=500, tol=1e-3)
-    return make_pipeline(StandardScaler(), regression)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from eigenfeat.early import (
     EarlyScores,
     MinimumCostClassifier,
     ReliableClassifier,
-    StreamDecision,
     early_scores,
 )
 
@@ -24,17 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = [
-    "KINDS",
-    "Demonstration",
-    "Look",
-    "demonstrate",
-    "looks_table",
-    "pictures",
-    "scores_table",
-    "show",
-    "signals",
-]
+__all__ = ["KINDS", "show", "signals", "steps_table"]
 
 Array = NDArray[np.float64]
 
@@ -43,33 +31,6 @@ LENGTH = 60
 N_TRAIN, N_TEST = 200, 400
 TAU = 0.95
 BAR = 24  # width in characters of a tau of 1
-MAX_LINES = 18  # of a signal's table, which skips looks but keeps the last
-
-
-@dataclass(frozen=True)
-class Look:
-    """State of a stream after a number of samples."""
-
-    seen: int
-    value: float
-    outlook: StreamDecision
-    decided: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Demonstration:
-    """Results of the demonstration.
-
-    `looks` are the states of `signal`, of class `kind`. `test` has the test signals and their
-    classes, `scores` the scores of each method on them.
-    """
-
-    model: ReliableClassifier
-    signal: Array
-    kind: str
-    looks: list[Look]
-    test: tuple[Array, Labels]
-    scores: dict[str, EarlyScores]
 
 
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
@@ -94,112 +55,68 @@ def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
     return strength * shapes[code] + noise, np.array(KINDS)[code]
 
 
-def demonstrate(seed: int) -> Demonstration:
-    """Fit, follow one signal sample by sample, and compare with decisions by the cost of waiting.
+def show(seed: int, console: Console) -> dict[str, Figure]:
+    """Follow one signal sample by sample, and compare with decisions by the cost of waiting.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the simulated signals.
+    Prints tables, and returns pictures by name: the signal, and the times of all decisions.
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    from eigenfeat.plotting import EarlyDecisionDisplay, EarlyTimesDisplay
 
     rng = np.random.default_rng(seed)
     X, y = signals(N_TRAIN, rng)
     test, truth = signals(N_TEST, rng)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, reliability=TAU).fit(X, y)
-    shown = _typical_signal(model, test)
-    return Demonstration(
-        model,
-        test[shown],
-        str(truth[shown]),
-        _follow(model, test[shown]),
-        (test, truth),
-        _score_methods(model, (X, y), (test, truth)),
-    )
-
-
-def pictures(shown: Demonstration) -> dict[str, Figure]:
-    """Return pictures by name: one signal that is decided, and the times of all decisions."""
-    from eigenfeat import plotting
-
-    decision = plotting.EarlyDecisionDisplay.from_estimator(shown.model, shown.signal)
-    times = plotting.EarlyTimesDisplay.from_estimator(shown.model, *shown.test)
-    return {"early-decision": decision.figure_, "early-times": times.figure_}
-
-
-def _typical_signal(model: ReliableClassifier, signals: Array) -> int:
-    """Return the index of a correctly decided signal with about the median time of decision."""
-    early = model.predict_early(signals)
-    final = np.flatnonzero(early.label == model.predict(signals))
-    middle = np.median(early.time)
-    return int(final[np.argmin(np.abs(early.time[final] - middle))])
-
-
-def _follow(model: ReliableClassifier, signal: Array) -> list[Look]:
-    """Push a signal into a stream until it is decided."""
-    stream = model.stream()
-    looks: list[Look] = []
-    for seen, value in enumerate(signal, 1):
-        decision = stream.push(value)
-        outlook = stream.outlook() if decision is None else decision
-        looks.append(Look(seen, float(value), outlook, decision is not None))
-        if decision is not None:
-            break
-    return looks
-
-
-def _score_methods(
-    model: ReliableClassifier,
-    train: tuple[Array, NDArray[Any]],
-    test: tuple[Array, NDArray[Any]],
-) -> dict[str, EarlyScores]:
-    signals, truth = test
-
-    def score(classifier: Any) -> EarlyScores:
-        early = classifier.predict_early(signals)
-        return early_scores(early, LENGTH, complete=classifier.predict(signals), y=truth)
-
-    costs = MinimumCostClassifier(model.classifier, 0.5).fit(*train)
-    return {f"reliable, tau {TAU:g}": score(model), "minimum cost": score(costs)}
-
-
-# ---- output --------------------------------------------------------------------------------------
-
-
-def show(shown: Demonstration, console: Console) -> None:
-    """Print the decision about a signal step by step, certified shares, and the comparison."""
+    with console.status("deciding"):
+        model = ReliableClassifier(lda, reliability=TAU).fit(X, y)
+        costs = MinimumCostClassifier(lda, 0.5).fit(X, y)
+        early, complete = model.predict_early(test), model.predict(test)
+    # A signal whose early label is final, decided at about the median time.
+    final = np.flatnonzero(early.label == complete)
+    at = int(final[np.argmin(np.abs(early.time[final] - np.median(early.time)))])
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(
-        f'One signal of {LENGTH} samples, of the kind "{shown.kind}", at tau {TAU:g}', style="bold"
+        f'One signal of {LENGTH} samples, of the kind "{truth[at]}", at tau {TAU:g}', style="bold"
     )
-    console.print(looks_table(shown.looks))
+    console.print(steps_table(model, test[at]))
     plain("Shares of final labels certified by held-out training signals", style="bold")
-    shares = zip(shown.model.classes_, shown.model.reliability_by_class_, strict=True)
+    shares = zip(model.classes_, model.reliability_by_class_, strict=True)
     plain("  " + ", ".join(f"{kind}: {share:.3f}" for kind, share in shares))
     plain()
     plain("Test signals", style="bold")
-    console.print(scores_table(shown.scores))
+    scores = {
+        f"reliable, tau {TAU:g}": early_scores(early, LENGTH, complete=complete, y=truth),
+        "minimum cost": early_scores(
+            costs.predict_early(test), LENGTH, complete=costs.predict(test), y=truth
+        ),
+    }
+    console.print(scores_table(scores))
+    with console.status("drawing"):
+        decision = EarlyDecisionDisplay.from_estimator(model, test[at])
+        times = EarlyTimesDisplay.from_estimator(model, test, truth)
+    return {"early-decision": decision.figure_, "early-times": times.figure_}
 
 
-def looks_table(looks: Sequence[Look]) -> Table:
-    """Return a table of the signal's label and largest tau after each sample."""
+def steps_table(model: ReliableClassifier, signal: Array) -> Table:
+    """Return a table of the label of a signal, and its largest tau, until it is decided."""
     table = _table("samples", "value", "would be", "for tau up to")
-    every = max(1, -(-len(looks) // MAX_LINES))
-    for look in looks:
-        if look.seen % every and len(looks) - look.seen >= 3:
+    stream = model.stream()
+    for seen, value in enumerate(signal, 1):
+        decision = stream.push(value)
+        if decision is None and seen % 2:
             continue
-        sure = look.outlook.reliability
-        bar = "\u2588" * round(BAR * sure)
-        text = "decided" if look.decided else f"{sure:.2f}"
+        outlook = stream.outlook() if decision is None else decision
+        text = f"{outlook.reliability:.2f}" if decision is None else "decided"
         table.add_row(
-            str(look.seen),
-            f"{look.value:.2f}",
-            str(look.outlook.label),
-            f"{bar} {text}",
-            style="bold green" if look.decided else None,
+            str(seen),
+            f"{value:.2f}",
+            str(outlook.label),
+            f"{chr(0x2588) * round(BAR * outlook.reliability)} {text}",
+            style="bold green" if decision else None,
         )
+        if decision:
+            break
     return table
 
 

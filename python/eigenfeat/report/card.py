@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
 
-__all__ = ["columns_by_kind", "model_card"]
+__all__ = ["columns_by_kind", "counted", "model_card"]
 
 
 def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
@@ -29,6 +29,15 @@ def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
     return dict(kinds), left_out
 
 
+def counted(kinds: dict[str, int]) -> str:
+    """Numbers of columns by kind, in words."""
+    plural = {"category": "categories"}
+    return ", ".join(
+        f"{count:,} {kind if count == 1 else plural.get(kind, f'{kind}s')}"
+        for kind, count in kinds.items()
+    )
+
+
 def model_card(model: Any) -> Html | None:
     """What is known of a fit: rows, columns by kind, classes, and the limits of the model."""
     if not hasattr(model, "n_features_in_"):
@@ -39,14 +48,13 @@ def model_card(model: Any) -> Html | None:
         files = f" of {len(layout['files'])} files" if len(layout["files"]) > 1 else ""
         lines.append(("fitted to", f"{layout['rows']:,} rows{files}"))
     kinds, left_out = columns_by_kind(model)
-    counts = ", ".join(f"{count:,} of kind {kind}" for kind, count in kinds.items())
-    lines.append(("columns", counts))
+    lines.append(("columns", counted(kinds)))
     if left_out:
         lines.append(("columns left out", ", ".join(left_out)))
     if hasattr(model, "classes_"):
         classes = model.classes_.tolist()
         lines.append((f"{len(classes)} classes", show(classes, 200)[1:-1]))
-    lines += [("limits", text) for text in _limits(model)]
+    lines.append(("limits", " ".join(_limits(model))))
     return table(("", ""), lines, words=(0, 1))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from eigenfeat.plotting.figures import class_style, legend_above, new_figure, plain, short
 from eigenfeat.report.columns import Effect, Importance, column_effect, column_importances
 from eigenfeat.report.evidence import Evidence, quietly
-from eigenfeat.report.html import Html, bar, paragraph, picture, table
+from eigenfeat.report.html import Html, bar, number, paragraph, picture, table
 
 __all__ = ["column_sections"]
 
@@ -48,7 +48,10 @@ def _importance(evidence: Evidence, importances: list[Importance], unit: str) ->
     )
     most = max(importances[0].value, 1e-300)
     lines = [
-        (one.name, bar(one.value / most, f"{one.value:+.4g} \u00b1 {one.deviation:.2g}"))
+        (
+            one.name,
+            bar(one.value / most, f"{number(one.value, '+')} \u00b1 {number(one.deviation)}"),
+        )
         for one in importances[:_SHOWN]
     ]
     return Html(paragraph(text) + table(("column", unit), lines, words=(0, 1)))

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Html", "bar", "cards", "escaped", "fill_page", "paragraph", "picture", "table"]
+__all__ = [
+    *("Html", "bar", "cards", "escaped", "fill_page", "number", "paragraph", "picture", "table")
+]
 
 
 class Html(str):
@@ -31,6 +33,11 @@ def escaped(value: object, limit: int = 300) -> Html:
     text = str(value)
     text = text if len(text) <= limit else text[: limit - 1] + "\u2026"
     return Html(html.escape(text.encode("utf-8", "replace").decode(), quote=True))
+
+
+def number(value: float, sign: str = "") -> str:
+    """Return a number with four digits, or all those before the decimal point."""
+    return f"{value:{sign}{',.0f' if 1e3 <= abs(value) < 1e12 else '.4g'}}"
 
 
 def paragraph(*parts: object, kind: str = "") -> Html:

@@ -7,13 +7,12 @@ from sklearn.metrics import PredictionErrorDisplay
 
 from eigenfeat.plotting.figures import new_figure, plain
 from eigenfeat.report.evidence import Evidence
-from eigenfeat.report.html import Html, paragraph, picture, table
+from eigenfeat.report.html import Html, number, paragraph, picture, table
 
 __all__ = ["regression_sections"]
 
 _MAX_POINTS = 2000
 _SHOWN = 8  # largest errors
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def regression_sections(evidence: Evidence) -> dict[str, Html | None]:
@@ -59,15 +58,16 @@ def _residuals(evidence: Evidence) -> Html:
     right.set(xlabel="true value minus prediction", ylabel="samples")
     left.locator_params(axis="x", nbins=6)
     plain(left, right, grid="y")
-    low, *_, high = np.quantile(residuals, _QUANTILES)
-    text = (
-        f"The mean of the residuals is {residuals.mean():.4g}. Nine of ten predictions are between "
-        f"{abs(low):.4g} too high and {high:.4g} too low. A bend or a funnel in the left picture "
-        "shows where predictions are wrong in the same way, or less certain."
-        if low < 0 < high
-        else f"The mean of the residuals is {residuals.mean():.4g}: predictions are wrong in the "
-        "same way nearly everywhere."
-    )
+    low, high = np.quantile(residuals, (0.05, 0.95))
+    text = f"The mean of the residuals is {number(residuals.mean())}. "
+    if low < 0 < high:
+        text += (
+            f"Nine of ten predictions are between {number(abs(low))} too high and {number(high)} "
+            "too low. A bend or a funnel in the left picture shows where predictions are wrong in "
+            "the same way, or less certain."
+        )
+    else:
+        text += "Predictions are wrong in the same way nearly everywhere."
     return Html(paragraph(text) + picture(figure, "Residuals by prediction, and their numbers."))
 
 
@@ -79,7 +79,7 @@ def _largest(evidence: Evidence) -> Html:
             f"{at:,}",
             f"{evidence.true[at]:.6g}",
             f"{evidence.predicted[at]:.6g}",
-            f"{error[at]:+.4g}",
+            number(error[at], "+"),
         )
         for at in worst
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import platform
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +34,13 @@ from eigenfeat.report.card import model_card
 from eigenfeat.report.column_sections import column_sections
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.held_out import taken
-from eigenfeat.report.html import Html, bar, cards, escaped, paragraph, picture, table
+from eigenfeat.report.html import Html, bar, cards, escaped, number, paragraph, picture, table
 from eigenfeat.report.measures import ClassificationMeasures
 from eigenfeat.report.regression_sections import regression_sections
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 __all__ = ["contents"]
 
-N_BINS, MIN_BINS = 10, 4  # of probabilities; fewer that have samples are quantiles
+N_BINS, MIN_BINS, MIN_IN_BIN = 10, 4, 10  # of probabilities; the last is a number of samples
 MOST_VALUES = 20  # up to this many classes, the confusion matrix shows numbers
 MOST_POINTS, MOST_SERIES = 2000, 2000
 SHOWN = 12
@@ -81,19 +78,19 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
     measures, n = evidence.measures, len(evidence.true)
     figures = []
     for name, value, constant, what in measures.compared():
-        form = "{:.4g}" if "error" in name else "{:.3f}"
-        form = "{:.1%}" if "accuracy" in name else form
-        note = f"{what}: {form.format(constant)}"
+        form = number if "error" in name else "{:.3f}".format
+        form = "{:.1%}".format if "accuracy" in name else form
+        note = f"{what}: {form(constant)}"
         if name == "accuracy":
             assert isinstance(measures, ClassificationMeasures)
             by = "" if evidence.by == "the model" else f", of {evidence.by}"
             note = f"\u00b1 {measures.standard_error:.1%}{by}; {note}"
-        figures.append((name[:1].upper() + name[1:], form.format(value), note))
+        figures.append((name[:1].upper() + name[1:], form(value), note))
     if isinstance(measures, ClassificationMeasures):
         figures.append(("Errors", f"{measures.errors:,}", f"in {n:,} samples"))
     if evidence.proba is not None:
         error = _reliability(evidence)[0]
-        figures.append(("Calibration error", f"{error:.3f}", f"expected, over {N_BINS} bins"))
+        figures.append(("Calibration error", f"{error:.3f}", "expected"))
     return [*figures, _samples(evidence)]
 
 
@@ -175,15 +172,26 @@ def _reliability(evidence: Evidence) -> tuple[float, Any, Any, Any, Any]:
     else:
         chances = np.clip(evidence.proba.max(axis=1), 0.0, 1.0)
         happens = evidence.proba.argmax(axis=1) == evidence.true
-    edges = np.linspace(0, 1, N_BINS + 1)
-    if len(np.unique(np.searchsorted(edges[1:-1], chances))) < MIN_BINS:  # as of a rare class
-        edges = np.unique(np.quantile(chances, edges))
-    bins = np.searchsorted(edges[1:-1], chances)
+    edges = _bin_edges(chances)
+    bins = np.searchsorted(edges, chances)
     counts = np.bincount(bins)
     some = counts > 0
     share, mean = (np.bincount(bins, part)[some] / counts[some] for part in (happens, chances))
     error = np.average(np.abs(share - mean), weights=counts[some])
     return float(error), share, mean, chances, happens
+
+
+def _bin_edges(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Inner edges of bins of probabilities: tenths, but each bin has at least ten samples."""
+    n, edges = len(chances), np.linspace(0, 1, N_BINS + 1)[1:-1]
+    least, kept, last = min(MIN_IN_BIN, n // N_BINS), [], 0
+    for edge, below in zip(edges, np.searchsorted(np.sort(chances), edges).tolist(), strict=True):
+        if below - last >= least and n - below >= least:
+            kept.append(edge)
+            last = below
+    if len(kept) < MIN_BINS - 1:  # as of a rare class
+        return np.unique(np.quantile(chances, edges))
+    return np.array(kept)
 
 
 def _calibration(evidence: Evidence) -> Html | None:
@@ -426,18 +434,10 @@ def _one_series(evidence: Evidence, time: Any) -> Html | None:
 # ---- the model -----------------------------------------------------------------------------------
 
 
-def _same(default: Any, value: Any) -> bool:
-    """Whether a parameter has its default; a saved tuple may be a list, a number NumPy's."""
-    if isinstance(default, (tuple, list)) and isinstance(value, (tuple, list, np.ndarray)):
-        pairs = zip(default, value, strict=False)
-        return len(default) == len(value) and all(_same(one, other) for one, other in pairs)
-    if isinstance(default, float) and isinstance(value, float) and np.isnan(default):
-        return bool(np.isnan(value))
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(default, bool) or isinstance(value, bool):
-        return default is value
-    return default is value or show(default, 500) == show(value, 500)
+def _listed(value: Any) -> Any:
+    """A parameter with lists for tuples and arrays, as files of models have them."""
+    value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    return [*map(_listed, value)] if isinstance(value, (tuple, list)) else value
 
 
 def _about(evidence: Evidence) -> Html:
@@ -445,10 +445,10 @@ def _about(evidence: Evidence) -> Html:
     lines = []
     for name, value in evidence.model.get_params(deep=False).items():
         default = signature[name].default if name in signature else inspect.Parameter.empty
-        code: Callable[[object], Html] = lambda text: Html(f"<code>{escaped(text)}</code>")  # noqa: E731
-        lines.append(
-            (code(name), code(show(value, 200)), "" if _same(default, value) else "changed")
-        )
+        kept = show(_listed(default), 500) == show(_listed(value), 500)
+        changed = "" if kept or default is inspect.Parameter.empty else "changed"
+        cells = (Html(f"<code>{escaped(text)}</code>") for text in (name, show(value, 200)))
+        lines.append((*cells, changed))
     installed: Any = show_versions(as_dict=True)
     packages = ("numpy", "scipy", "scikit-learn")
     versions = [

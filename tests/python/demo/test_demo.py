@@ -7,11 +7,12 @@ import sys
 
 import numpy as np
 import pandas as pd
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import TableClassifier
+from eigenfeat import ReliableClassifier, TableClassifier
 from eigenfeat.cli import main as cli
 from eigenfeat.demo import digits as demo
-from eigenfeat.demo import early as demo_early
+from eigenfeat.demo.early import signals, steps_table
 from eigenfeat.demo.parcels import parcels
 
 
@@ -21,7 +22,7 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "compare", lambda *a, **o: made.append(compare(*a, **o)) or made[-1])
     assert cli.main(["demo", "digits", "--splits", "1", "--output", str(folder)]) == 0
     out = capsys.readouterr().out
-    for name in (demo.PIXELS, demo.FOURIER, demo.RANDOM, demo.OURS):
+    for name in demo.METHODS:
         assert name in out
     assert str(folder) in out
     for stem in ("errors", "filters", "spectrum"):
@@ -29,9 +30,9 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
         assert f"{stem}.png" in out
     (outcomes,) = made
     errors = {name: outcome.errors[0] for name, outcome in outcomes.items()}
-    assert errors[demo.OURS] < 0.7 * errors[demo.PIXELS]
-    assert errors[demo.OURS] < errors[demo.RANDOM]
-    assert len({outcomes[name].n_columns for name in errors if name != demo.PIXELS}) == 1
+    assert errors["GEM"] < 0.7 * errors["pixels"]
+    assert errors["GEM"] < errors["random directions"]
+    assert len({outcomes[name].n_columns for name in errors if name != "pixels"}) == 1
 
 
 def test_the_demo_of_a_table_writes_what_the_readme_uses(tmp_path, capsys):
@@ -70,24 +71,13 @@ def test_the_demo_of_early_decisions(tmp_path, capsys):
         assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_early_demonstration_follows_a_signal_to_its_decision():
-    shown = demo_early.demonstrate(1)
-    early = shown.model.predict_early(shown.signal[None])
-    last = shown.looks[-1]
-    assert [look.decided for look in shown.looks] == [False] * (early.time[0] - 1) + [True]
-    assert (last.seen, last.outlook.label) == (early.time[0], early.label[0])
-    assert [look.value for look in shown.looks] == shown.signal[: last.seen].tolist()
-    table = demo_early.looks_table(shown.looks)
-    assert table.row_count <= demo_early.MAX_LINES + 3
-    assert list(table.columns[0].cells)[-1] == str(last.seen)
-    assert shown.scores["reliable, tau 0.95"].reliability > 0.9
-
-
-def test_the_table_shows_mean_and_spread():
-    outcome = demo.Outcome(errors=[0.01, 0.03], seconds=[1.0, 2.0], penalties=[0.1, 0.1])
-    table = demo.table({"GEM": outcome}, "title")
-    cells = [next(iter(column.cells)) for column in table.columns]
-    assert cells == ["GEM", "0", "2.00", "1.41", "0.1", "1.50"]
+def test_a_signal_is_followed_to_its_decision(rng):
+    X, y = signals(200, rng)
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.9).fit(X[:150], y[:150])
+    early = model.predict_early(X[150:151])
+    cells = [[*column.cells] for column in steps_table(model, X[150]).columns]
+    assert (cells[0][-1], cells[2][-1]) == (str(early.time[0]), early.label[0])
+    assert ["decided" in cell for cell in cells[3]] == [False] * (len(cells[3]) - 1) + [True]
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
