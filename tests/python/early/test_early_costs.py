@@ -160,15 +160,6 @@ def test_interval_summaries_are_those_of_loops(t):
         interval_summaries(np.full((2, 3), np.nan))
 
 
-def test_interval_summaries_of_channels_stand_side_by_side(rng):
-    X = rng.standard_normal((5, 3, 20))
-    found = interval_summaries(X)
-    expected = np.hstack([interval_summaries(X[:, c]) for c in range(3)])
-    np.testing.assert_array_equal(found, expected)
-    with pytest.raises(ValueError, match="X: expected series of shape"):
-        interval_summaries(X[None])
-
-
 def test_candidates_have_to_be_classifiers():
     random = np.random.default_rng(3)
     X, y, _ = shown_late(random, 40)

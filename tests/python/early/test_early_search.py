@@ -58,14 +58,6 @@ def test_the_choice_is_that_of_plain_loops(series):
     assert_array_equal(model.decide(holes).labels, decided.labels)
 
 
-def test_default_candidates_on_any_number_of_threads(series):
-    X, y = series
-    one, seven = (ReliableClassifierCV(n_threads=k).fit(X, y) for k in (1, 7))
-    assert list(one.harmonic_means_) == ["LDA", "LDA, mixture"]
-    for name, means in one.harmonic_means_.items():
-        assert means.tobytes() == seven.harmonic_means_[name].tobytes()
-
-
 def test_a_candidate_that_cannot_be_fitted_is_left_out(series):
     X, y = series
     singular = ReliableClassifier(LDA.classifier, MixtureCompletion(shrinkage=0, ridge=0))

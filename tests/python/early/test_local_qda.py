@@ -80,15 +80,3 @@ def test_duplicate_rows_single_rows_and_types():
     assert_array_equal(model.predict([[0.1, 0.0], [3.1, 2.9], [9.0, 0.1]]), ["a", "b", "c"])
     single = LocalQDA(2).fit(X.astype(np.float32), y)
     assert_array_equal(single.predict(X), y)
-
-
-def test_ties_go_to_the_lower_row_number():
-    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    X = np.concatenate([rows, 3 * rows[::-1]])
-    y = np.repeat([0, 1], 4)
-    means, _ = LocalQDA(2).fit(X, y).local_gaussians([[0.0, 0.0]])
-    assert_array_equal(means[0], [[0.0, 0.0], [0.0, 0.0]])
-    # Columns of X have the variance 2.5.
-    means, variances = LocalQDA(3, variance_floor=0.5).fit(X, y).local_gaussians([[0.0, 0.0]])
-    assert_allclose(means[0], [[0.0, 1 / 3], [-1.0, 0.0]], rtol=1e-15, atol=1e-16)
-    assert_allclose(variances[0, 0], [2 / 3 + 1.25, 2 / 9 + 1.25], rtol=1e-15)

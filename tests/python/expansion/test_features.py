@@ -58,38 +58,6 @@ def test_features_by_hand(parts, expansion, include_input, kind):
     assert_array_equal(take_rows(rows, np.arange(40) > 30).toarray(), got[31:])
 
 
-@pytest.mark.parametrize("expansion", EXPANSIONS)
-@pytest.mark.parametrize("constant", [False, True])
-def test_products_with_the_core(parts, rng, expansion, constant):
-    X, V, offset = parts
-    rows = ExpandedFeatures(X, V, offset, expansion, (2, 1), True)
-    phi = rows.toarray()
-    if constant:
-        phi = np.hstack([phi, np.ones((40, 1))])
-    W, R = rng.standard_normal((phi.shape[1], 3)), rng.standard_normal((40, 3))
-    weight = rng.random(40)
-    for source in (
-        rows,
-        rows.stored(),
-        ExpandedFeatures(sp.csr_array(X), V, offset, expansion, (2, 1), True),
-    ):
-        core = core_rows(source, constant)
-        assert (core.n_rows, core.n_columns) == phi.shape
-        assert_allclose(core.scores(W, 2), phi @ W, atol=1e-12 * np.abs(phi).sum(axis=1).max())
-        assert_allclose(core.products(R, 2), phi.T @ R, atol=1e-12 * np.abs(phi).sum())
-        sums, squares = core.sums(weight, 2)
-        assert_allclose(sums, weight @ phi, atol=1e-12 * np.abs(phi).sum())
-        assert_allclose(squares, weight @ phi**2, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_plain_rows_in_the_core(rng, kind):
-    X = rng.standard_normal((30, 5)) * (rng.random((30, 5)) < 0.5)
-    core = core_rows(sp.csr_matrix(X) if kind == "csr" else X, True)
-    W = rng.standard_normal((6, 40))
-    assert_allclose(core.scores(W, 1), X @ W[:-1] + W[-1], atol=1e-13)
-
-
 def test_stored_projections_are_the_rows_projections(parts):
     X, V, offset = parts
     rows = ExpandedFeatures(X, V, offset)

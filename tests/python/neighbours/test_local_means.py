@@ -76,23 +76,6 @@ def test_neighbours_are_those_of_plain_sorting(rng, n, d, n_classes, k, dtype):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "offset", "spread"),
-    [
-        (np.float64, 1e9, 1.0),
-        (np.float32, 1e4, 1.0),
-        (np.float64, 0.0, 1e-200),
-        (np.float32, 0, 1e30),
-    ],
-)
-def test_rows_far_from_zero_tiny_or_huge_keep_their_neighbours(rng, dtype, offset, spread):
-    X, codes = draw(rng, 200, 6, 3, np.float64)
-    X = (offset + spread * X).astype(dtype)
-    exact = X.astype(np.longdouble) / spread
-    expected = plain_neighbours(exact, codes, 3, 5)
-    np.testing.assert_array_equal(local_neighbours(X, codes, 3, 5), expected)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("method", ["rows", "graph"])
 @pytest.mark.parametrize(
@@ -111,28 +94,6 @@ def test_scatters_are_those_of_plain_loops(rng, n, d, n_classes, k, method, dtyp
     np.testing.assert_allclose(found.weighted, A, rtol=0, atol=bound)
     assert found.within.dtype == found.weighted.dtype == np.float64
     np.testing.assert_array_equal(found.weighted, found.weighted.T)
-
-
-@pytest.mark.parametrize("method", ["rows", "graph"])
-def test_queries_of_another_domain(rng, method):
-    X, codes = draw(rng, 80, 5, 3, np.float64)
-    Q, own = draw(rng, 33, 5, 3, np.float64)
-    priors = np.array([0.5, 0.0, 0.25])
-    found = local_scatters(X, codes, 3, 4, priors=priors, queries=Q, query_codes=own, method=method)
-    neighbours = plain_neighbours(X, codes, 3, 4, queries=Q)
-    V, A = plain_scatters(X, codes, neighbours, priors, Q, own)
-    np.testing.assert_allclose(found.within, V, rtol=1e-12)
-    np.testing.assert_allclose(found.weighted, A, rtol=0, atol=1e-12 * np.abs(A).max())
-
-
-@pytest.mark.parametrize("method", ["rows", "graph"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_same_bits_for_every_number_of_threads(rng, method, dtype):
-    X, codes = draw(rng, 900, 230, 4, dtype)
-    runs = [local_scatters(X, codes, 4, 6, method=method, n_threads=t) for t in (1, 2, 7)]
-    for run in runs[1:]:
-        np.testing.assert_array_equal(run.within, runs[0].within)
-        np.testing.assert_array_equal(run.weighted, runs[0].weighted)
 
 
 def test_one_search_serves_smaller_numbers(rng):
