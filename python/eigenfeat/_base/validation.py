@@ -47,7 +47,6 @@ __all__ = [
     "counted",
     "differing_name",
     "has_missing",
-    "in_order",
     "is_table",
     "names_of",
     "naming_text",
@@ -515,18 +514,6 @@ def _ordered(X: Any) -> Any:
 
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
-
-def in_order(X: Any) -> Any:
-    """Return a CSR matrix with sorted columns and no duplicates; `X` is unchanged.
-
-    SciPy adds duplicates in place to compute a maximum; scikit-learn ignores them in norms.
-    """
-    if X.has_canonical_format:
-        return X
-    copy = X.copy()
-    copy.sum_duplicates()
-    return copy
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.validation import FLOATS, check_memory, in_order, show
+from eigenfeat._base.validation import FLOATS, check_memory, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import deviations, in_any_order, signed
@@ -185,7 +185,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             rows, labels = validate_data(
                 self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", copy=True
             )
-            rows = in_order(rows) if issparse(rows) else rows
             check_classification_targets(labels)
             check_two_labels(np.unique(labels))
             check_memory("KernelLDG", _N_MATRICES, rows.shape[0])
@@ -217,7 +216,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
-        rows = in_order(rows) if issparse(rows) else rows
         kernel = self._kernel(rows, self.X_fit_)
         # Columns of the coefficients sum to 0, so that no other centring is needed.
         centred = np.ascontiguousarray(kernel - self.kernel_means_)
@@ -293,7 +291,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if order is not None:
                 rows, others = rows[:, order], others[:, order]
                 if issparse(rows):
-                    rows, others = in_order(rows), in_order(others)
+                    rows.sort_indices()
+                    others.sort_indices()
             with one_blas_thread():
                 matrix = pairwise_kernels(
                     rows, others, metric=self.kernel, filter_params=True, **parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,9 @@ from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import over_blocks, pooled_moments
 from eigenfeat.samples.prepare import prepare
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = [
     "FromClassMoments",
     "FromMoments",
@@ -45,13 +48,6 @@ __all__ = [
     "SupervisedRayleigh",
     "UnsupervisedRayleigh",
 ]
-
-
-_FromMoments = TypeVar("_FromMoments", bound="FromMoments")
-
-_FromClassMoments = TypeVar("_FromClassMoments", bound="FromClassMoments")
-
-_UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayleigh")
 
 
 class FromMoments(SolvedWhenRead, BaseEstimator):
@@ -63,7 +59,7 @@ class FromMoments(SolvedWhenRead, BaseEstimator):
     completion_: GaussianImputer
     moments_: ClassMoments
 
-    def fit_moments(self: _FromMoments, moments: ClassMoments) -> _FromMoments:
+    def fit_moments(self, moments: ClassMoments) -> Self:
         """Fit to given moments.
 
         Parameters
@@ -187,11 +183,11 @@ class UnsupervisedRayleigh(RayleighTransformer):
     """Base class of the estimators without labels."""
 
     def fit(
-        self: _UnsupervisedRayleigh,
+        self,
         X: Rows | RowBlocks,
         y: object = None,
         sample_weight: Weights = None,
-    ) -> _UnsupervisedRayleigh:
+    ) -> Self:
         """Accumulate the moments and solve for directions.
 
         Parameters
@@ -213,11 +209,11 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return self
 
     def partial_fit(
-        self: _UnsupervisedRayleigh,
+        self,
         X: Rows,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> _UnsupervisedRayleigh:
+    ) -> Self:
         """Add a batch of samples; directions are computed when next needed.
 
         Parameters
@@ -270,11 +266,11 @@ class FromClassMoments(FromMoments):
     _checks = ALLOW_NAN
 
     def fit(
-        self: _FromClassMoments,
+        self,
         X: Rows | RowBlocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> _FromClassMoments:
+    ) -> Self:
         """Accumulate the moments of the classes and solve with them.
 
         Parameters
@@ -299,12 +295,12 @@ class FromClassMoments(FromMoments):
         return self
 
     def partial_fit(
-        self: _FromClassMoments,
+        self,
         X: Rows,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> _FromClassMoments:
+    ) -> Self:
         """Add a batch of samples; results are computed when next needed.
 
         Parameters

@@ -15,7 +15,6 @@ from scipy import sparse
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType
-from eigenfeat._base.validation import in_order
 from eigenfeat.moments.columns import varying
 
 __all__ = ["ClassSamples", "SparseRows", "sort_by_class"]
@@ -172,7 +171,6 @@ def sort_by_class(
     if not sparse.issparse(X):
         origin = (share @ X) / share.sum() if movable else None
         X = sparse.csr_array(X if origin is None else (X - origin).astype(X.dtype))
-    X = in_order(X)
     divisors = np.ones(X.shape[1])
     if scaled:
         deviation = _deviations(X, share / share.sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +37,9 @@ from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from typing_extensions import Self
 
 __all__ = ["ClassReducer", "Reducer", "WeightedReducer"]
-
-
-_ClassReducer = TypeVar("_ClassReducer", bound="ClassReducer")
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -98,7 +96,7 @@ class ClassReducer(Reducer):
     _in_blocks = True  # whether scatters suffice, so that samples may come in blocks
     _weighted = False  # whether samples may have weights
 
-    def fit(self: _ClassReducer, X: ArrayLike | RowBlocks, y: Targets = None) -> _ClassReducer:
+    def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> Self:
         """Find the components.
 
         Parameters
@@ -116,7 +114,7 @@ class ClassReducer(Reducer):
         """
         return self._fit(X, y, None)
 
-    def _fit(self: _ClassReducer, X: Any, y: Any, sample_weight: Any) -> _ClassReducer:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with unchanged_on_error(self):
             self._validate_params()
             samples = prepare(self, X, y, sample_weight, moments=False)
@@ -147,11 +145,11 @@ class WeightedReducer(ClassReducer):
     _weighted = True
 
     def fit(
-        self: _ClassReducer,
+        self,
         X: ArrayLike | RowBlocks,
         y: Targets = None,
         sample_weight: Weights = None,
-    ) -> _ClassReducer:
+    ) -> Self:
         """Find the components.
 
         Parameters

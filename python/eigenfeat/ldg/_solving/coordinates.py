@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import in_order
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
 __all__ = ["SMALL", "Basis", "Columns", "smallest_eigenpairs", "span_of", "standardise"]
@@ -50,7 +49,6 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
         Dense; C-contiguous, of X's dtype.
     """
     if sparse.issparse(X):
-        X = in_order(X)
         stored = np.asarray(abs(X).max(axis=0).todense()).ravel() > 0
         rows = X[:, np.flatnonzero(stored)].toarray()
     else:

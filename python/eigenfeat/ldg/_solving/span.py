@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eigenfeat._base.validation import check_memory, in_order
+from eigenfeat._base.validation import check_memory
 from eigenfeat.ldg._solving.coordinates import Columns
 from eigenfeat.moments.columns import deviations
 
@@ -42,7 +42,6 @@ class SpanBasis:
 
 def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
     """As `coordinates.standardise`, for a CSR matrix, which stays sparse and is not centred."""
-    X = in_order(X)
     n, d = X.shape
     deviation, X = deviations(X), X.astype(np.float64)
     mean = np.bincount(X.indices, X.data / n, minlength=d).astype(np.float64)
