@@ -145,19 +145,6 @@ def test_whole_numbers_that_are_missing(tmp_path, model):
     assert [int(line[0]) if line[0] else None for line in lines] == expected
 
 
-def test_features_of_bad_rows_are_missing(tmp_path, model):
-    X = model[1]
-    np.save(tmp_path / "new.npy", damaged(X).astype(np.float32))
-    command = ["transform", tmp_path / "gem.efm", tmp_path / "new.npy", "--skip-bad", "-o"]
-    assert run(*command, tmp_path / "found.npy")[0] == 0
-    expected = ef.load(tmp_path / "gem.efm").transform(X.astype(np.float32))
-    expected[BAD] = np.nan
-    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), expected)
-    np.save(tmp_path / "new.npy", np.full((5, 4), np.nan))  # nothing but bad rows
-    assert json.loads(run(*command, tmp_path / "found.npy", "--json")[1])["skipped"] == 5
-    assert np.isnan(np.load(tmp_path / "found.npy")).all()
-
-
 def test_bad_rows_at_the_end_count_too(tmp_path, rng):
     X, y = rng.standard_normal((105, 3)), np.arange(105) % 2
     X[100:] = np.inf

@@ -126,12 +126,6 @@ def test_other_models_need_rows_in_memory(files):
     assert (status, "--memory: expected rows that fit into it" in out) == (1, True)
 
 
-def test_gem_takes_parameters_by_name(files):
-    assert fit("--model", "gem", "--set", "ridge=0.5", "--set", "powers=[1, 2]")[0] == 0
-    model = ef.load("model.efm")
-    assert (model.gem.ridge, list(model.gem.powers)) == (0.5, [1, 2])
-
-
 def search(*more):
     command = ("search", "train.csv", "--target", "kind", "-o", "best.efm", *more)
     status, out, err = run(*command, "--json")

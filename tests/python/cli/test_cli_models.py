@@ -8,12 +8,12 @@ import os
 
 import numpy as np
 import pytest
+from command_line import run
 from flat_gem import plain_params
 from table_files import arrow_modules, csv_text, table_of, write_table
 
 import eigenfeat
 from eigenfeat import GEM, LDG, ClassMoments, GEMClassifier, TableClassifier, open_rows
-from eigenfeat.cli import main as cli
 
 
 @pytest.fixture
@@ -34,20 +34,10 @@ def files(tmp_path, problem):
     return tmp_path
 
 
-def run(capsys, *arguments):
-    capsys.readouterr()
-    try:
-        status = cli.main([str(argument) for argument in arguments])
-    except SystemExit as exit_:
-        status = exit_.code
-    said = capsys.readouterr()
-    return status, said.out, said.err
-
-
-def fitted(capsys, folder, *more, data="rows.csv", output="model.efm"):
+def fitted(folder, *more, data="rows.csv", output="model.efm"):
     target = folder / "y.npy" if data.endswith("npy") else "kind"
     arguments = ["fit", folder / data, "--target", target, "-o", folder / output, *more]
-    status, out, err = run(capsys, *arguments)
+    status, out, err = run(*arguments)
     assert status == 0, err
     return out
 
@@ -57,9 +47,9 @@ def read_csv(path):
         return list(csv.DictReader(file))
 
 
-def test_a_fit_is_that_of_the_array(files, problem, capsys):
+def test_a_fit_is_that_of_the_array(files, problem):
     X, y = problem
-    said = json.loads(fitted(capsys, files, "--seed", "3", "--json"))
+    said = json.loads(fitted(files, "--seed", "3", "--json"))
     assert said.pop("seconds") > 0
     views, measures = said.pop("views"), said.pop("measures")
     assert {view["name"] for view in views if view["weight"] > 0} >= {"gem"}
@@ -86,9 +76,9 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
-def test_predictions_of_every_kind_of_file(files, problem, capsys):
+def test_predictions_of_every_kind_of_file(files, problem):
     X, _ = problem
-    fitted(capsys, files)
+    fitted(files)
     model = eigenfeat.load(files / "model.efm")
     del model.feature_names_in_
     # In the blocks that are read: roundings of a block's last samples depend on their number.
@@ -96,54 +86,54 @@ def test_predictions_of_every_kind_of_file(files, problem, capsys):
     labels, chances = model.predict(X[400:]), np.concatenate(parts)
     command = ["predict", files / "model.efm", files / "new.parquet", "--block-rows", "64", "-o"]
     out = files / "found.csv"
-    status, said, _ = run(capsys, *command, out)
+    status, said, _ = run(*command, out)
     assert (status, said) == (0, f"{out}: 200 rows, {out.stat().st_size:,} bytes\n")
     assert [line["prediction"] for line in read_csv(out)] == labels.tolist()
-    assert run(capsys, *command, out, "--proba")[0] == 0
+    assert run(*command, out, "--proba")[0] == 0
     lines = read_csv(out)
     assert list(lines[0]) == ["prediction", "p_ant", "p_bee", "p_moth"]
     assert [line["prediction"] for line in lines] == labels.tolist()
     back = np.array([[line[f"p_{c}"] for c in model.classes_] for line in lines])
     np.testing.assert_array_equal(back.astype(chances.dtype), chances)
-    assert run(capsys, *command, files / "found.npy")[0] == 0
+    assert run(*command, files / "found.npy")[0] == 0
     np.testing.assert_array_equal(np.load(files / "found.npy"), labels)
-    status, said, _ = run(capsys, *command, files / "found.npy", "--proba", "--json")
+    status, said, _ = run(*command, files / "found.npy", "--proba", "--json")
     found = json.loads(said)
     assert (found["rows"], found["classes"]) == (200, ["ant", "bee", "moth"])
     np.testing.assert_array_equal(np.load(files / "found.npy"), chances)
-    assert run(capsys, *command, files / "found.parquet", "--proba")[0] == 0
+    assert run(*command, files / "found.parquet", "--proba")[0] == 0
     table = arrow_modules().parquet.read_table(files / "found.parquet")
     assert table.column_names == ["prediction", "p_ant", "p_bee", "p_moth"]
     assert table.column("prediction").to_pylist() == labels.tolist()
     np.testing.assert_array_equal(table.column("p_bee").to_numpy(), chances[:, 1])
 
 
-def test_features_of_files(files, problem, capsys):
+def test_features_of_files(files, problem):
     X, y = problem
-    fitted(capsys, files, "--features", "--set", "n_directions=2", output="gem.efm")
+    fitted(files, "--features", "--set", "n_directions=2", output="gem.efm")
     gem = GEM(n_directions=2).fit(X[:400], y[:400])
     command = ["transform", files / "gem.efm", files / "new.parquet", "-o"]
-    status, said, err = run(capsys, *command, files / "found.npy", "--json")
+    status, said, err = run(*command, files / "found.npy", "--json")
     assert (status, err) == (0, "")
     expected = gem.transform(X[400:])
     assert json.loads(said)["columns"] == expected.shape[1]
     np.testing.assert_array_equal(np.load(files / "found.npy"), expected)
-    assert run(capsys, *command, files / "found.csv")[0] == 0
+    assert run(*command, files / "found.csv")[0] == 0
     lines = read_csv(files / "found.csv")
     assert list(lines[0]) == gem.get_feature_names_out().tolist()
     np.testing.assert_array_equal([float(v) for v in lines[7].values()], expected[7])
     ldg = LDG(n_components=2).fit(X[:400], y[:400])
     eigenfeat.save(ldg, files / "ldg.efm")
     command = ["transform", files / "ldg.efm", files / "new.parquet", "--drop", "kind", "-o"]
-    assert run(capsys, *command, files / "found.npy")[0] == 0
+    assert run(*command, files / "found.npy")[0] == 0
     np.testing.assert_array_equal(np.load(files / "found.npy"), ldg.transform(X[400:]))
 
 
-def test_a_fit_from_moments(files, problem, capsys):
+def test_a_fit_from_moments(files, problem):
     X, y = problem
     ClassMoments().update(X[:400], y[:400]).save(files / "rows.efm")
     arguments = ["fit", "--moments", files / "rows.efm", "-o", files / "gem.efm", "--json"]
-    status, said, _ = run(capsys, *arguments, "--set", "ridge=0.1")
+    status, said, _ = run(*arguments, "--set", "ridge=0.1")
     assert status == 0
     found = json.loads(said)
     assert (found["estimator"], found["weight"], found["features"]) == ("GEM", 400, 5)
@@ -153,9 +143,9 @@ def test_a_fit_from_moments(files, problem, capsys):
     )
 
 
-def test_inspecting_a_model(files, capsys):
-    fitted(capsys, files, "--model", "gem")
-    status, said, _ = run(capsys, "inspect", files / "model.efm", "--json")
+def test_inspecting_a_model(files):
+    fitted(files, "--model", "gem")
+    status, said, _ = run("inspect", files / "model.efm", "--json")
     found = json.loads(said)
     assert status == 0
     assert found["kind"] == "model"
@@ -167,37 +157,37 @@ def test_inspecting_a_model(files, capsys):
     assert found["feature_names"] == [f"x{j}" for j in range(5)]
     assert (found["layers"], found["logit"]) == (1, "MultinomialLogit")
     assert found["bytes"] == (files / "model.efm").stat().st_size
-    text = run(capsys, "inspect", files / "model.efm")[1]
+    text = run("inspect", files / "model.efm")[1]
     for line in ("kind: model", "3 classes: 'ant', 'bee', 'moth'", "gem__ridge=None"):
         assert line in text
     damaged = bytearray((files / "model.efm").read_bytes())
     damaged[len(damaged) // 2] ^= 1
     (files / "model.efm").write_bytes(damaged)
-    status, _, err = run(capsys, "inspect", files / "model.efm")
+    status, _, err = run("inspect", files / "model.efm")
     assert (status, len(err.splitlines())) == (1, 1)
     assert err.startswith(f"eigenfeat: {files / 'model.efm'}: ")
 
 
-def test_a_pool_is_described_with_its_views_and_importances(files, problem, capsys):
-    fitted(capsys, files, "--set", "views=columns,boosting")
-    found = json.loads(run(capsys, "inspect", files / "model.efm", "--json")[1])
+def test_a_pool_is_described_with_its_views_and_importances(files, problem):
+    fitted(files, "--set", "views=columns,boosting")
+    found = json.loads(run("inspect", files / "model.efm", "--json")[1])
     assert list(found["views"]) == ["columns"]
     assert found["unused_views"] == {"boosting": "fewer than 1,000 samples"}
     assert found["rows_of_fit"] == 400
     command = ["inspect", files / "model.efm", files / "new.parquet", "--target", "kind"]
-    found = json.loads(run(capsys, *command, "--json")[1])
+    found = json.loads(run(*command, "--json")[1])
     importances = {one["name"]: one["importance"] for one in found["importances"]}
     assert sorted(importances) == [f"x{j}" for j in range(5)]
     assert min(importances.values()) > 0
     assert list(importances.values()) == sorted(importances.values(), reverse=True)
     assert found["importances_from"] == "200 rows, rise in log loss"
-    status, _, err = run(capsys, "inspect", files / "rows.csv", files / "new.parquet")
+    status, _, err = run("inspect", files / "rows.csv", files / "new.parquet")
     assert (status, "DATA: expected none beside" in err) == (2, True)
-    status, _, err = run(capsys, *command[:3])
+    status, _, err = run(*command[:3])
     assert (status, "--target: expected the column of labels" in err) == (2, True)
 
 
-def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_path, capsys):
+def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_path):
     names = [f"column {j}" for j in range(60)]
     words = [f"a word of some length with number {i}" for i in range(30)]
     lines = [",".join([*(words[(i + j) % 30] for j in range(60)), str(i % 2)]) for i in range(90)]
@@ -206,27 +196,27 @@ def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_pat
     model = GEMClassifier().fit(open_rows(path, "kind", columns=names[:15]))
     eigenfeat.save(model, tmp_path / "m.efm")
     for name in ("m.efm", "rows.csv"):
-        text = run(capsys, "inspect", tmp_path / name)[1]
+        text = run("inspect", tmp_path / name)[1]
         assert len(text.splitlines()) <= 50
         assert max(map(len, text.splitlines())) <= 300
-    assert "    column 0: 30 ('a word of" in run(capsys, "inspect", tmp_path / "m.efm")[1]
-    found = json.loads(run(capsys, "inspect", tmp_path / "m.efm", "--json")[1])
+    assert "    column 0: 30 ('a word of" in run("inspect", tmp_path / "m.efm")[1]
+    found = json.loads(run("inspect", tmp_path / "m.efm", "--json")[1])
     assert found["categories"]["column 14"] == sorted(words)
 
 
-def test_inspecting_moments_and_others(files, problem, capsys):
+def test_inspecting_moments_and_others(files, problem):
     ClassMoments().update(*problem).save(files / "rows.efm")
-    found = json.loads(run(capsys, "inspect", files / "rows.efm", "--json")[1])
+    found = json.loads(run("inspect", files / "rows.efm", "--json")[1])
     counts = [{"label": c, "weight": int((problem[1] == c).sum())} for c in ("ant", "bee", "moth")]
     assert (found["kind"], found["features"], found["weight"]) == ("class moments", 5, 600)
     assert found["classes"] == counts
     eigenfeat.save(LDG(n_components=2).fit(*problem), files / "ldg.efm")
-    found = json.loads(run(capsys, "inspect", files / "ldg.efm", "--json")[1])
+    found = json.loads(run("inspect", files / "ldg.efm", "--json")[1])
     assert (found["estimator"], found["parameters"]["n_components"]) == ("LDG", 2)
 
 
-def test_inspecting_rows(files, capsys):
-    status, said, _ = run(capsys, "inspect", files / "rows.csv", "--json")
+def test_inspecting_rows(files):
+    status, said, _ = run("inspect", files / "rows.csv", "--json")
     found = json.loads(said)
     assert status == 0
     assert (found["format"], found["rows"], found["n_columns"]) == ("csv", None, 6)
@@ -235,20 +225,20 @@ def test_inspecting_rows(files, capsys):
         {"name": "x4", "type": "double"},
         {"name": "kind", "type": "string"},
     ]
-    assert "    kind: string" in run(capsys, "inspect", files / "rows.csv")[1]
-    found = json.loads(run(capsys, "inspect", files / "new.parquet", "--json")[1])
+    assert "    kind: string" in run("inspect", files / "rows.csv")[1]
+    found = json.loads(run("inspect", files / "new.parquet", "--json")[1])
     assert (found["format"], found["rows"], found["row_groups"]) == ("parquet", 200, 1)
-    found = json.loads(run(capsys, "inspect", files / "rows.npy", "--json")[1])
+    found = json.loads(run("inspect", files / "rows.npy", "--json")[1])
     assert (found["shape"], found["type"]) == ([400, 5], "float64")
     (files / "a.svm").write_text("1 3:1\n")
-    found = json.loads(run(capsys, "inspect", files / "a.svm", "--json")[1])
+    found = json.loads(run("inspect", files / "a.svm", "--json")[1])
     assert (found["format"], found["n_columns"], found["zero_based"]) == ("svmlight", 3, False)
 
 
-def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
+def test_what_cannot_be_done_is_said_in_a_line(files, problem):
     X, _ = problem
-    fitted(capsys, files)
-    fitted(capsys, files, "--features", output="gem.efm")
+    fitted(files)
+    fitted(files, "--features", output="gem.efm")
     ClassMoments().update(*problem).save(files / "rows.efm")
     model, new, gem = files / "model.efm", files / "new.parquet", files / "gem.efm"
     for arguments, status, text in (
@@ -260,13 +250,13 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
         (["fit", new, "--moments", "y", "-o", "x"], 2, "--moments: expected no files of rows"),
         (["fit", "--moments", "y", "-o", "x", "--set", "depth=2"], 2, "--set depth: expected a pa"),
     ):
-        code, out, err = run(capsys, *arguments)
+        code, out, err = run(*arguments)
         assert (code, out) == (status, ""), err
         assert text in err
     X[450, 2] = np.inf
     write_table(new, table_of(X[400:], problem[1][400:]))
     before = set(os.listdir(files))
-    status, _, err = run(capsys, "predict", model, new, "-o", files / "x.csv")
+    status, _, err = run("predict", model, new, "-o", files / "x.csv")
     assert status == 1
     assert "row 50, column 'x2': expected a finite float64 number, got inf" in err
     assert set(os.listdir(files)) == before

@@ -12,10 +12,10 @@ import time
 
 import numpy as np
 import pytest
+from command_line import run
 from table_files import arrow_modules, csv_text, write_rows
 
 from eigenfeat import ClassMoments
-from eigenfeat.cli import main as cli
 from eigenfeat.cli.output import Advance
 
 
@@ -28,31 +28,20 @@ def files(tmp_path, rng):
     return tmp_path, X, y
 
 
-def run(capsys, *arguments):
-    """Exit status, standard output and standard error of a command."""
-    capsys.readouterr()
-    try:
-        status = cli.main([str(argument) for argument in arguments])
-    except SystemExit as exit_:
-        status = exit_.code
-    said = capsys.readouterr()
-    return status, said.out, said.err
-
-
 def moments(folder, *more, output="out.efm"):
     data = ["moments", folder / "X.npy", "--target", folder / "y.npy", "--block-rows", "100"]
     return [*data, "-o", folder / output, *more]
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])  # readers have tests of every format
-def test_moments_of_a_file_are_those_of_its_blocks(tmp_path, rng, name, capsys):
+def test_moments_of_a_file_are_those_of_its_blocks(tmp_path, rng, name):
     if name.endswith("csv"):
         arrow_modules()
     X, y = rng.standard_normal((500, 4)), rng.integers(0, 3, 500)
     path, options = write_rows(tmp_path, name, X, y)
     target = ["--target", options["target"]] if "target" in options else []
     out = tmp_path / "out.efm"
-    status, said, _ = run(capsys, "moments", path, *target, "-o", out, "--block-rows", "150")
+    status, said, _ = run("moments", path, *target, "-o", out, "--block-rows", "150")
     assert status == 0
     assert said.startswith(f"{out}: 500 rows, 4 features, 3 classes (0, 1, 2); ")
     expected = ClassMoments()
@@ -69,9 +58,9 @@ def sparse(X):
     return csr_matrix(X)
 
 
-def test_the_result_as_json(files, capsys):
+def test_the_result_as_json(files):
     folder, _, _ = files
-    status, said, err = run(capsys, *moments(folder, "--json", "--threads", "1"))
+    status, said, err = run(*moments(folder, "--json", "--threads", "1"))
     assert (status, err) == (0, "")
     found = json.loads(said)
     assert found.pop("seconds") > 0
@@ -88,9 +77,9 @@ def test_the_result_as_json(files, capsys):
         "resumed_from": 0,
     }
     for threads in (2, 7):
-        run(capsys, *moments(folder, "--threads", threads, output="again.efm"))
+        run(*moments(folder, "--threads", threads, output="again.efm"))
         assert (folder / "again.efm").read_bytes() == (folder / "out.efm").read_bytes()
-    assert run(capsys, *moments(folder, "--dtype", "float64", "--json"))[0] == 0
+    assert run(*moments(folder, "--dtype", "float64", "--json"))[0] == 0
     assert ClassMoments.load(folder / "out.efm").dtype == np.float64
 
 
@@ -110,13 +99,13 @@ def interrupt_after(monkeypatch, blocks, number=signal.SIGINT):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_leaves_a_checkpoint_and_says_so(files, monkeypatch, capsys, number):
+def test_an_interrupted_run_leaves_a_checkpoint_and_says_so(files, monkeypatch, number):
     folder, _, _ = files
-    assert run(capsys, *moments(folder, output="whole.efm"))[0] == 0
+    assert run(*moments(folder, output="whole.efm"))[0] == 0
     before = signal.getsignal(number)
     with monkeypatch.context() as patch:
         interrupt_after(patch, 7, number)
-        status, said, err = run(capsys, *moments(folder))
+        status, said, err = run(*moments(folder))
     assert status == 128 + number
     assert said == ""
     checkpoint = folder / "out.efm.checkpoint"
@@ -126,11 +115,11 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_says_so(files, monkeypatch, 
     )
     assert not (folder / "out.efm").exists()
     assert signal.getsignal(number) == before
-    status, said, err = run(capsys, "inspect", checkpoint)
+    status, said, err = run("inspect", checkpoint)
     assert status == 0
     assert "kind: moments checkpoint\n" in said
     assert "rows: 700\n" in said
-    status, said, err = run(capsys, *moments(folder, "--resume", "--json"))
+    status, said, err = run(*moments(folder, "--resume", "--json"))
     assert status == 0
     assert err == f"eigenfeat: resuming after 700 rows from {checkpoint}\n"
     assert json.loads(said)["resumed_from"] == 700
@@ -139,17 +128,17 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_says_so(files, monkeypatch, 
     assert not checkpoint.exists()
 
 
-def test_an_interrupt_as_json(files, monkeypatch, capsys):
+def test_an_interrupt_as_json(files, monkeypatch):
     folder, _, _ = files
     interrupt_after(monkeypatch, 2)
-    status, said, _ = run(capsys, *moments(folder, "--json", "--checkpoint", folder / "state"))
+    status, said, _ = run(*moments(folder, "--json", "--checkpoint", folder / "state"))
     found = json.loads(said)
     assert status == found["exit"] == 130
     assert (found["status"], found["kind"]) == ("error", "interrupted")
     assert (folder / "state").exists()
 
 
-def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch, capsys):
+def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch):
     arrow_modules()
     from eigenfeat.io import delimited
 
@@ -160,31 +149,31 @@ def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch
     (tmp_path / "a.csv").write_text("\n".join(lines))
     command = ["moments", tmp_path / "a.csv", "--target", "kind", "--block-rows", "64"]
     command += ["--skip-bad", "--json", "-o"]
-    found = json.loads(run(capsys, *command, tmp_path / "whole.efm")[1])
+    found = json.loads(run(*command, tmp_path / "whole.efm")[1])
     assert (found["rows"], found["skipped"]) == (2700, 300)
     for blocks in (1, 23):
         with monkeypatch.context() as patch:
             interrupt_after(patch, blocks)
-            assert run(capsys, *command, tmp_path / "part.efm")[0] == 130
-        again = json.loads(run(capsys, *command, tmp_path / "part.efm", "--resume")[1])
+            assert run(*command, tmp_path / "part.efm")[0] == 130
+        again = json.loads(run(*command, tmp_path / "part.efm", "--resume")[1])
         assert again["resumed_from"] == 64 * blocks
         assert (again["rows"], again["skipped"]) == (2700, 300)
         assert (tmp_path / "part.efm").read_bytes() == (tmp_path / "whole.efm").read_bytes()
 
 
-def test_resuming_without_a_checkpoint_starts_anew_and_says_so(files, capsys):
+def test_resuming_without_a_checkpoint_starts_anew_and_says_so(files):
     folder, _, _ = files
-    status, _, err = run(capsys, *moments(folder, "--resume"))
+    status, _, err = run(*moments(folder, "--resume"))
     assert status == 0
     checkpoint = folder / "out.efm.checkpoint"
     assert err == f"eigenfeat: no checkpoint {checkpoint}: starting from the first row\n"
 
 
-def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch, capsys):
+def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch):
     folder, X, y = files
     with monkeypatch.context() as patch:
         interrupt_after(patch, 3)
-        assert run(capsys, *moments(folder))[0] == 130
+        assert run(*moments(folder))[0] == 130
     checkpoint = folder / "out.efm.checkpoint"
     state = checkpoint.read_bytes()
     start = f"eigenfeat: {checkpoint}: expected a checkpoint of these files and options, got one "
@@ -193,7 +182,7 @@ def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch, capsys):
     real = (folder / "X.npy").resolve()
 
     def refused(said, *more):
-        status, _, err = run(capsys, *moments(folder, "--resume", *more))
+        status, _, err = run(*moments(folder, "--resume", *more))
         assert (status, err) == (1, start + said + end)
         assert checkpoint.read_bytes() == state
 
@@ -206,14 +195,14 @@ def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch, capsys):
     np.save(folder / "y.npy", y[:1999])
     refused(f"bytes of {real} was {size} and is {size - 24}")
     checkpoint.write_bytes(state[:-1])
-    status, _, err = run(capsys, *moments(folder, "--resume"))
+    status, _, err = run(*moments(folder, "--resume"))
     assert status == 1
     assert err.startswith(f"eigenfeat: {checkpoint}: not an eigenfeat file, or a truncated")
-    run(capsys, *moments(folder, output="other.efm"))
-    status, _, err = run(capsys, *moments(folder, "--resume", "--checkpoint", folder / "other.efm"))
+    run(*moments(folder, output="other.efm"))
+    status, _, err = run(*moments(folder, "--resume", "--checkpoint", folder / "other.efm"))
     assert status == 1
     assert "it holds 'class moments', not 'moments checkpoint'" in err
-    assert run(capsys, *moments(folder))[0] == 0  # without --resume it is replaced
+    assert run(*moments(folder))[0] == 0  # without --resume it is replaced
 
 
 COMMAND = [
@@ -231,7 +220,7 @@ def started(arguments):
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
-def test_a_killed_run_is_taken_up_again(tmp_path, rng, capsys):
+def test_a_killed_run_is_taken_up_again(tmp_path, rng):
     np.save(tmp_path / "X.npy", rng.standard_normal((30000, 8)))
     np.save(tmp_path / "y.npy", rng.integers(0, 3, 30000))
     arguments = moments(tmp_path, "--every", "500", "--block-rows", "25")
@@ -251,25 +240,25 @@ def test_a_killed_run_is_taken_up_again(tmp_path, rng, capsys):
         places += map(int, re.findall(r"after ([\d,]+) rows", err.replace(",", "")))
     assert "with --resume goes on" in err
     (tmp_path / ".out.efm.checkpoint.0123.part").write_bytes(b"of a killed run")
-    status, said, _ = run(capsys, *arguments, "--resume", "--json")
+    status, said, _ = run(*arguments, "--resume", "--json")
     assert status == 0
     places.append(json.loads(said)["resumed_from"])
     assert places == sorted(places)
     assert 0 < places[0] <= places[-1] < 30000
-    assert run(capsys, *moments(tmp_path, "--block-rows", "25", output="whole.efm"))[0] == 0
+    assert run(*moments(tmp_path, "--block-rows", "25", output="whole.efm"))[0] == 0
     assert (tmp_path / "out.efm").read_bytes() == (tmp_path / "whole.efm").read_bytes()
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"X.npy", "y.npy", "out.efm", "whole.efm"}
 
 
-def test_merging(files, capsys):
+def test_merging(files):
     folder, X, y = files
     parts = []
     for i in range(3):
         parts.append(folder / f"part{i}.efm")
         ClassMoments().update(X[i::3], y[i::3]).save(parts[-1])
     out = folder / "all.efm"
-    status, said, _ = run(capsys, "moments", "merge", *parts, "-o", out, "--json")
+    status, said, _ = run("moments", "merge", *parts, "-o", out, "--json")
     assert status == 0
     expected = ClassMoments.load(parts[0])
     for part in parts[1:]:
@@ -284,21 +273,21 @@ def test_merging(files, capsys):
         "weights": {str(c): int((y == c).sum()) for c in range(3)},
     }
     ClassMoments().update(X[:, 1:], y).save(parts[1])
-    status, _, err = run(capsys, "moments", "merge", *parts, "-o", folder / "no.efm")
+    status, _, err = run("moments", "merge", *parts, "-o", folder / "no.efm")
     text = f"{parts[1]}: expected 6 columns, got 5"
     assert (status, err) == (1, f"eigenfeat: {text}\n")
     assert not (folder / "no.efm").exists()
-    status, _, err = run(capsys, "moments", "merge", parts[0], "-o", out)
+    status, _, err = run("moments", "merge", parts[0], "-o", out)
     assert status == 2
     assert err == "eigenfeat: merge: expected two files of moments or more, got 1\n"
 
 
-def test_bad_values_are_named_by_file_and_place(files, capsys):
+def test_bad_values_are_named_by_file_and_place(files):
     folder = files[0]
     path = folder / "X.npy"
     np.save(path, np.full((2000, 2), np.nan))
     text = f"{path}: row 0, column '0': expected a finite number, got NaN or a missing value"
-    found = run(capsys, *moments(folder))
+    found = run(*moments(folder))
     assert found == (1, "", f"eigenfeat: {text}; --skip-bad leaves such rows out\n")
     text = f"{path}: expected at least one row, got none; 2,000 bad rows were left out"
-    assert run(capsys, *moments(folder, "--skip-bad")) == (1, "", f"eigenfeat: {text}\n")
+    assert run(*moments(folder, "--skip-bad")) == (1, "", f"eigenfeat: {text}\n")

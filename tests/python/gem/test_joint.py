@@ -72,23 +72,6 @@ def test_steps_are_those_of_the_numerical_gradient(depth, powers, includes, shif
         assert_allclose(part, expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["32", "64"])
-def test_threads_do_not_change_a_bit(kind):
-    dtype = np.float32 if kind == "32" else np.float64
-    rng = np.random.default_rng(0)
-    network = Network.drawn(2, [1, 2], True, seed=0, d=70, counts=(300, 150), k=4)
-    rows, labels = rng.standard_normal((120, 70)).astype(dtype), rng.integers(0, 4, 120)
-    results = []
-    for n_threads in (1, 2, 7):
-        training = getattr(core, f"LayerTraining{kind}")(**arguments(network, dtype))
-        for _ in range(3):
-            training.step(rows, labels.astype(np.int32), None, 0.5, 0.01, n_threads)
-        results.append(parts(training, network))
-    for other in results[1:]:
-        for one, two in zip(results[0], other, strict=True):
-            assert_array_equal(one, two)
-
-
 # ---- the classifier ------------------------------------------------------------------------------
 
 
@@ -155,13 +138,6 @@ def test_without_directions_there_is_nothing_to_train():
     model = joint_classifier(threshold=1e9, epochs=2).fit(X[TRAIN], Y[TRAIN])
     plain = gem_classifier(threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
     assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-
-
-def test_missing_entries_are_completed_first():
-    rows = X[TRAIN].copy()
-    rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
-    model = joint_classifier(epochs=3, ridge=0.5, **SMALL).fit(rows, Y[TRAIN])
-    assert model.score(X[TEST], Y[TEST]) > 0.85
 
 
 def test_ensembles_and_searches():

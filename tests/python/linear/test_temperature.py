@@ -10,9 +10,9 @@ from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits
 
-from eigenfeat import GEM, GEMClassifier, MultinomialLogit
+from eigenfeat import GEM, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
 from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
 from eigenfeat.samples import ArrayBlocks
@@ -98,21 +98,6 @@ def test_it_divides_the_weights_and_leaves_labels(digits, two):
     assert_allclose(model.logit_.coef_ * model.temperature_, plain.logit_.coef_, rtol=1e-14)
     given = gem_classifier(**SMALL, temperature=model.temperature_).fit(X, y)
     assert_array_equal(given.predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize("options", [{}, {"depth": 2, "hidden_directions": 2}], ids=str)
-def test_blocks_have_the_same(digits, options, rng):
-    X, y = digits
-    weight = rng.random(len(y))
-    local = gem_classifier(**SMALL, **options).fit(X, y, weight)
-    spread = gem_classifier(**SMALL, **options).fit(ArrayBlocks(X, y, weight, block_rows=97))
-    assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
-
-
-def test_missing_entries(rng):
-    X, y = load_wine(return_X_y=True)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    assert 0.02 < GEMClassifier().fit(X, y).temperature_ < 2
 
 
 # ---- more than 5,000 samples: one fold -----------------------------------------------------------

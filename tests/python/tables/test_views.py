@@ -14,15 +14,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
-from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat.linear.held_out import fold_indices
-from eigenfeat.linear.pools import pool_probabilities, pool_weights
+from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.tables.views import _ranked as ranked
@@ -76,23 +73,6 @@ def test_a_column_without_spread_is_in_no_view():
     assert table.statistics.scale[4] == 0.0
     assert table.columns.shape[1] == table.ranks.shape[1] == 4
     assert table.bins.shape[1] == 4
-
-
-def test_splines_sum_to_one_with_the_one_left_out_and_are_constant_beyond_the_knots():
-    X = columns()
-    statistics = TableStatistics.fit(X, None)
-    for basis in statistics.splines:
-        knots = basis.t[3:-3]
-        x = np.linspace(knots[0], knots[-1], 57)
-        values = basis(x)
-        assert (values >= -EPS).all()
-        assert (values.sum(axis=1) <= 1 + 100 * EPS).all()
-    far = X.copy()
-    far[0, :2] = 1e9
-    farther = X.copy()
-    farther[0, :2] = 2e9
-    splines = [statistics.table(one).splines[:, :-2] for one in (far, farther)]
-    np.testing.assert_array_equal(*splines)
 
 
 def test_trees_read_categories_as_levels_too(rng):
@@ -298,18 +278,6 @@ def test_pool_weights_minimise_the_penalised_log_loss(weighted):
     assert objective(w[used]) <= best + 1e-7
 
 
-def test_a_view_that_knows_nothing_gets_no_weight_and_a_good_one_lowers_the_loss():
-    L, y = logits(1)
-    flat = np.zeros_like(L[0])
-    w = pool_weights([L[0], flat], y, None)
-    assert w[1] == 0.0
-    loss = [
-        -np.log(pool_probabilities(some, pool_weights(some, y, None))[np.arange(len(y)), y]).mean()
-        for some in (L[:1], L[:2])
-    ]
-    assert loss[1] < loss[0]
-
-
 # ---- the classifier ------------------------------------------------------------------------------
 
 
@@ -401,14 +369,6 @@ def test_boosting_of_many_samples_and_classes_is_stable(rng):
     assert log_loss(y[5_100:], model.predict_proba(X[5_100:])) < 0.8
 
 
-def test_small_tables_have_the_log_loss_of_logistic_regression_or_less():
-    X, y = load_breast_cancer(return_X_y=True)
-    A, B, a, b = train_test_split(X, y, train_size=80, stratify=y, random_state=0)
-    linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(A, a)
-    ours = log_loss(b, TableClassifier().fit(A, a).predict_proba(B))
-    assert ours <= log_loss(b, linear.predict_proba(B)) + 0.02
-
-
 def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
     ours, linear = [], []
     for seed in range(8):
@@ -419,17 +379,6 @@ def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
             model.fit(X[:40], y[:40])
             losses.append(log_loss(y[40:], model.predict_proba(X[40:])))
     assert np.mean(ours) <= 1.05 * np.mean(linear)
-
-
-def test_samples_without_weight_have_no_part():
-    X, y = load_iris(return_X_y=True)
-    w = np.ones(len(y))
-    w[::7] = 0
-    some = w > 0
-    model = TableClassifier(["columns", "gem", "kernel"])
-    a = model.fit(X, y, w).decision_function(X)
-    b = model.fit(X[some], y[some], w[some]).decision_function(X)
-    np.testing.assert_array_equal(a, b)
 
 
 def test_chosen_views():
