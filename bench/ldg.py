@@ -1,11 +1,8 @@
-"""LDG beside NumPy with scikit-learn's neighbours, and beside scikit-learn's NCA.
+"""LDG beside NumPy, and beside scikit-learn's NCA: tasks of bench/run.py.
 
-    python bench/ldg.py selection by_hand nca --data DIR --threads 2
-
-``selection`` times fits that choose all three parameters on MNIST (3,000 rows), Dexter (210 sparse
-rows of 20,000 columns) and Arcene (70 rows of 10,000); ``by_hand`` a fit without selection against
-the same by NumPy; ``nca`` a fit against scikit-learn's neighbourhood components analysis, with the
-3-NN accuracy of both. Implementations take turns, so that the machine's moods are shared.
+Full selection on MNIST (3,000 rows), Dexter (210 sparse rows of 20,000 columns) and Arcene (70 rows
+of 10,000); a fit without selection against the same by NumPy; a fit against scikit-learn's
+neighbourhood components analysis, with the 3-NN accuracy of both.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from eigenfeat.ldg import LDG
 from peers import sklearn_ldg
 from problems import digits
-from timing import Contender, Measurement, alternate, print_table, write_csv
+from timing import Contender, Measurement, alternate
 
 OURS = "eigenfeat"
 
@@ -49,42 +46,44 @@ def arcene(data: Path) -> tuple[np.ndarray, np.ndarray]:
         return archive["X"][:70].astype(np.float64), archive["y"][:70]
 
 
-def selection(options: argparse.Namespace, threads: int) -> list[Measurement]:
+def ldg_selection(options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
     """Fits that choose neighbours, gamma and dimension; no rival does."""
     table: list[Measurement] = []
     problems: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
-        "MNIST 3,000 x 784": lambda: pixels(options.data, 3000),
-        "Dexter 210 x 20,000": lambda: dexter(options.data),
-        "Arcene 70 x 10,000": lambda: arcene(options.data),
+        "MNIST 3,000 x 784": lambda: pixels(options.data, 3000)
     }
+    if options.data is not None:
+        problems["Dexter 210 x 20,000"] = lambda: dexter(options.data)
+        problems["Arcene 70 x 10,000"] = lambda: arcene(options.data)
     for name, load in problems.items():
         X, y = load()
         model = LDG(random_state=0, n_threads=threads)
         ours = Contender(OURS, lambda model=model, X=X, y=y: model.fit(X, y))
         task = f"LDG with full selection, {name}"
-        table += alternate(task, [ours], threads, options.rounds, memory=True)
+        table += alternate(task, [ours], threads, rounds, memory=True)
         chosen = (model.n_neighbors_, model.gamma_, model.n_components_)
         table[-1].note = f"neighbours, gamma, dimension: {chosen}"
     return table
 
 
-def by_hand(options: argparse.Namespace, threads: int) -> list[Measurement]:
+def ldg_by_hand(options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
     """n rows of MNIST, k = 10, gamma 0.6, 15 components."""
-    X, y = pixels(options.data, options.rows)
+    n = options.rows or 20_000
+    X, y = pixels(options.data, n)
     ours = LDG(15, gamma=0.6, n_neighbors=10, n_threads=threads)
     contenders = [
         Contender(OURS, lambda: ours.fit(X, y)),
         Contender("NumPy, sklearn", lambda: sklearn_ldg.fitted(X, y, 10, 0.6, 15), rounds=1),
     ]
-    task = f"LDG without selection, {options.rows:,} x 784 float32, 10 neighbours"
-    table = alternate(task, contenders, threads, options.rounds, memory=True)
+    task = f"LDG without selection, {n:,} x 784 float32, 10 neighbours"
+    table = alternate(task, contenders, threads, rounds, memory=True)
     theirs = sklearn_ldg.fitted(X, y, 10, 0.6, 15).astype(np.float64)
     cosines = np.linalg.svd(ours.components_ @ theirs.T)[1]
     table[-1].note = f"least cosine of the subspaces: {cosines.min():.7f}"
     return table
 
 
-def nca(options: argparse.Namespace, threads: int) -> list[Measurement]:
+def ldg_nca(options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
     """5,000 rows of MNIST's 100 leading principal components, to 15 dimensions."""
     X, y = pixels(options.data, 7000)
     centred = X[:5000] - X[:5000].mean(axis=0)
@@ -101,40 +100,10 @@ def nca(options: argparse.Namespace, threads: int) -> list[Measurement]:
         Contender(OURS, lambda: models[OURS].fit(Z[:5000], y[:5000])),
         Contender("sklearn NCA", fit_nca, rounds=1),
     ]
-    table = alternate("5,000 x 100 to 15 dimensions", contenders, threads, options.rounds)
+    table = alternate("5,000 x 100 to 15 dimensions", contenders, threads, rounds)
     for row in table:
         model = models[row.implementation]
         classifier = KNeighborsClassifier(3).fit(model.transform(Z[:5000]), y[:5000])
         accuracy = classifier.score(model.transform(Z[5000:]), y[5000:])
         row.note = f"3-NN accuracy on 2,000 others: {accuracy:.3f}"
     return table
-
-
-TASKS = {"selection": selection, "by_hand": by_hand, "nca": nca}
-
-
-def main() -> None:
-    """Run the tasks that the command line names."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("tasks", nargs="*", help=f"any of {', '.join(TASKS)} (default: all)")
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=20_000, help="rows of by_hand")
-    parser.add_argument("--output", type=Path, default=Path("bench_ldg.csv"))
-    options = parser.parse_args()
-    collected: list[Measurement] = []
-    for name in options.tasks or list(TASKS):
-        for threads in options.threads:
-            table = TASKS[name](options, threads)
-            for task in dict.fromkeys(row.task for row in table):
-                part = [row for row in table if row.task == task]
-                print_table(part, part[0].implementation)
-            collected += table
-            write_csv(options.output, collected)
-
-
-if __name__ == "__main__":
-    main()

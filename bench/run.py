@@ -1,6 +1,6 @@
 """Compare eigenfeat with its peers and with the machine's floor, in one run.
 
-    python bench/run.py moments pencils deep transform logit logit_gem --data DIR --threads 1 2
+    python bench/run.py moments pencils deep transform logit ldg_nca --data DIR --threads 1 2
 
 Every task alternates its implementations, prints a table of ratios and adds to one CSV file.
 Without ``--data`` the rows are random ones of the same shape.
@@ -16,6 +16,7 @@ import numpy as np
 
 import eigenfeat as ef
 from eigenfeat.expansion.features import expand
+from ldg import ldg_by_hand, ldg_nca, ldg_selection
 from logit import logit_dense, logit_gem
 from peers import numpy_expansion, scipy_moments, scipy_pencils
 from problems import N_CLASSES, Rows, class_second_moments, digits, gem_directions
@@ -195,9 +196,11 @@ TASKS = {
     "svm_small": svm_small,
     "svm_letters": svm_letters,
     "frank_wolfe": frank_wolfe,
+    "ldg_selection": ldg_selection,
+    "ldg_by_hand": ldg_by_hand,
+    "ldg_nca": ldg_nca,
 }
-# These read their rows themselves, in processes of their own.
-FRESH = {"logit", "logit_gem", "svm_mnist", "svm_small", "svm_letters", "frank_wolfe"}
+FRESH = set(TASKS) - {"moments", "pencils", "deep", "transform"}  # these read their rows themselves
 
 
 def main() -> None:

