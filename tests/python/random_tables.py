@@ -11,12 +11,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 
 import numpy as np
+from every_estimator import ESTIMATORS
 from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
-from eigenfeat import early, gem, ldg, maxmargin, rayleigh, signals
+from eigenfeat import early, gem, signals
 
 __all__ = [
     "DEFAULTS",
@@ -197,22 +199,18 @@ def difference(known, other, name):
 
 
 OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
-_SEEDED = [ldg.LDG, ldg.SparseLDG, ldg.DiscriminativeGaussian, ldg.KernelLDG, ldg.ITML]
-_SEEDED += [ef.MulticlassSVM, ef.MaxMarginShift]
-_SEEDED += [signals.ConvolutionFeatures, signals.ConvolutionClassifier]
-_PLAIN = [ef.GEM, ef.GEMClassifier, ef.GEMClassifierCV, ef.GEMEnsemble, ef.TableRegressor]
-_PLAIN += [gem.ClassComponents, ef.MultinomialLogit, ef.CalibratedLeastSquares, ef.FisherLDA]
-_PLAIN += [rayleigh.QuadraticDiscriminant, rayleigh.SlicedInverseRegression, rayleigh.RayleighPCA]
-_PLAIN += [rayleigh.VanishingComponents, rayleigh.OrientedPCA, ldg.TransferLDG]
-_PLAIN += [ldg.RegularizedFisher, ldg.PCAFisher, ldg.DirectLDA]
-_PLAIN += [ldg.GSVDDiscriminant, ldg.MaximumMarginCriterion, ldg.LocalFisher]
-_PLAIN += [maxmargin.MaxMarginPCA, early.GaussianCompletion]
-_PLAIN += [early.MixtureCompletion, early.LocalQDA]
-_PLAIN += [early.ReliableClassifierCV, early.MinimumCostClassifier]
-_PLAIN += [signals.SpatialFilters, signals.TangentSpace]
+LEFT_OUT = {gem.RandomizedGEM, gem.JointGEMClassifier, gem.GEMPatches, ef.TableClassifier}
+OF_SERIES = [signals.ConvolutionFeatures, signals.ConvolutionClassifier]
+OF_SERIES += [signals.SpatialFilters, signals.TangentSpace]
+CLASSES = [type(make()) for make in ESTIMATORS.values()] + OF_SERIES
 DEFAULTS: dict[str, Callable[[], object]] = {
-    **{kind.__name__: kind for kind in _PLAIN},
-    **{kind.__name__: partial(kind, random_state=0) for kind in _SEEDED},
+    kind.__name__: partial(kind, random_state=0)
+    if "random_state" in signature(kind).parameters
+    else kind
+    for kind in CLASSES
+    if kind not in LEFT_OUT
+}
+DEFAULTS |= {
     "TableClassifier, gem": partial(ef.TableClassifier, views="gem"),
     "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA(), conditional=None),
 }
