@@ -163,15 +163,6 @@ def test_outputs_that_are_inputs_are_refused(files, monkeypatch):
         assert (files / "rows.csv").read_bytes() == text
 
 
-def test_predictions_go_through_devices(files, monkeypatch):
-    monkeypatch.chdir(files)
-    command = ("predict", "model.efm", "rows.csv", "--columns", "x0,x1,x2", "-o", "/dev/null")
-    assert run(*command)[0] == 0
-    import stat
-
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-
-
 def test_escape_sequences_do_not_reach_the_terminal(files, monkeypatch):
     monkeypatch.chdir(files)
     wild = "a\x1b[31mred"

@@ -117,17 +117,6 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     assert f"eigenfeat {ef.__version__}" in page.words
 
 
-def test_images_of_a_data_frame(digits, digit_page):
-    import pandas as pd
-
-    model, text = digit_page
-    frames = [pd.DataFrame(rows).rename(columns=str) for rows in (digits[0], digits[2])]
-    same = ef.TableClassifier(views=["columns", "gem"]).fit(frames[0], digits[1])
-    page = Page(report.write_report(same, frames[1], digits[3], image_shape=(8, 8)))
-    assert page.sections == Page(text).sections
-    assert model.n_features_in_ == same.n_features_in_
-
-
 def test_a_page_asks_for_nothing(digit_page):
     page = Page(digit_page[1])
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)

@@ -60,7 +60,7 @@ def test_it_sees_what_linear_regression_does_not(rng):
     assert LinearRegression().fit(X[:500], y[:500]).score(X[500:], y[500:]) < 0.1
 
 
-@pytest.mark.parametrize("n", [30, 60])
+@pytest.mark.parametrize("n", [30, pytest.param(60, marks=pytest.mark.long)])
 def test_few_samples(n):
     X, y = load_diabetes(return_X_y=True)
     ratios = []

@@ -351,17 +351,7 @@ def test_a_time_limit_leaves_views_out_by_name():
     assert all("time limit" in view.note for view in model.views_[1:] if "fewer" not in view.note)
 
 
-def test_more_samples_than_one_fold_drop_no_view(rng):
-    X = rng.standard_normal((5_600, 5))
-    y = (X[:, 0] * X[:, 1] + X[:, 2] + rng.logistic(size=5_600) / 2 > 0).astype(int)
-    losses = []
-    for n in (4_900, 5_100):
-        model = TableClassifier().fit(X[:n], y[:n])
-        assert all(np.isfinite(view.score) for view in model.views_)
-        losses.append(log_loss(y[5_100:], model.predict_proba(X[5_100:])))
-    assert losses[1] < losses[0] + 0.01
-
-
+@pytest.mark.long
 def test_boosting_of_many_samples_and_classes_is_stable(rng):
     X = rng.integers(0, 8, (6_100, 4)).astype(float)
     y = (np.abs(X[:, 0] - X[:, 1]) + np.maximum(X[:, 2], X[:, 3])).astype(int)  # 15 classes
