@@ -131,8 +131,7 @@ class MahalanobisSet(ConfidenceSet):
     """``(x - m)^T R^-1 (x - m)`` up to the chi-square quantile of tau, exact for Gaussians.
 
     Suits linear discriminants with few samples: without a correction one of 21 sets is below a tau
-    of .95, with the pairwise rule seven. With a correction it is the earliest rule on Fish, Haptics
-    and Lightning2.
+    of .95, with the pairwise rule seven.
     """
 
     full_covariance = True
