@@ -66,6 +66,15 @@ class _Table:
         return self.graph.node("Concat", self.columns, levels, axis=1)
 
     @cached_property
+    def with_pairs(self) -> str:
+        """`with_levels`, and sums and differences of the ranks of each two numeric columns."""
+        one, other = (
+            _of_columns(self.graph, places, self.ranks) for places in self.statistics.numeric_pairs
+        )
+        parts = [self.graph.node(what, one, other) for what in ("Add", "Sub")]
+        return self.graph.node("Concat", self.with_levels, *parts, axis=1)
+
+    @cached_property
     def ranks(self) -> str:
         """Ranks of the columns with spread."""
         return _ranks(self.graph, self.statistics, self.X)
@@ -99,7 +108,7 @@ def _logits(table: _Table, name: str, view: Any) -> str:
     if isinstance(view, ForestView):
         return _forest_logits(graph, _trees(graph, view.trees, table.with_levels), view.trees)
     if isinstance(view, BoostingView):
-        sums = _trees(graph, view.trees, table.with_levels)
+        sums = _trees(graph, view.trees, getattr(table, view.features))
         return graph.node("Add", sums, graph.constant(view.start))
     coef, intercept = all_classes(view.logit)
     W = np.asarray(coef.T, dtype=np.float64)
@@ -136,7 +145,7 @@ def _outputs(table: _Table, view: Any) -> str:
     if isinstance(view, regression_views.ForestView):
         return _trees(graph, view.trees, table.with_levels)
     if isinstance(view, regression_views.BoostingView):
-        sums = _trees(graph, view.trees, table.with_levels)
+        sums = _trees(graph, view.trees, getattr(table, view.features))
         return graph.node("Add", sums, graph.constant(view.start))
     coef = view.ridge.coef
     if isinstance(view, regression_views.RidgeView):

@@ -11,6 +11,7 @@ view                classifier
 "interactions"      logit on indicators of the cells of pairs of columns, in bins
 "forest"            random forest (Breiman 2001)
 "boosting"          gradient boosting of small trees (Friedman 2001)
+"boosting_pairs"    the same, also on sums and differences of the ranks of two numeric columns
 ==================  ================================================================================
 
 Logits are fitted again without each fold, and with them what they learn from labels: directions and
@@ -74,7 +75,10 @@ __all__ = [
 _Array = NDArray[np.float64]
 _Parts = Sequence[tuple["LabelledSamples", "LabelledSamples"]]
 
-VIEWS = ("columns", "splines", "gem", "gem_ranks", "kernel", "interactions", "forest", "boosting")
+VIEWS = (
+    *("columns", "splines", "gem", "gem_ranks", "kernel", "interactions"),
+    *("forest", "boosting", "boosting_pairs"),
+)
 
 # bench/tables.py shows the effect of the following numbers.
 MANY_SAMPLES = 5_000  # beyond, one fold is held out, and some views are smaller
@@ -89,11 +93,17 @@ _TREES, _TREES_OF_MANY = 200, 100
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
-_MAX_BOOSTED = 3_000  # largest product of columns and classes, with many samples
-_BOOSTED_TREES = 100
-_BOOSTING = {"max_leaf_nodes": 16, "learning_rate": 0.1}
+# Largest product of features and classes, with many samples.
+_MAX_BOOSTED = {"boosting": 3_000, "boosting_pairs": 1_000}
+_MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
+_BOOSTING = {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}
 # Without an L2 penalty, boosting of many classes diverges.
-_BOOSTING_OF_MANY = {"max_leaf_nodes": 31, "learning_rate": 0.15, "l2_regularization": 1.0}
+_BOOSTING_OF_MANY = {
+    "max_iter": 200,
+    "max_leaf_nodes": 31,
+    "min_samples_leaf": 10,
+    "l2_regularization": 1.0,
+}
 LOG_FLOOR = -30.0  # least log probability of a view
 
 
@@ -514,15 +524,18 @@ class RefittedView(View):
 class BoostingView(RefittedView):
     """Gradient boosting of small trees."""
 
+    def __init__(self, features: str) -> None:
+        self.features = features
+
     def _fit_to(self, samples: Samples, indices: Codes) -> None:
         """As `RefittedView._fit_to`."""
         boosting = HistGradientBoostingClassifier(
-            max_iter=_BOOSTED_TREES,
+            max_features=0.5,
             early_stopping=False,
             random_state=samples.seed,
             **(_BOOSTING_OF_MANY if samples.is_large else _BOOSTING),
         )
-        X = samples.table.with_levels[indices]
+        X = getattr(samples.table, self.features)[indices]
         weight = None if samples.weight is None else samples.weight[indices]
         with boosting_threads(len(indices), samples.n_threads):
             boosting.fit(X, samples.codes[indices], unequal(weight))
@@ -538,7 +551,7 @@ class BoostingView(RefittedView):
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""
-        return self.start + self.trees.predict(table.with_levels)
+        return self.start + self.trees.predict(getattr(table, self.features))
 
 
 class EstimatorView(RefittedView):
@@ -583,7 +596,8 @@ def candidate_views(
         "kernel": lambda: FixedView("kernel"),
         "interactions": InteractionsView,
         "forest": ForestView,
-        "boosting": BoostingView,
+        "boosting": lambda: BoostingView("with_levels"),
+        "boosting_pairs": lambda: BoostingView("with_pairs"),
     }
     views = {name: made[name]() for name in names if not reasons[name]}
     return views, {name: why for name, why in reasons.items() if why}
@@ -597,13 +611,18 @@ def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return ""
     if varying == 0:
         return "no column with spread"
-    if name == "boosting" and samples.rows.n_samples < _MIN_BOOSTED:
+    boosts = name.startswith("boosting")
+    if boosts and samples.rows.n_samples < _MIN_BOOSTED:
         return f"fewer than {_MIN_BOOSTED:,} samples"
-    if name == "boosting" and not samples.is_large and k > _MAX_BOOSTED_CLASSES:
+    if boosts and not samples.is_large and k > _MAX_BOOSTED_CLASSES:
         return f"more than {_MAX_BOOSTED_CLASSES} classes, which need {MANY_SAMPLES:,} samples"
-    if name == "boosting" and samples.is_large and k * varying > _MAX_BOOSTED:
-        return f"columns times classes are more than {_MAX_BOOSTED:,}"
-    if name in ("forest", "boosting"):
+    numeric = len(statistics.numeric)
+    if name == "boosting_pairs" and not 2 <= numeric <= _MAX_PAIRED:
+        return f"not 2 to {_MAX_PAIRED} numeric columns"
+    n_features = varying + numeric * (numeric - 1) * (name == "boosting_pairs")
+    if boosts and samples.is_large and k * n_features > _MAX_BOOSTED[name]:
+        return f"features times classes are more than {_MAX_BOOSTED[name]:,}"
+    if boosts or name == "forest":
         return ""
     if samples.is_large and varying > _MAX_COLUMNS:
         return f"more than {_MAX_COLUMNS} columns and {MANY_SAMPLES:,} samples"

@@ -66,9 +66,10 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     views : "auto", name or list of names and classifiers, default="auto"
         "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
         features), "gem_ranks" (GEM features of the ranks), "kernel" (Gaussian, of the ranks),
-        "interactions" (pairs of columns, in bins), "forest" and "boosting" (trees). "auto" pools
-        all that the samples allow. Classifiers with `predict_proba`, such as ``LGBMClassifier()``,
-        are views of their own.
+        "interactions" (pairs of columns, in bins), "forest" and "boosting" (trees),
+        "boosting_pairs" (trees that also read sums and differences of two numeric columns).
+        "auto" pools all that the samples allow. Classifiers with `predict_proba`, such as
+        ``LGBMClassifier()``, are views of their own.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot, or target statistics if
         there are more than 50 categories; dates become numbers, and text that nearly always

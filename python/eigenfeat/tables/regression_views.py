@@ -15,6 +15,7 @@ view                regression
                     the regression (Radhakrishnan et al. 2024)
 "forest"            random forest of 200 trees (Breiman 2001)
 "boosting"          gradient boosting of 200 trees of 8 leaves (Friedman 2001)
+"boosting_pairs"    the same, also on sums and differences of the ranks of two numeric columns
 ==================  ================================================================================
 
 Ridge regressions on features that need no target predict each training sample by leave-one-out in
@@ -66,6 +67,7 @@ _TREES, _TREES_OF_MANY, _MANY = 200, 100, 5_000  # trees of a forest beyond 5,00
 _MIN_TREES, _MAX_TRIED, _MAX_TRIES = 50, 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
 _MAX_GROWN = 20_000  # samples of one tree
+_MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,8 +329,11 @@ class ForestView(View):
 class BoostingView(View):
     """Gradient boosting of small trees, one series of trees for each output."""
 
+    def __init__(self, features: str) -> None:
+        self.features = features
+
     def fit(self, samples: Samples) -> None:
-        X, q = samples.table.with_levels, samples.targets.shape[1]
+        X, q = getattr(samples.table, self.features), samples.targets.shape[1]
         self.start = np.zeros(q)
         predictors = []
         for output in range(q):
@@ -349,7 +354,7 @@ class BoostingView(View):
         self.trees = Trees.of_boosting(predictors, q, X)
 
     def predict(self, table: Table) -> _Array:
-        return self.start + self.trees.predict(table.with_levels)
+        return self.start + self.trees.predict(getattr(table, self.features))
 
 
 class EstimatorView(View):
@@ -380,7 +385,7 @@ class EstimatorView(View):
 
 VIEWS = (
     *("columns", "splines", "gem", "gem_ranks", "kernel", "kernel_ranks", "kernel_learned"),
-    *("forest", "boosting"),
+    *("forest", "boosting", "boosting_pairs"),
 )
 
 
@@ -395,7 +400,8 @@ def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View]
         "kernel_ranks": KernelView("ranks"),
         "kernel_learned": LearnedKernelView(),
         "forest": ForestView(),
-        "boosting": BoostingView(),
+        "boosting": BoostingView("with_levels"),
+        "boosting_pairs": BoostingView("with_pairs"),
     }
     statistics, n_outputs = samples.table.statistics, samples.targets.shape[1]
     reasons = {name: _reason_against(name, statistics, len(samples), n_outputs) for name in names}
@@ -416,10 +422,13 @@ def _reason_against(name: str, statistics: TableStatistics, n: int, n_outputs: i
         return f"more than {_MAX_SPLINES} features"
     if name.startswith("gem") and varying > _MAX_GEM_COLUMNS:
         return f"more than {_MAX_GEM_COLUMNS} columns"
-    if name in ("kernel_learned", "boosting") and n < _MIN_SAMPLES:
+    boosts = name.startswith("boosting")
+    if (boosts or name == "kernel_learned") and n < _MIN_SAMPLES:
         return f"fewer than {_MIN_SAMPLES} samples"
     if name == "kernel_learned" and varying > _MAX_MAP_COLUMNS:
         return f"more than {_MAX_MAP_COLUMNS} columns"
-    if name == "boosting" and n_outputs > _MAX_BOOSTED_OUTPUTS:
+    if boosts and n_outputs > _MAX_BOOSTED_OUTPUTS:
         return f"more than {_MAX_BOOSTED_OUTPUTS} outputs"
+    if name == "boosting_pairs" and not 2 <= len(statistics.numeric) <= _MAX_PAIRED:
+        return f"not 2 to {_MAX_PAIRED} numeric columns"
     return ""

@@ -20,6 +20,7 @@ __all__ = ["Nodes", "Trees", "boosting_threads", "unequal"]
 
 _NODES_AT_ONCE = 1 << 20  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
+_ROUNDING = 1e-6  # relative difference of values of a feature that is rounding
 _BETWEEN = 0.618  # place of a threshold between two values
 
 
@@ -101,7 +102,7 @@ class Trees:
 
         Each threshold moves to a place between the neighbouring values of the training samples `X`,
         which it separates as before: a mean of two values may itself be a value of new samples,
-        whose side would then depend on rounding.
+        whose side would then depend on rounding. Values that differ by rounding count as equal.
         """
         starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
         feature, threshold, left, right = [], [], [], []
@@ -114,10 +115,12 @@ class Trees:
         features, thresholds = np.concatenate(feature), np.concatenate(threshold)
         for j in np.unique(features):
             known = np.unique(X[:, j]).astype(np.float64)
+            apart = np.diff(known) > _ROUNDING * np.abs(known[[0, -1]]).max()
+            first, last = known[np.append(True, apart)], known[np.append(apart, True)]
             nodes = np.flatnonzero((features == j) & np.isfinite(thresholds))
-            below = np.searchsorted(known, thresholds[nodes], side="right") - 1
-            inside = (below >= 0) & (below < len(known) - 1)
-            low, high = known[below[inside]], known[below[inside] + 1]
+            below = np.maximum(np.searchsorted(last, thresholds[nodes], side="right") - 1, 0)
+            inside = below < len(last) - 1
+            low, high = last[below[inside]], first[below[inside] + 1]
             thresholds[nodes[inside]] = low + _BETWEEN * (high - low)
         return cls(
             starts[:-1],

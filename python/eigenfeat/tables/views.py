@@ -170,6 +170,12 @@ class TableStatistics(OmitsCaches):
         at = np.linspace(_OUTER, _GRID - 1 - _OUTER, _KNOTS).round().astype(np.intp)
         return [_basis(self.quantiles[at, j]) for j in self.numeric]
 
+    @cached_property
+    def numeric_pairs(self) -> NDArray[np.intp]:
+        """Places (2, P) in `Table.ranks` of all pairs of numeric columns."""
+        place = np.searchsorted(np.flatnonzero(self.scale > 0), self.numeric)
+        return place[np.stack(np.triu_indices(len(place), 1))]
+
     def owners(self, features: str) -> NDArray[np.intp]:
         """Column (p,) that each feature of `Table.columns` or `Table.splines` is a function of."""
         if features == "columns":
@@ -329,6 +335,12 @@ class Table:
             return self.columns
         levels = np.einsum("ij,jk->ik", self.X, weights)
         return np.hstack([self.columns, levels.astype(np.float32)])
+
+    @cached_property
+    def with_pairs(self) -> _Features:
+        """`with_levels`, and sums and differences of the ranks of each two numeric columns."""
+        one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
+        return np.hstack([self.with_levels, one + other, one - other])
 
     def _standardised(self, some: NDArray[np.intp]) -> _Array:
         stat = self.statistics
