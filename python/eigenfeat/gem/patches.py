@@ -34,7 +34,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Use it where objects shift in images or signals; where the position of a value matters, use
     `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
-    :doc:`/guide/images_and_signals`.
+    :doc:`/guide/patches`.
 
     `GEM` is fitted on the patches of all samples, each with the label of its sample. Its features
     are computed at every place of a sample, as in a convolution, and pooled within the cells of a

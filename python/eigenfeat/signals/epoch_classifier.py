@@ -65,7 +65,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     """Classifier of epochs of EEG, MEG or EMG: a pool of views.
 
     Use it first for epochs of many channels; it needs no tuning. Tell it the sampling rate, and the
-    `frequencies` of flickering stimuli. User guide: :doc:`/guide/images_and_signals`.
+    `frequencies` of flickering stimuli. User guide: :doc:`/guide/eeg`.
 
     Each view is a linear classifier on one description of the epochs. Views are pooled by weights
     that minimise the log loss of out-of-fold probabilities, with a pull to equal weights.

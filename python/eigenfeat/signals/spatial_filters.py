@@ -39,7 +39,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     """Common spatial patterns (CSP) of epochs, for two or more classes.
 
     Use it for band-passed EEG, MEG or EMG with few clear sources, and for SSVEP. Tune `n_filters`
-    first, then `bands` and `ridge`. User guide: :doc:`/guide/images_and_signals`.
+    first, then `bands` and `ridge`. User guide: :doc:`/guide/eeg`.
 
     Filters w solve ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of two classes'
     epochs: where lambda is near 1 only class i has power. The features are the logarithms of the

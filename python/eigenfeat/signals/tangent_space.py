@@ -45,7 +45,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """Logarithms of epochs' covariances at their mean, as vectors for linear classifiers.
 
     Use it for epochs of EEG, MEG or EMG before a linear classifier; try it first. Tune `bands`,
-    then `shrinkage`. User guide: :doc:`/guide/images_and_signals`.
+    then `shrinkage`. User guide: :doc:`/guide/eeg`.
 
     Epoch i with covariance C_i becomes the upper triangle of ``log(G^(-1/2) C_i G^(-1/2))``, G the
     mean of the covariances, with off-diagonal entries times sqrt(2). The norm of the vector is the
