@@ -117,8 +117,7 @@ def _note(model: Any) -> str:
     if isinstance(model, FixedTime):
         return f"after {model.time_} samples"
     if isinstance(model, ReliableClassifierCV):
-        means = [np.nanmax(v) for v in model.harmonic_means_.values() if np.isfinite(v).any()]
-        return f"{model.best_candidate_}, tau {model.reliability_:g}, folds {max(means):.3f}"
+        return f"{model.best_candidate_}, tau {model.reliability_:g}"
     if isinstance(model, MinimumCostClassifier):
         return getattr(model, "best_candidate_", "")
     return ""

@@ -45,7 +45,6 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 NODES = 60  # on half the parabola
-FIRST_NODES = 30  # of the first attempt
 TOLERANCE = 1e-6  # relative to the tail
 BLOCK_NUMBERS = 2**20  # complex numbers in memory at a time
 MAX_EIGENVALUES = 512  # with more features, eigenvalues are bounded instead of computed
@@ -108,7 +107,7 @@ def quantile(weights: _Array, level: _Array) -> _Array:
     for _ in range(30):
         if not len(active):
             break
-        value, density, accurate[active] = _tails(weights[active], x[active], (NODES,))
+        value, density, accurate[active] = _tails(weights[active], x[active])
         above = value > level[active]
         low[active] = np.where(above, x[active], low[active])
         high[active] = np.where(above, high[active], x[active])
@@ -148,9 +147,7 @@ def _wilson_hilferty(moments: _Array, level: _Array) -> _Array:
     return np.asarray(mean * np.maximum(1 - share - ndtri(level) * np.sqrt(share), 0.0) ** 3)
 
 
-def _tails(
-    weights: _Array, x: _Array, counts: tuple[int, ...] = (FIRST_NODES, NODES)
-) -> tuple[_Array, _Array, NDArray[np.bool_]]:
+def _tails(weights: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     """Tails, densities, and whether both are accurate."""
     n, m = weights.shape
     value, density = np.ones(n), np.zeros(n)
@@ -158,20 +155,18 @@ def _tails(
     largest = weights.max(axis=1, initial=0.0)
     value[(largest == 0) & (x >= 0)] = 0.0
     left = np.flatnonzero((largest > 0) & (x > 0))
-    for nodes in counts:
-        width = max(1, BLOCK_NUMBERS // (nodes * max(m, 1)))
-        for begin in range(0, len(left), width):
-            rows = left[begin : begin + width]
-            scale = largest[rows]
-            value[rows], density[rows], accurate[rows] = _inverted(
-                weights[rows] / scale[:, None], x[rows] / scale, nodes
-            )
-            density[rows] /= scale
-        left = left[~accurate[left]]
+    width = max(1, BLOCK_NUMBERS // (NODES * max(m, 1)))
+    for begin in range(0, len(left), width):
+        rows = left[begin : begin + width]
+        scale = largest[rows]
+        value[rows], density[rows], accurate[rows] = _inverted(
+            weights[rows] / scale[:, None], x[rows] / scale
+        )
+        density[rows] /= scale
     return value, density, accurate
 
 
-def _inverted(w: _Array, x: _Array, count: int) -> tuple[_Array, _Array, NDArray[np.bool_]]:
+def _inverted(w: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     """Tails, densities, and whether both are accurate, with largest weights of 1, for x > 0."""
     # The path passes the pole at 0 on the left for small tails, else on the right, at a distance.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
@@ -182,14 +177,14 @@ def _inverted(w: _Array, x: _Array, count: int) -> tuple[_Array, _Array, NDArray
     second, third = 2 * (ratio**2).sum(axis=1), 8 * (ratio**3).sum(axis=1)
     bend = third / (6 * second)
     reach = np.sqrt(34.0 / np.maximum(bend * x, 0.25 * second))
-    nodes = np.arange(count) + 0.5
-    y = (reach / count)[:, None] * nodes
+    nodes = np.arange(NODES) + 0.5
+    y = (reach / NODES)[:, None] * nodes
     at = p[:, None] - bend[:, None] * y**2 + 1j * y
     along = 1j - 2 * bend[:, None] * y
     exponent = at * x[:, None] - 0.5 * _log_product(at, w)
     size = p * x - 0.5 * np.log1p(2 * p[:, None] * w).sum(axis=1)
     integrand = np.exp(exponent - size[:, None]) * along
-    both = np.stack([integrand / at, integrand]).imag * (reach / count)[:, None] / np.pi
+    both = np.stack([integrand / at, integrand]).imag * (reach / NODES)[:, None] / np.pi
     total, every_third = both.sum(axis=2), 3 * both[:, :, 1::3].sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value, density = total * np.exp(size)

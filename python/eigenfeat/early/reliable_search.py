@@ -48,8 +48,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     `candidates` first. User guide: :doc:`/guide/early_costs`.
 
     Each candidate is fitted to all folds but one and decides the series of that fold at every tau.
-    The candidate and the tau with the largest harmonic mean :math:`2 a (1 - e) / (a + 1 - e)` of
-    accuracy a and earliness e are fitted to all series.
+    The candidate and the tau with the largest mean over the folds of the harmonic mean
+    :math:`2 a (1 - e) / (a + 1 - e)` of accuracy a and earliness e are fitted to all series.
 
     Parameters
     ----------
@@ -73,18 +73,10 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     best_estimator_ : ReliableClassifier
         The candidate fitted to all series with `reliability` set, for example for streams and
         calibration.
-    harmonic_means_ : dict of str to (p,) array
-        Held-out harmonic means of each candidate at each tau; NaN if the fit failed.
-    taus_ : (p,) array
-        The reliabilities that were tried.
     cv_results_ : dict
-        Results by column, as in ``GridSearchCV``, with an entry for each candidate and tau.
-    best_index_ : int
-        Index of the chosen entry in `cv_results_`.
-    best_score_ : float
-        Harmonic mean of the chosen entry.
-    best_params_ : dict
-        Candidate and tau of the chosen entry.
+        Harmonic means by column, as in ``GridSearchCV``, with an entry for each candidate and tau.
+    best_index_, best_score_, best_params_ : int, float and dict
+        The chosen entry in `cv_results_`, its harmonic mean, and its candidate and tau.
     classes_ : (G,) array
         Labels.
     n_features_in_, n_channels_, n_timepoints_ : int
@@ -215,66 +207,48 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: NDArray[Any]) -> None:
         candidates = self._candidates()
-        self.taus_ = np.array(TAUS) if self.tau is None else checked_taus(self.tau)
-        self.harmonic_means_, failure, of_folds = {}, None, {}
-        for name, model in candidates.items():
-            try:
-                means, of_folds[name] = self._harmonic_means(model, X, y)
-                self.harmonic_means_[name] = means
-            except ValueError as error:  # for example, a class is too small for its own Gaussian
-                failure = failure or error
-                self.harmonic_means_[name] = np.full(len(self.taus_), np.nan)
-        best = {name: means.max() for name, means in self.harmonic_means_.items()}
-        self.best_candidate_ = max(best, key=lambda name: np.nan_to_num(best[name], nan=-1.0))
-        if np.isnan(best[self.best_candidate_]):
-            assert failure is not None
-            raise failure
-        at = int(self.harmonic_means_[self.best_candidate_].argmax())
-        self.reliability_ = float(self.taus_[at])
-        self._tabulate(of_folds, at)
-        chosen = clone(candidates[self.best_candidate_])
-        chosen.set_params(reliability=self.reliability_, correct=False)
-        self.best_estimator_ = chosen.fit(X, y)
-        self.classes_ = self.best_estimator_.classes_
-        self.n_features_in_ = self.best_estimator_.n_features_in_
-        self.n_channels_ = self.best_estimator_.n_channels_
-        self.n_timepoints_ = self.best_estimator_.n_timepoints_
-
-    def _tabulate(self, of_folds: dict[str, NDArray[np.float64]], at: int) -> None:
-        """Set `cv_results_` and the attributes of its best entry, at the tau with index `at`."""
-        folds = max(scores.shape[1] for scores in of_folds.values())
-        failed = np.full((len(self.taus_), folds), np.nan)
-        names = list(self.harmonic_means_)
-        params = [
-            {"candidate": name, "reliability": tau} for name in names for tau in self.taus_.tolist()
-        ]
-        scores = np.concatenate([of_folds.get(name, failed) for name in names])
-        table = cv_results(params, scores)
-        means = np.concatenate([self.harmonic_means_[name] for name in names])
-        self.cv_results_ = table | {"mean_test_score": means}
-        self.best_index_ = names.index(self.best_candidate_) * len(self.taus_) + at
-        self.best_score_ = float(means[self.best_index_])
-        self.best_params_ = params[self.best_index_]
-
-    def _harmonic_means(
-        self, model: ReliableClassifier, X: Any, y: NDArray[Any]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return means (p,) over the folds, weighted by their sizes, and the values (p, folds)."""
-        total, rows = np.zeros(len(self.taus_)), 0
-        of_folds = []
-        for fold in fold_masks(y, self.n_folds):
-            fitted = clone(model).set_params(correct=False)._fit_subset(X, y, ~fold)
-            rows_of_fold = X[fold] if isinstance(X, np.ndarray) else list(compress(X, fold))
-            curve = reliability_curve(fitted, rows_of_fold, y[fold], self.taus_)
-            of_folds.append(curve.harmonic_mean)
-            total += curve.harmonic_mean * fold.sum()
-            rows += int(fold.sum())
-        if not rows:
+        taus = np.array(TAUS) if self.tau is None else checked_taus(self.tau)
+        folds = list(fold_masks(y, self.n_folds))
+        if not folds:
             raise ValueError(
                 f"y: expected a class of two samples or more for {self.n_folds} folds, got one "
                 f"sample of each of {len(np.unique(y))} classes"
             )
-        return np.asarray(total / rows), np.transpose(of_folds)
+        scores, failure = [], None
+        for model in candidates.values():
+            try:
+                curves = [self._curve(model, X, y, fold, taus) for fold in folds]
+            except ValueError as error:  # for example, a class is too small for its own Gaussian
+                failure = failure or error
+                curves = [np.full(len(taus), np.nan)] * len(folds)
+            scores.append(np.transpose(curves))
+        params = [
+            {"candidate": name, "reliability": tau} for name in candidates for tau in taus.tolist()
+        ]
+        self.cv_results_ = cv_results(params, np.concatenate(scores))
+        means = self.cv_results_["mean_test_score"]
+        if failure is not None and np.isnan(means).all():
+            raise failure
+        self.best_index_ = int(np.nanargmax(means))
+        self.best_score_, self.best_params_ = (
+            float(means[self.best_index_]),
+            params[self.best_index_],
+        )
+        self.best_candidate_, self.reliability_ = self.best_params_.values()
+        chosen = clone(candidates[self.best_candidate_])
+        self.best_estimator_ = best = chosen.set_params(
+            reliability=self.reliability_, correct=False
+        ).fit(X, y)
+        self.classes_, self.n_features_in_ = best.classes_, best.n_features_in_
+        self.n_channels_, self.n_timepoints_ = best.n_channels_, best.n_timepoints_
+
+    def _curve(
+        self, model: ReliableClassifier, X: Any, y: NDArray[Any], fold: NDArray[np.bool_], taus: Any
+    ) -> NDArray[np.float64]:
+        """Harmonic means (p,) of a model at each tau on a fold that is left out of its fit."""
+        fitted = clone(model).set_params(correct=False)._fit_subset(X, y, ~fold)
+        held_out = X[fold] if isinstance(X, np.ndarray) else list(compress(X, fold))
+        return reliability_curve(fitted, held_out, y[fold], taus).harmonic_mean
 
     def _candidates(self) -> dict[str, ReliableClassifier]:
         if self.candidates is None:
