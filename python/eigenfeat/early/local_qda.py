@@ -7,16 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats, Labels, Rows
+from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.early.series import blocks
-from eigenfeat.early.series_classifier import RowClassifier
 from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.samples.out_of_core import FromLogits
 
 __all__ = ["LocalQDA"]
@@ -24,7 +26,7 @@ __all__ = ["LocalQDA"]
 _Array = NDArray[np.float64]
 
 
-class LocalQDA(FromLogits, RowClassifier):
+class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     r"""Quadratic discriminants from the nearest training samples of each class.
 
     Use it where the boundary is curved and each class has hundreds of samples. Tune `n_neighbors`,
@@ -114,17 +116,37 @@ class LocalQDA(FromLogits, RowClassifier):
         self.n_folds = n_folds
         self.n_threads = n_threads
 
-    def _fit_checked(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
-        check_two_labels(self.classes_)
-        self.priors_ = np.bincount(codes) / len(codes)
-        self._floor = float(self.variance_floor) * mean_variance(X)
-        self._rows, self._codes, self._threads = X, codes, self.n_threads
-        self.__dict__.pop("cv_errors_", None)
-        if self.n_neighbors == "cv":
-            self.cv_errors_ = self._errors(X, codes)
-            self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
-        else:
-            self.n_neighbors_ = int(self.n_neighbors)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> LocalQDA:
+        """Keep the training samples, and choose the number of neighbours.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite samples.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        LocalQDA
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            rows, labels = validate_data(self, X, y, dtype=np.float64, order="C")
+            check_classification_targets(labels)
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+            check_two_labels(self.classes_)
+            self.priors_ = np.bincount(codes) / len(codes)
+            self._floor = float(self.variance_floor) * mean_variance(rows)
+            self._rows, self._codes, self._threads = rows, codes, self.n_threads
+            self.__dict__.pop("cv_errors_", None)
+            if self.n_neighbors == "cv":
+                self.cv_errors_ = self._errors(rows, codes)
+                self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
+            else:
+                self.n_neighbors_ = int(self.n_neighbors)
+        return self
 
     def decision_function(self, X: Rows) -> Floats:
         """Return the discriminants.
@@ -199,6 +221,10 @@ class LocalQDA(FromLogits, RowClassifier):
             rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
         )
         return np.asarray(scores + np.log(self.priors_))
+
+    def _checked(self, X: Rows) -> _Array:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
 
     def _numbers_per_row(self) -> int:
         return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)

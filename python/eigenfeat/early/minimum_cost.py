@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
@@ -24,7 +26,6 @@ from eigenfeat.early.series import (
     training_rows,
     whole_rows,
 )
-from eigenfeat.early.series_classifier import RowClassifier
 from eigenfeat.early.stages import (
     CannotFitError,
     HeldOut,
@@ -34,6 +35,7 @@ from eigenfeat.early.stages import (
     stage_probabilities,
 )
 from eigenfeat.early.stopping import fitted_policy
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
@@ -69,7 +71,7 @@ class CostDecision:
     cost: float
 
 
-class MinimumCostClassifier(RowClassifier):
+class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     """Decide each series when waiting is expected to cost more than it saves.
 
     Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
@@ -159,6 +161,7 @@ class MinimumCostClassifier(RowClassifier):
         "n_folds": [Interval(Integral, 2, MOST, closed="both")],
     }
 
+    classes_: Labels
     n_channels_: int
     n_timepoints_: int
 
@@ -179,7 +182,46 @@ class MinimumCostClassifier(RowClassifier):
         self.n_times = n_times
         self.n_folds = n_folds
 
-    def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> MinimumCostClassifier:
+        """Fit a classifier for each time, and learn when to decide.
+
+        Parameters
+        ----------
+        X : (n, T) or (n, channels, T) array-like, or list of series
+            Complete series; a shorter one is complete at its own end. Only arrays with channels and
+            lists may have missing values (NaN), which are replaced by the last known value.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        MinimumCostClassifier
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        self._validate_params()
+        with unchanged_on_error(self), ignore_single_sample_warning():
+            series, labels = self._training_series(X, y)
+            check_classification_targets(labels)
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+            self._fit(series, labels, codes)
+        return self
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """Predict the labels of complete series.
+
+        Parameters
+        ----------
+        X : (m, T) or (m, channels, T) array-like, or list of series
+            As in `predict_early`.
+
+        Returns
+        -------
+        (m,) array
+        """
+        series, last = self._series(X)[0], len(self.times_) - 1
+        return self.classes_[(self._stage(last, series) @ self.costs_[last]).argmin(axis=1)]
+
+    def _training_series(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
         """Series (n, channels, T) without missing values, and labels."""
         checked, labels, layout = training_rows(self, X, y)
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
@@ -191,8 +233,7 @@ class MinimumCostClassifier(RowClassifier):
         self._start = np.nan_to_num(_carried(start[None])[0])
         return self._filled(rows), labels
 
-    @ignore_single_sample_warning()
-    def _fit_checked(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+    def _fit(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         if len(codes) == len(self.classes_):
             raise ValueError("y: expected a class of two samples or more, got one sample of each")
@@ -217,10 +258,6 @@ class MinimumCostClassifier(RowClassifier):
         paid = _paid(self.costs_, probabilities, codes[rows])
         self.policy_ = fitted_policy(probabilities, paid)
         self.classifiers_ = fitted_stages(chosen, X, y, held_out)
-
-    def _labels(self, rows: _Array) -> Labels:
-        last = len(self.times_) - 1
-        return self.classes_[(self._stage(last, rows) @ self.costs_[last]).argmin(axis=1)]
 
     def predict_early(self, X: ArrayLike) -> CostDecisions:
         """Decide series at the least expected cost.
@@ -277,9 +314,6 @@ class MinimumCostClassifier(RowClassifier):
         checked = whole_rows(self, X, layout)
         rows = checked.rows.reshape(-1, layout.length, layout.channels)
         return self._filled(rows), checked.ends // layout.channels
-
-    def _checked(self, X: Any) -> _Array:
-        return self._series(X)[0]
 
     def _filled(self, rows: _Array) -> _Array:
         """Fill missing values of series (n, t, channels) by the last known value or the mean.
