@@ -23,8 +23,8 @@ from eigenfeat.cli.files import (
 )
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
-from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels, quietly
-from eigenfeat.report.held_out import cross_predict, held_out_parts, origin
+from eigenfeat.report.evidence import N_NEIGHBORS, evidence_of, features_of, neighbour_labels
+from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import (
     ClassificationMeasures,
     RegressionMeasures,
@@ -88,26 +88,14 @@ def held_out_measures(
     weight: NDArray[np.float64] | None = None,
 ) -> Measures:
     """Measures of new fits of a model on rows that they have not seen, by --holdout or --cv."""
-    regression = predicts_numbers(model)
-    if not callable(getattr(model, "predict", None)):
-        raise UsageError(
-            "--holdout, --cv: expected a classifier or a regression, got "
-            f"{type(model).__name__}, which predicts nothing"
-        )
-    y = np.asarray(y, dtype=float) if regression else y
     given = {"holdout": options.holdout, "cv": options.cv, "random_state": options.seed}
     try:
-        parts = held_out_parts(y, **given, continuous=regression)
+        return evidence_of(model, X, np.asarray(y), None, given, weight).measures
     except ValueError as error:
-        raise UsageError(f"--{error}") from None
-    with quietly():  # each fit would warn of the columns again
-        held = cross_predict(model, X, y, parts, weight)
-    weight = None if weight is None else weight[held.rows]
-    if regression:
-        return regression_measures(y[held.rows], held.predicted, weight)
-    classes = np.unique(y)
-    true, predicted = (np.searchsorted(classes, one) for one in (y[held.rows], held.predicted))
-    return classification_measures(classes.tolist(), true, predicted, held.proba, weight)
+        option, _, text = str(error).partition(": ")
+        if option not in ("holdout", "cv", "model"):
+            raise
+        raise UsageError(f"--{'holdout, --cv' if option == 'model' else option}: {text}") from None
 
 
 # ---- the saved model -----------------------------------------------------------------------------

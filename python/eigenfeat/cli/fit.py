@@ -25,7 +25,7 @@ from eigenfeat.cli.training import (
 )
 from eigenfeat.io.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, counted
+from eigenfeat.report.card import columns_by_kind, counted, reasons
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import classification_measures, regression_measures
 
@@ -120,12 +120,7 @@ def _described(
         result["views"] = [_view(view) for view in views]
         used = sorted((v for v in views if v.weight > 0), key=lambda view: -view.weight)
         lines += _line("views", ", ".join(f"{view.name} {view.weight:.2f}" for view in used))
-        others: dict[str, list[str]] = {}
-        for view in views:
-            if view.weight == 0:
-                others.setdefault(view.note, []).append(view.name)
-        notes = [f"{', '.join(names)}: {note}" for note, names in others.items()]
-        lines += _line("not used", "; ".join(notes)) if notes else []
+        lines += _line("not used", reasons({one.name: one.note for one in views if not one.weight}))
     return result, lines + _scores(options, model, training, measures, result)
 
 

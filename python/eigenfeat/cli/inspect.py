@@ -20,7 +20,7 @@ from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind
+from eigenfeat.report.card import columns_by_kind, reasons
 from eigenfeat.report.columns import column_importances
 from eigenfeat.report.evidence import quietly
 
@@ -158,7 +158,7 @@ def _estimator(model: Any) -> dict[str, Any]:
             about[name[:-1]] = f"array of shape {value.shape}"
         elif isinstance(value, (bool, int, float, str, np.generic)):
             about[name[:-1]] = plain(value)
-        elif isinstance(value, list):
+        elif isinstance(value, list) and value:
             about[name[:-1]] = len(value)
         elif hasattr(value, "get_params"):
             about[name[:-1]] = type(value).__name__
@@ -195,8 +195,7 @@ def _lines(described: dict[str, Any]) -> list[str]:
         elif name == "views":
             entries = [", ".join(f"{key} {weight:.2f}" for key, weight in value.items())]
         elif name == "unused_views":
-            text = "; ".join(f"{key}: {why}" for key, why in value.items())
-            entries = textwrap.wrap(text, _WIDTH)
+            entries = textwrap.wrap(reasons(value), _WIDTH)
         elif isinstance(value, str) and value.startswith("array of shape"):
             continue  # which says little; JSON has it
         elif name == "classes" and value and isinstance(value[0], dict):

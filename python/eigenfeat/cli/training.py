@@ -121,17 +121,15 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
 
 
 def check_regression(options: SimpleNamespace, reason: str = "--task regression") -> None:
-    """UsageError where only classes can be fitted."""
-    search = "--grid" if hasattr(options, "grid") else None
+    """UsageError if the command or its options fit classes alone."""
     others = {
-        search: True,
+        "search": hasattr(options, "grid"),
         f"--model {options.model_kind}": options.model_kind not in ("table", "gem"),
         "--features": getattr(options, "features", False),
         "--moments": getattr(options, "moments", None) is not None,
     }
-    if wrong := next((name for name, given in others.items() if name and given), None):
-        what = "search fits classes alone" if wrong == search else f"{wrong} needs classes"
+    if wrong := next((name for name, given in others.items() if given), None):
         raise UsageError(
-            f"--task: expected classification, as {what}, got {reason}; --task classification "
-            "makes a class of each number"
+            f"--task: expected classification, as {wrong} needs classes, got {reason}; --task "
+            "classification makes a class of each number"
         )

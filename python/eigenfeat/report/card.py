@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
 
-__all__ = ["columns_by_kind", "counted", "model_card"]
+__all__ = ["columns_by_kind", "counted", "model_card", "reasons"]
 
 
 def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
@@ -36,6 +36,14 @@ def counted(kinds: dict[str, int]) -> str:
         f"{count:,} {kind if count == 1 else plural.get(kind, f'{kind}s')}"
         for kind, count in kinds.items()
     )
+
+
+def reasons(notes: dict[str, str]) -> str:
+    """Names that share a reason, and the reason: "a, b: reason; c: another"."""
+    names: dict[str, list[str]] = {}
+    for name, note in notes.items():
+        names.setdefault(note, []).append(name)
+    return "; ".join(f"{', '.join(some)}: {note}" for note, some in names.items())
 
 
 def model_card(model: Any) -> Html | None:

@@ -123,11 +123,10 @@ def evidence_of(
     shape = None if image_shape is None else check_image_shape(d, image_shape)
     predicts = callable(getattr(model, "predict", None))
     regression = is_regressor(model)
-    decides = callable(getattr(model, "predict_early", None))
-    if held_out is not None and (decides or not predicts):
-        kind = "an early classifier" if decides else "a transformer"
+    if held_out is not None and not predicts:
         raise ValueError(
-            f"model: expected a classifier or a regressor with holdout or cv, got {kind}"
+            "model: expected a classifier or a regressor with holdout or cv, got "
+            f"{type(model).__name__}, which predicts nothing"
         )
     if regression:
         y = target_numbers(y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -108,16 +107,26 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     ]
     why = f"more than {_MAX_SVM_SAMPLES:,} samples"
     found.append(Peer("SVM", svm) if small else Peer("SVM", reason=why))
-    makers: dict[str, tuple[str, Callable[..., Peer]]] = {
-        "LightGBM": ("lightgbm", _lightgbm),
-        "CatBoost": ("catboost", _catboost),
-        "XGBoost": ("xgboost", _xgboost),
+    coded = tuple(table.select_dtypes(include=_CATEGORICAL).columns)  # a tuple, as `clone` needs
+    packages: dict[str, tuple[str, dict[str, Any]]] = {
+        "LightGBM": ("LGBM", {"n_jobs": n_jobs, "verbosity": -1, **seed}),
+        "CatBoost": (
+            "CatBoost",
+            {"thread_count": n_jobs, "random_seed": random_state, "cat_features": coded}
+            | {"verbose": 0, "allow_writing_files": False},
+        ),
+        "XGBoost": (
+            "XGB",
+            {"n_jobs": n_jobs, "enable_categorical": True, "tree_method": "hist", **seed},
+        ),
     }
-    for name, (module, make) in makers.items():
-        if find_spec(module) is None:
+    for name, (prefix, parameters) in packages.items():
+        if find_spec(name.lower()) is None:
             found.append(Peer(name, reason="not installed"))
-        else:
-            found.append(make(name, import_module(module), table, regression, n_jobs, random_state))
+            continue
+        kind = f"{prefix}{'Regressor' if regression else 'Classifier'}"
+        model = getattr(import_module(name.lower()), kind)(**parameters)
+        found.append(Peer(name, model, texts=name == "CatBoost"))
     return found
 
 
@@ -146,32 +155,3 @@ def _ordinal() -> Any:
         (numbers, make_column_selector(dtype_include=np.number)),
         (codes, make_column_selector(dtype_include=_CATEGORICAL)),
     )
-
-
-def _lightgbm(
-    name: str, module: Any, table: Any, regression: bool, n_jobs: int, random_state: int
-) -> Peer:
-    kind = module.LGBMRegressor if regression else module.LGBMClassifier
-    return Peer(name, kind(n_jobs=n_jobs, random_state=random_state, verbosity=-1))
-
-
-def _xgboost(
-    name: str, module: Any, table: Any, regression: bool, n_jobs: int, random_state: int
-) -> Peer:
-    kind = module.XGBRegressor if regression else module.XGBClassifier
-    model = kind(
-        n_jobs=n_jobs, random_state=random_state, enable_categorical=True, tree_method="hist"
-    )
-    return Peer(name, model)
-
-
-def _catboost(
-    name: str, module: Any, table: Any, regression: bool, n_jobs: int, random_state: int
-) -> Peer:
-    kind = module.CatBoostRegressor if regression else module.CatBoostClassifier
-    coded = tuple(table.select_dtypes(include=_CATEGORICAL).columns)  # as `clone` needs
-    model = kind(
-        thread_count=n_jobs, random_seed=random_state, cat_features=coded, verbose=0,
-        allow_writing_files=False,
-    )  # fmt: skip
-    return Peer(name, model, texts=True)

@@ -120,6 +120,11 @@ def write_report(
 
     held_out = None
     if holdout is not None or cv is not None:
+        if callable(getattr(model, "predict_early", None)):
+            raise ValueError(
+                "model: expected a classifier or a regressor with holdout or cv, got an early "
+                "classifier"
+            )
         held_out = {"holdout": holdout, "cv": cv, "random_state": random_state}
     weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
     evidence = evidence_of(model, X, labels, image_shape, held_out, weight)

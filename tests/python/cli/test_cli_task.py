@@ -77,8 +77,8 @@ def test_the_task_can_be_said(houses):
             "as --model ldg needs classes, got 15",
         ),
         ((*FIT, "--features", "--drop", "zone"), "as --features needs classes, got 153 diff"),
-        (("search", *FIT[1:]), "--task: expected classification, as search fits classes alone"),
-        (("search", *FIT[1:], "--task", "regression"), "as search fits classes alone, got --task"),
+        (("search", *FIT[1:]), "--task: expected classification, as search needs classes"),
+        (("search", *FIT[1:], "--task", "regression"), "as search needs classes, got --task"),
         ((*FIT, "--task", "regression", "--set", "depth=2"), "--set depth: expected a parameter"),
         (
             ("moments", *FIT[1:], "--drop", "zone", "--skip-bad"),
