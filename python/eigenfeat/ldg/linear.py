@@ -31,10 +31,12 @@ from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import (
     Basis,
     Columns,
+    preferring,
     smallest_eigenpairs,
     span_of,
     standardise,
 )
+from eigenfeat.ldg._solving.scatters import fisher_directions
 from eigenfeat.ldg._solving.selection import FoldAccuracies, fold_accuracies, spread_out
 from eigenfeat.ldg._solving.span import (
     SpanBasis,
@@ -68,6 +70,7 @@ class Problem:
     codes: NDArray[np.int64]
     n_threads: int | None
     kernel: NDArray[np.float64] | None = None  # (n, n) of sparse samples
+    first: NDArray[np.float64] | None = None  # (r, m) orthonormal directions before LDG's
     results: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -86,11 +89,15 @@ class Problem:
         return spread_out(len(self.rows), len(self.columns.varying))
 
     def fold_accuracies(
-        self, counts: Sequence[int], gammas: Sequence[float], dimensions: Sequence[int]
+        self,
+        counts: Sequence[int],
+        gammas: Sequence[float],
+        dimensions: Sequence[int],
+        fisher_ridge: float | None,
     ) -> FoldAccuracies:
         """Return accuracies of candidates on held-out samples."""
         samples = self.coordinates, self.codes, self.n_classes
-        return fold_accuracies(*samples, counts, gammas, dimensions, self.n_threads)
+        return fold_accuracies(*samples, counts, gammas, dimensions, self.n_threads, fisher_ridge)
 
     def scatters(self, n_neighbors: int) -> LocalScatters:
         """Return V and A."""
@@ -104,9 +111,12 @@ class Problem:
     def solve(
         self, scatters: LocalScatters, gamma: float, count: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the smallest eigenvalues of ``V - gamma A``, and eigenvectors."""
+        """Return the first directions and eigenvectors, and ``v^T (V - gamma A) v`` of each."""
         matrix = scatters.within - gamma * scatters.weighted
-        return smallest_eigenpairs(matrix, min(count, self.rank))
+        found, vectors = smallest_eigenpairs(preferring(matrix, self.first), min(count, self.rank))
+        if self.first is not None:
+            found = np.einsum("ij,ij->j", vectors, matrix @ vectors)
+        return found, vectors
 
     def accuracy(self, vectors: NDArray[np.float64]) -> float:
         """Return the leave-one-out 3-NN accuracy of projected samples."""
@@ -141,6 +151,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Neighbours of a local mean. "cv": the best of 1, 2, 4, ..., 128 by the 5-fold accuracy of
         local QDA, or, with at least ``n_samples - 1`` columns, of 1, 4 and 16 by the 3-fold
         accuracy of 3-NN. A sequence: the candidates. Smaller classes use all samples.
+    fisher_ridge : None, float > 0, "cv" or sequence, default=None
+        With a number, the first directions span Fisher's, with this multiple of the mean variance
+        within classes as a ridge, and LDG's lie in their orthogonal complement. "cv": the best of
+        None, 0.01, 0.1 and 1 by the accuracy of 3-NN on three folds. A sequence: the candidates.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     random_state : int, RandomState instance or None, default=None
@@ -157,16 +171,16 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     scale_ : (d,) array
         Standard deviations of the columns; 1 for constant columns or without `standardize`.
     eigenvalues_ : (n_components,) array
-        Eigenvalues of ``V - gamma A``, ascending.
-    gamma_ : float
-        The given or chosen weight.
+        ``v^T (V - gamma A) v`` of each direction v. LDG's, after Fisher's, are ascending.
+    gamma_, fisher_ridge_ : float
+        The given or chosen weight and ridge; the ridge may be None.
     n_neighbors_ : int
         The given or chosen number of neighbours.
     n_components_ : int
         The given or chosen number of directions.
     cv_results_ : dict
         The candidates of each chosen parameter, by its name, and their accuracies, by the name with
-        "_accuracy".
+        "_accuracy". NaN is None.
     classes_ : (k,) array
         Labels, sorted.
     short_classes_ : array
@@ -213,6 +227,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             StrOptions({"cv"}),
             "array-like",
         ],
+        "fisher_ridge": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"cv"}),
+            "array-like",
+            None,
+        ],
         "standardize": ["boolean"],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -224,6 +244,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         *,
         gamma: float | str | Sequence[float] = "cv",
         n_neighbors: int | str | Sequence[int] = "cv",
+        fisher_ridge: float | str | Sequence[float | None] | None = None,
         standardize: bool = True,
         random_state: RandomState = None,
         n_threads: int | None = None,
@@ -231,6 +252,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_components = n_components
         self.gamma = gamma
         self.n_neighbors = n_neighbors
+        self.fisher_ridge = fisher_ridge
         self.standardize = standardize
         self.random_state = random_state
         self.n_threads = n_threads
@@ -310,6 +332,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if problem.spread_out and several:
             candidates = self._choose_on_held_out(problem, candidates)
         n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
+        candidates["n_neighbors"] = [n_neighbors]
+        ridges = candidates["fisher_ridge"]
+        self.fisher_ridge_ = ridges[0] if len(ridges) == 1 else self._tried(problem, candidates)[0]
+        if self.fisher_ridge_ is not None:
+            problem.first = fisher_directions(
+                problem.coordinates, problem.codes, self.fisher_ridge_
+            )
         scatters = problem.scatters(n_neighbors)
         gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
         values, vectors = self._choose_components(
@@ -354,7 +383,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 "n_components",
                 selection.dimensions(problem.n_classes, problem.rank),
             ),
+            "fisher_ridge": selection.members(
+                self.fisher_ridge, "fisher_ridge", selection.FISHER_RIDGES
+            ),
         }
+        for value in chosen["fisher_ridge"]:
+            if value is not None and check_number(value, "fisher_ridge", at_least=0.0) == 0:
+                raise ValueError("fisher_ridge: expected a positive number or None, got 0")
         for value in chosen["n_neighbors"]:
             check_count(value, "n_neighbors", at_least=1)
         for value in chosen["gamma"]:
@@ -372,16 +407,31 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _choose_on_held_out(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
         """Return the best candidate of each parameter on held-out samples."""
-        counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
-        tried = problem.fold_accuracies(counts, candidates["gamma"], candidates["n_components"])
+        ridge, tried = self._tried(problem, candidates)
         n_neighbors, gamma, dimension = tried.best()
         problem.results |= tried.results(n_neighbors, gamma)
         if self._greedy:
             most = min(selection.GREEDY_LIMIT, problem.rank)
-            grown = problem.fold_accuracies([n_neighbors], [gamma], range(1, most + 1)).values[0, 0]
+            dimensions = range(1, most + 1)
+            grown = problem.fold_accuracies([n_neighbors], [gamma], dimensions, ridge).values[0, 0]
             dimension, accuracies = selection.greedy_dimension(lambda m: grown[m - 1], most)
             problem.record("n_components", range(1, len(accuracies) + 1), accuracies)
-        return {"n_neighbors": [n_neighbors], "gamma": [gamma], "n_components": [dimension]}
+        chosen = {"n_neighbors": n_neighbors, "gamma": gamma, "n_components": dimension}
+        return {name: [value] for name, value in (chosen | {"fisher_ridge": ridge}).items()}
+
+    def _tried(
+        self, problem: Problem, candidates: dict[str, Any]
+    ) -> tuple[float | None, FoldAccuracies]:
+        """Return the best ridge on held-out samples, and the accuracies of all others with it."""
+        counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
+        others = counts, candidates["gamma"], candidates["n_components"]
+        ridges = candidates["fisher_ridge"]
+        tried = [problem.fold_accuracies(*others, ridge) for ridge in ridges]
+        best = [accuracies.values.max() for accuracies in tried]
+        if len(ridges) > 1:
+            problem.record("fisher_ridge", np.array(ridges, dtype=float), best)
+        i = int(np.argmax(best))
+        return ridges[i], tried[i]
 
     @property
     def _greedy(self) -> bool:

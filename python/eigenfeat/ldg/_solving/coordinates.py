@@ -17,7 +17,15 @@ from scipy import linalg, sparse
 from eigenfeat._base.types import Floats
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
-__all__ = ["SMALL", "Basis", "Columns", "smallest_eigenpairs", "span_of", "standardise"]
+__all__ = [
+    "SMALL",
+    "Basis",
+    "Columns",
+    "preferring",
+    "smallest_eigenpairs",
+    "span_of",
+    "standardise",
+]
 
 SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
 
@@ -148,3 +156,18 @@ def smallest_eigenpairs(
             matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
         )
     return values, signed(vectors)
+
+
+def preferring(
+    matrix: NDArray[np.float64], first: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return a matrix whose smallest eigenvectors are `first` (r, m), orthonormal, in order.
+
+    The next ones are the eigenvectors of `matrix` in their orthogonal complement.
+    """
+    if first is None:
+        return matrix
+    rest = matrix - first @ (first.T @ matrix)
+    rest = rest - (rest @ first) @ first.T
+    size = np.abs(matrix).sum(axis=1).max()  # no eigenvalue is larger
+    return rest - first * (size * np.arange(first.shape[1] + 1, 1, -1)) @ first.T

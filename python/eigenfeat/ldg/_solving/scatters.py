@@ -33,6 +33,7 @@ __all__ = [
     "check_varies",
     "count_components",
     "entry_rounding",
+    "fisher_directions",
     "largest_ratios",
     "means_rounding",
     "regularized_fisher",
@@ -339,6 +340,12 @@ def regularized_fisher(rows: ClassDeviations, n_components: int | None, ridge: f
     values, V = largest_ratios(*narrow.scatters(), m, ridge=ridge, n_columns=d)
     directions = V if basis is None else basis @ V
     return Reduction(directions / rows.unit, {"eigenvalues_": np.maximum(values, 0.0)})
+
+
+def fisher_directions(rows: RealArray, codes: Labels, ridge: float) -> Array:
+    """Return the directions (d, m) of `RegularizedFisher`, made orthonormal in this order."""
+    result = regularized_fisher(ClassDeviations.of(rows, codes), None, ridge).directions
+    return np.asarray(np.linalg.qr(result)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,8 @@ from scipy.spatial.distance import cdist
 
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import Generator, show
-from eigenfeat.ldg._solving.coordinates import SMALL, smallest_eigenpairs, span_of
+from eigenfeat.ldg._solving.coordinates import SMALL, preferring, smallest_eigenpairs, span_of
+from eigenfeat.ldg._solving.scatters import fisher_directions
 from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
@@ -32,6 +33,7 @@ from eigenfeat.neighbours.local_means import (
 )
 
 __all__ = [
+    "FISHER_RIDGES",
     "FOLD_GAMMAS",
     "FOLD_NEIGHBORS",
     "GAMMAS",
@@ -57,11 +59,12 @@ Array = NDArray[np.float64]
 FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 # Section 5.6.1 has 1, 2, 4, ..., 128, but each candidate costs a solution for every gamma.
 FOLD_NEIGHBORS = (1, 4, 16)
+FISHER_RIDGES = (None, 0.01, 0.1, 1.0)
 N_FOLDS = 3
 MAX_DISTANCES = 2**21  # in memory at a time
 
 
-def members(parameter: object, name: str, by_default: Sequence[float]) -> list[Any]:
+def members(parameter: object, name: str, by_default: Sequence[float | None]) -> list[Any]:
     """Return a parameter's candidates: its value, its members, or for "cv" the defaults."""
     if isinstance(parameter, str):
         return list(by_default)
@@ -220,6 +223,7 @@ def fold_accuracies(
     gammas: Sequence[float],
     dimensions: Sequence[int],
     n_threads: int | None = None,
+    fisher_ridge: float | None = None,
 ) -> FoldAccuracies:
     """Return accuracies of all candidates on held-out samples.
 
@@ -232,6 +236,8 @@ def fold_accuracies(
     counts, gammas, dimensions : sequences
         Candidates. A dimension above the rank of a fold's samples is reduced to the rank.
     n_threads : int, optional
+    fisher_ridge : float, optional
+        Ridge of Fisher's directions, if they come first.
     """
     counts, gammas, dimensions = sorted(set(counts)), sorted(set(gammas)), sorted(set(dimensions))
     if coordinates.shape[1] >= len(coordinates):
@@ -240,12 +246,15 @@ def fold_accuracies(
     for fold in dealt(codes):
         known = ~fold
         rows, held_out = _within(coordinates, known)
+        first = (
+            None if fisher_ridge is None else fisher_directions(rows, codes[known], fisher_ridge)
+        )
         near = local_neighbours(rows, codes[known], n_classes, counts[-1], n_threads=n_threads)
         for i, count in enumerate(counts):
             scatters = scatters_of_neighbours(
                 rows, codes[known], np.ascontiguousarray(near[:, :, :count]), n_threads=n_threads
             )
-            result = _directions(scatters, gammas, dimensions[-1])
+            result = _directions(scatters, gammas, dimensions[-1], first)
             projected = [(rows @ vectors, held_out @ vectors) for vectors in result]
             hits[i] += _hits(projected, codes[known], codes[fold], dimensions)
     return FoldAccuracies(counts, gammas, dimensions, hits / len(codes))
@@ -271,16 +280,14 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
     return rows, held_out
 
 
-def _directions(scatters: LocalScatters, gammas: Sequence[float], count: int) -> list[Array]:
-    """Return for each gamma the directions of the smallest eigenvalues, with arbitrary signs."""
+def _directions(
+    scatters: LocalScatters, gammas: Sequence[float], count: int, first: Array | None
+) -> list[Array]:
+    """Return for each gamma `first` and LDG's next directions, with arbitrary signs."""
+    matrices = [preferring(scatters.within - g * scatters.weighted, first) for g in gammas]
     if len(scatters.within) >= SMALL:
-        return [
-            smallest_eigenpairs(scatters.within - gamma * scatters.weighted, count)[1]
-            for gamma in gammas
-        ]
-    weights = np.array(gammas)[:, None, None]
-    vectors = np.linalg.eigh(scatters.within - weights * scatters.weighted)[1]
-    return list(vectors[:, :, :count])
+        return [smallest_eigenpairs(matrix, count)[1] for matrix in matrices]
+    return list(np.linalg.eigh(np.stack(matrices))[1][:, :, :count])
 
 
 def _hits(
