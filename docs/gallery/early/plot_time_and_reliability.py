@@ -32,9 +32,10 @@ def point(model):
 
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 model = ReliableClassifier(lda, correct=False).fit(X, y)
-curve = reliability_curve(model, rows, truth, [0.3, 0.5, 0.7, 0.9, 0.95, 0.99])
+taus = [0.3, 0.5, 0.7, 0.9, 0.95, 0.99]
+points = [(one.mean_time, one.reliability) for one in reliability_curve(model, rows, truth, taus)]
 curves = {
-    "ReliableClassifier": (curve.mean_time, curve.reliability),
+    "ReliableClassifier": np.transpose(points),
     "MinimumCostClassifier": np.transpose(
         [point(MinimumCostClassifier(lda, cost)) for cost in (3.0, 1.0, 0.5, 0.2, 0.05)]
     ),
@@ -43,8 +44,8 @@ curves = {
 fig, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
 for name, (times, reliabilities) in curves.items():
     ax.plot(times, reliabilities, "o-", label=name)
-for time, reliability, tau in zip(curve.mean_time, curve.reliability, curve.tau, strict=True):
-    ax.annotate(f"{tau:g}", (time, reliability), (4, -11), textcoords="offset points", fontsize=8)
+for tau, point in zip(taus, points, strict=True):
+    ax.annotate(f"{tau:g}", point, (4, -11), textcoords="offset points", fontsize=8)
 ax.set(xlabel="average time of decision (values)", ylabel="share of final labels", xlim=(0, length))
 ax.legend(loc="lower right")
 plt.show()

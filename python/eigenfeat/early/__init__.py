@@ -20,7 +20,6 @@ from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
 from eigenfeat.early.sampling import Sampled
 from eigenfeat.early.scores import (
-    EarlyCurve,
     EarlyScores,
     early_scores,
     reliability_curve,
@@ -34,7 +33,6 @@ __all__ = [
     "CostDecisions",
     "CostStream",
     "Decisions",
-    "EarlyCurve",
     "EarlyDecisions",
     "EarlyLabels",
     "EarlyScores",

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -44,6 +44,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
+MAX_CACHED_BYTES = 128 * 2**20  # of factorised Gaussians
 
 
 class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -549,41 +550,6 @@ def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.
         yield Pattern(known[rows[0]]), np.array(rows, dtype=np.intp)
 
 
-class PatternCache:
-    """Factorised Gaussians by pattern and features, up to `MAX_BYTES`; then it is emptied.
-
-    It needs no lock: threads that compute an entry at the same time have equal results. Copies and
-    pickles start empty.
-    """
-
-    MAX_BYTES = 128 * 2**20
-
-    def __init__(self) -> None:
-        self._models: dict[tuple[bytes, bytes], list[PrefixGaussian]] = {}
-        self._bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._models)
-
-    def __reduce__(self) -> tuple[type[PatternCache], tuple[()]]:
-        return PatternCache, ()
-
-    def get(
-        self, pattern: Pattern, features: bytes, make: Callable[[], list[PrefixGaussian]]
-    ) -> list[PrefixGaussian]:
-        """Return the cached result of `make` for a pattern and a key of features."""
-        key = (pattern.key, features)
-        models = self._models.get(key)
-        if models is None:
-            models = make()
-            size = sum(model.nbytes for model in models)
-            if self._bytes + size > self.MAX_BYTES:
-                self._models, self._bytes = {}, 0
-            self._models[key] = models
-            self._bytes += size
-        return models
-
-
 @dataclass(frozen=True, eq=False)
 class Conditional:
     """Conditional distributions of n samples: each a Gaussian, or a mixture of G Gaussians.
@@ -682,18 +648,22 @@ class Conditional:
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture(OmitsCaches):
-    """A mixture of G Gaussians of d entries; G = 1 is one Gaussian."""
+    """A mixture of G Gaussians of d entries; G = 1 is one Gaussian.
+
+    `cache` has factorised Gaussians by pattern and features. Threads that compute an entry at the
+    same time have equal results.
+    """
 
     _caches = frozenset({"cache"})
 
     weights: _Array  # (G,)
     means: _Array  # (G, d)
     covariances: _Array  # (G, d, d)
-    cache: PatternCache = field(default_factory=PatternCache, repr=False)
+    cache: dict[tuple[bytes, bytes], list[PrefixGaussian]] = field(default_factory=dict, repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        vars(self)["cache"] = PatternCache()
+        vars(self)["cache"] = {}
 
     def condition(
         self,
@@ -797,8 +767,15 @@ class GaussianMixture(OmitsCaches):
         numpy.linalg.LinAlgError
             If a covariance is not positive definite.
         """
-        key = b"" if affine is None else affine.key
-        return self.cache.get(pattern, key, lambda: self._factorised(pattern, affine, n_threads))
+        key = pattern.key, b"" if affine is None else affine.key
+        models = self.cache.get(key)
+        if models is None:
+            models = self._factorised(pattern, affine, n_threads)
+            cached = [model.nbytes for cached in [*self.cache.values()] for model in cached]
+            if sum(cached) > MAX_CACHED_BYTES:
+                self.cache.clear()
+            self.cache[key] = models
+        return models
 
     def _factorised(
         self, pattern: Pattern, affine: Affine | None, n_threads: int | None

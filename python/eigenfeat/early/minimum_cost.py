@@ -120,12 +120,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         With candidates, the name of the chosen one.
     candidate_scores_ : dict of str to float
         With candidates, the negative mean cost of each on held-out folds.
-    n_channels_ : int
-        Number of channels.
-    n_timepoints_ : int
-        Number of values of the longest series.
-    n_features_in_ : int
-        ``n_channels_ * n_timepoints_``.
+    n_channels_, n_timepoints_, n_features_in_ : int
+        Numbers of channels, of values of the longest series, and their product.
 
     See Also
     --------

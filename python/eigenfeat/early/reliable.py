@@ -147,10 +147,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         All fitted parts and the rule.
     rule_ : str
         The rule.
-    n_samples_ : int
-        Maximum number of completions of a sample; 0 for other rules than "sampled".
     largest_reliability_ : float
-        The largest reliability that this number of completions allows.
+        The largest reliability that the rule's number of completions allows; 1 for other rules than
+        "sampled".
     reliability_ : float
         The promised reliability, if the rule is corrected.
     reliability_by_class_ : (G,) array
@@ -161,12 +160,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     correction_ : Correction
         Result of the held-out samples: the rule's own largest tau must exceed
         ``correction_.threshold(tau)``.
-    n_channels_ : int
-        Number of channels.
-    n_timepoints_ : int
-        Number of values of the longest series.
-    n_features_in_ : int
-        ``n_channels_ * n_timepoints_``.
+    n_channels_, n_timepoints_, n_features_in_ : int
+        Numbers of channels, of values of the longest series, and their product.
 
     See Also
     --------
@@ -175,16 +170,13 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Let S be the largest score of the decisions about a sample that differ from the complete sample,
-    where a score is the rule's probability, and s the score above which the corrected rule decides.
-    Early labels of samples with ``S <= s`` are final. If held-out samples and a new sample of class
-    k are exchangeable, s is chosen from the held-out samples of each class such that, with the
-    confidence, ``P(S <= s | class k) >= reliability`` for all classes k simultaneously: s is at
-    least the largest threshold of a class, and only the Clopper-Pearson bound of this class can
-    break the promise. This is a theorem for samples that are held out from the fit
-    (``held_out=0.5``), and approximate for folds. For the other promises, the hypothesis "decisions
-    above s break the promise" is tested from large to small s, by the bounds of all groups
-    (:doc:`/guide/early_promises`). Promises hold for `reliability` at `decision_times_`.
+    Let S be the largest probability with which the rule decides a sample differently from the
+    complete sample, and s the probability above which the corrected rule decides: labels of samples
+    with ``S <= s`` are final. s is the largest of the classes' thresholds. If held-out samples and
+    a new sample of class k are exchangeable, then with the confidence ``P(S <= s | class k) >=
+    reliability`` for all classes k simultaneously. This is a theorem for samples that are held out
+    from the fit (``held_out=0.5``), and approximate for folds (:doc:`/guide/early_promises`).
+    Promises hold for `reliability` at `decision_times_`.
 
     References
     ----------
@@ -350,7 +342,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         )
         rule = model.plain_rule
         sampled = rule if isinstance(rule, SampledRule) else None
-        self.n_samples_ = 0 if sampled is None else sampled.n_samples
         self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
 
     def _correct(self, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None) -> None:

@@ -248,7 +248,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         """Harmonic means (p,) of a model at each tau on a fold that is left out of its fit."""
         fitted = clone(model).set_params(correct=False)._fit_subset(X, y, ~fold)
         held_out = X[fold] if isinstance(X, np.ndarray) else list(compress(X, fold))
-        return reliability_curve(fitted, held_out, y[fold], taus).harmonic_mean
+        scores = reliability_curve(fitted, held_out, y[fold], taus)
+        return np.array([one.harmonic_mean for one in scores])
 
     def _candidates(self) -> dict[str, ReliableClassifier]:
         if self.candidates is None:

@@ -15,7 +15,6 @@ harmonic mean  of accuracy and 1 - earliness: :math:`2 a (1 - e) / (a + 1 - e)`;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 __all__ = [
-    "EarlyCurve",
     "EarlyScores",
     "checked_taus",
     "early_scores",
@@ -67,32 +65,6 @@ class EarlyScores:
     mean_time: float
     earliness: float
     harmonic_mean: float | None
-
-
-@dataclass(frozen=True, eq=False)
-class EarlyCurve:
-    """Scores at several required reliabilities.
-
-    Attributes
-    ----------
-    tau : (p,) array
-        Ascending.
-    reliability, accuracy, mean_time, earliness, harmonic_mean : (p,) arrays
-        Scores at each tau; the module defines them.
-    complete_accuracy : float
-        Accuracy of the labels of complete series.
-    """
-
-    tau: _Array
-    reliability: _Array
-    accuracy: _Array
-    mean_time: _Array
-    earliness: _Array
-    harmonic_mean: _Array
-    complete_accuracy: float
-
-    def __len__(self) -> int:
-        return len(self.tau)
 
 
 def early_scores(
@@ -151,7 +123,7 @@ def early_scores(
 
 def reliability_curve(
     model: BaseEstimator, X: ArrayLike, y: ArrayLike, tau: ArrayLike
-) -> EarlyCurve:
+) -> list[EarlyScores]:
     """Score a fitted `ReliableClassifier` at several reliabilities.
 
     Every series is evaluated once at each time, and decided at the first time at which its largest
@@ -170,7 +142,8 @@ def reliability_curve(
 
     Returns
     -------
-    EarlyCurve
+    list of EarlyScores
+        One for each tau.
 
     Raises
     ------
@@ -184,13 +157,13 @@ def reliability_curve(
     if series_of(X) is None:
         check_rows(X)
     complete = np.asarray(model.predict(X))
-    scores = [
-        early_scores(run, model.n_timepoints_, complete=complete, y=y)
-        for run in _runs(model, X, taus)
-    ]
-    figures = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
-    columns = {name: np.array([getattr(one, name) for one in scores]) for name in figures}
-    return EarlyCurve(taus, complete_accuracy=_agreement(complete, y, "y"), **columns)
+    traced = model.predict_early(X, float(taus[-1]), trace=True)
+    rows, scores = np.arange(len(traced)), []
+    for value in taus:
+        first = (traced.trace_reliability >= value).argmax(axis=1)
+        early = EarlyLabels(traced.trace_label[rows, first], traced.steps[first])
+        scores.append(early_scores(early, model.n_timepoints_, complete=complete, y=y))
+    return scores
 
 
 def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
@@ -207,12 +180,3 @@ def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
     if not good or np.any(np.diff(taus) <= 0):
         raise ValueError(f"{name}: expected ascending numbers in (0, 1), got {show(tau)}")
     return taus
-
-
-def _runs(model: BaseEstimator, X: ArrayLike, tau: _Array) -> Iterator[EarlyLabels]:
-    """Yield labels and times at which the largest tau first reaches each reliability."""
-    traced = model.predict_early(X, float(tau[-1]), trace=True)
-    rows = np.arange(len(traced))
-    for value in tau:
-        first = (traced.trace_reliability >= value).argmax(axis=1)
-        yield EarlyLabels(traced.trace_label[rows, first], traced.steps[first])
