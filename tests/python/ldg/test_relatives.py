@@ -157,15 +157,6 @@ def test_local_fisher(problem, ridge, k):
     same_span(flat.components_, V)
 
 
-@pytest.mark.parametrize("d", [20, 70])
-def test_local_fisher_of_narrow_and_wide_rows(rng, d):
-    X, y = make(rng, 150, d, k=2)
-    S_b, S_w = local_scatters(X, y, 7)
-    V = leading(S_b, S_w, 3)[1]
-    found = LocalFisher(3, ridge=0, embedding_type="plain").fit(X, y).components_
-    same_directions(found, V)
-
-
 def test_pca_local_fisher(rng):
     X, y = make(rng, 20, 50, k=2)
     for p, expected in ((5, 5), ("auto", 18)):
@@ -298,14 +289,6 @@ def test_how_many_components_fishers_have(rows, member):
     line = np.outer([-1.0, 0.0, 1.0], [1.0, 2.0, 0.0, 0.0])[y - 7]  # means on a line
     noise = np.tile(X[:20] - X[:20].mean(axis=0), (3, 1))[np.argsort(np.argsort(y, kind="stable"))]
     assert len(member().fit(line + noise, y).components_) == 1
-
-
-def test_one_row_a_class_but_for_one(rng):
-    X, y = rng.standard_normal((4, 9)), [0, 1, 2, 2]
-    for member in (*FISHERS, MaximumMarginCriterion, LocalFisher):
-        model = member().fit(X, y)
-        assert np.isfinite(model.transform(X)).all()
-    assert PCAFisher().fit(X, y).pca_components_ == 1
 
 
 def test_only_rows_that_differ_within_classes_have_neighbours():

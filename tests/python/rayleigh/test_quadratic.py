@@ -99,15 +99,6 @@ def test_declared_classes_moments_and_sparse_samples():
     assert_allclose(given.predict_proba(csr_array(X)), once.predict_proba(X), atol=1e-9)
 
 
-def test_missing_entries_at_fit_and_later(rng):
-    X, y = load_iris(return_X_y=True)
-    X[rng.random(X.shape) < 0.2] = np.nan
-    model = QuadraticDiscriminant().fit(X, y)
-    assert model.score(X, y) > 0.9
-    with pytest.raises(ValueError, match="NaN"):
-        QuadraticDiscriminant().fit(load_iris().data, y).predict(X)
-
-
 # ---- shrinkage -----------------------------------------------------------------------------------
 
 
