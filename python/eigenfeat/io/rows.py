@@ -196,9 +196,8 @@ class FileRows(RowBlocks):
         places, kinds = self._kinds_of_features()
         if {*kinds} <= {"number"}:
             return self
-        coded = [
-            j for j, kind in zip(places, kinds, strict=True) if kind in ("category", "declared")
-        ]
+        counted = ("category", "declared")
+        coded = [j for j, kind in zip(places, kinds, strict=True) if kind in counted]
         counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
         encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
         used = [places[at] for at in encoder.used]
@@ -213,16 +212,11 @@ class FileRows(RowBlocks):
         source = self.sources[0]
         source.check_features()
         places = [] if source.sparse else [*source.choice.features]
-        mixed = [j for j in places if j in source.mixed and j not in source.choice.categorical]
         declared = {*source.choice.categorical}
-        kinds = [
-            "declared"
-            if j in declared
-            else "category"
-            if j in mixed
-            else _KINDS.get(source.kinds[j], "number")
-            for j in places
-        ]
+        mixed = [j for j in places if j in source.mixed and j not in declared]
+        kind_of = {j: _KINDS.get(source.kinds[j], "number") for j in places}
+        kind_of |= dict.fromkeys(mixed, "category") | dict.fromkeys(declared, "declared")
+        kinds = [kind_of[j] for j in places]
         if mixed:
             examples = ", ".join(f"{source.names[j]!r} ({source.mixed[j]!r})" for j in mixed[:4])
             warn_caller(

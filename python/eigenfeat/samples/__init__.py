@@ -1,4 +1,4 @@
-"""Rows in memory or in blocks: passes over them, their weights and targets."""
+"""Samples in memory and in blocks: checks, encoding, completion, weights and targets."""
 
 import lazy_loader
 

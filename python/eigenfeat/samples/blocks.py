@@ -19,6 +19,7 @@ from eigenfeat._base.validation import (
     check_rows,
     check_unmasked,
     check_weights,
+    check_whole,
     physical_memory,
     plain_rows,
     show,
@@ -243,9 +244,8 @@ class ArrayBlocks(RowBlocks):
         n = int(self.X.shape[0])
         self.y = _labels(y, n, "y")
         self.sample_weight = _column(sample_weight, n, "sample_weight")
-        self.block_rows = _block_rows(self.X) if block_rows is None else _whole(block_rows)
-        if self.block_rows < 1:
-            raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
+        rows = _block_rows(self.X) if block_rows is None else block_rows
+        self.block_rows = check_whole(rows, "block_rows", at_least=1)
 
     @property
     def n_rows(self) -> int:
@@ -395,14 +395,6 @@ def _column(values: Any, n: int, name: str) -> Any:
     if column.shape != (n,):
         raise ValueError(f"{name}: expected {n} values, one per sample, got shape {column.shape}")
     return column
-
-
-def _whole(value: Any) -> int:
-    """The value as an integer; 0, which is out of range for callers, if it is not a number."""
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
 
 
 def _block_rows(X: Any) -> int:

@@ -37,12 +37,12 @@ __all__ = [
 
 _MIN_SAMPLES = 2  # of a category that is not pooled with others
 _MAX_INDICATORS = 50  # of a column; more categories have target statistics
-_FEW = 50  # samples, of which different values do not make an identifier
-_NEARLY_ALL = 0.9  # of the samples with different values: an identifier or free text
-_MOST_DIFFERENT = 1 << 18  # values of a column that are counted; more are free text
-_MOSTLY = 0.95  # of the cells that are numbers: a column of numbers
+_MIN_IDENTIFIERS = 50  # samples; different values of fewer samples are no identifiers
+_IDENTIFIER_SHARE = 0.9  # of different values among samples, from which they are identifiers
+_MAX_COUNTED = 1 << 18  # different values of a column; more are free text
+_NUMBER_SHARE = 0.95  # of cells that are numbers, from which a column of text is numbers
 _DATE_PARTS = ("day", "month", "weekday", "hour")
-_MIN_BATCH = 5  # values, none of which is known, that are worth a warning
+_MIN_UNKNOWN = 5  # values of a batch, from which a warning says that none is known
 
 _Array = NDArray[Any]
 _Counts = Counter[str | None]
@@ -74,7 +74,11 @@ def warn_identifiers(X: Any) -> None:
     found = []
     for name in names if len(names) > 1 else []:
         column = _Column(X[name], name)
-        if column.type in "iuf" and len(column) >= _FEW and _looks_like_identifiers(column):
+        if (
+            column.type in "iuf"
+            and len(column) >= _MIN_IDENTIFIERS
+            and _looks_like_identifiers(column)
+        ):
             found.append(name)
     if found:
         warn_caller(
@@ -277,7 +281,7 @@ class TableColumns:
                 continue
             present = np.array([text is not None for text in texts], dtype=bool)[code]
             strange = present & (codes == len(categories.texts))
-            if present.sum() >= _MIN_BATCH and strange.sum() == present.sum():
+            if present.sum() >= _MIN_UNKNOWN and strange.sum() == present.sum():
                 unknown.append((column.name, texts[int(code[np.argmax(strange)])]))
         _warn_unknown(unknown)
         return out
@@ -298,7 +302,7 @@ def column_counts(X: Any) -> list[tuple[str, _Counts]]:
 
 def count_categories(counts: _Counts, values: _Array) -> None:
     """Add the values of samples to the counts of the categories of a column."""
-    if len(counts) <= _MOST_DIFFERENT:
+    if len(counts) <= _MAX_COUNTED:
         counts.update(_Column(values, "").counts())
 
 
@@ -575,11 +579,10 @@ def _time(value: Any) -> np.datetime64 | None:
 
 
 def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -> str:
-    """What a column of text is: "category", "date", "numeric text", or an "identifier".
+    """Kind of a column of text: "category", "date", "numeric text" or "identifier".
 
-    Columns that are declared as categories are neither dates nor numbers.
-
-    Numbers are codes of categories, unless nearly all differ, or there are many that are not whole.
+    Columns declared as categories are neither dates nor numbers. Whole numbers are codes of
+    categories unless nearly all differ.
     """
     texts = [text for text in counts if text is not None]
     identifies = _is_identifier(counts)
@@ -592,7 +595,7 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
     known = sum(counts[text] for text in texts)
     numeric = [text for text in texts if _NUMBER.fullmatch(text)]
     fractions = [text for text in numeric if not text.lstrip("+-").isdigit()]
-    if sum(counts[text] for text in numeric) >= _MOSTLY * known:
+    if sum(counts[text] for text in numeric) >= _NUMBER_SHARE * known:
         if 2 * len(fractions) > len(numeric):
             return "numeric text"
         codes = any(text.startswith("0") and text != "0" for text in numeric)
@@ -605,7 +608,9 @@ def _is_identifier(counts: Mapping[str | None, int]) -> bool:
     """Whether nearly all values differ, as those of identifiers and of free text."""
     known = sum(count for text, count in counts.items() if text is not None)
     different = len(counts) - (None in counts)
-    return different > _MOST_DIFFERENT or (known >= _FEW and different > _NEARLY_ALL * known)
+    return different > _MAX_COUNTED or (
+        known >= _MIN_IDENTIFIERS and different > _IDENTIFIER_SHARE * known
+    )
 
 
 # ---- warnings ------------------------------------------------------------------------------------

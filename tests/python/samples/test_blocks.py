@@ -69,7 +69,7 @@ def test_bad_blocks_are_refused(rows):
         ValueError, match=r"y: expected 1000 values, one per sample, got .*\(999,\)"
     ):
         ArrayBlocks(X, y[1:])
-    with pytest.raises(ValueError, match=r"block_rows: expected an integer from 1, got 0"):
+    with pytest.raises(ValueError, match=r"block_rows: expected an integer >= 1, got 0"):
         ArrayBlocks(X, y, block_rows=0)
     with pytest.raises(ValueError, match=r"X: expected a matrix of samples"):
         ArrayBlocks(y)
