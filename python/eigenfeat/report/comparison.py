@@ -97,7 +97,8 @@ def compare(
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes many different numbers for a regression.
     models : mapping of str to estimator, optional
-        Further models by name, which take `X` as it is.
+        Further models by name, which take `X` as it is. A model with the name of another one, such
+        as "TableClassifier", takes its place.
     cv : int, default=5
         Number of folds, drawn at random and by class.
     time_limit : float, optional
@@ -158,8 +159,10 @@ def compare(
     kind = TableRegressor if regression else TableClassifier
     ours = kind(**options, time_limit=limit)
     table = peer_table(samples)
-    own = [Peer(type(ours).__name__, ours), *(Peer(*one) for one in (models or {}).items())]
-    others = peers(table, regression=regression, **options)
+    own = [Peer(*one) for one in ({type(ours).__name__: ours} | dict(models or {})).items()]
+    taken = {peer.name for peer in own}
+    known = peers(table, regression=regression, **options)
+    others = [peer for peer in known if peer.name not in taken]
     out = []
     for peer in [*own, *others]:
         given = samples if peer in own else table

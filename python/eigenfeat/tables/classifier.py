@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
@@ -23,15 +22,13 @@ from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
     complete,
-    is_valid,
     steps_of,
     unchanged_on_error,
-    validate_columns,
     with_steps,
 )
 from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
-from eigenfeat.samples.prepare import input_options, prepare
+from eigenfeat.samples.prepare import prepare
 from eigenfeat.tables.classification_views import (
     VIEWS,
     EstimatorView,
@@ -40,8 +37,8 @@ from eigenfeat.tables.classification_views import (
     candidate_views,
 )
 from eigenfeat.tables.pool import fit_pool, pooled_logits
-from eigenfeat.tables.search import PooledView, fitted_table, table_of
-from eigenfeat.tables.views import Table, TableStatistics
+from eigenfeat.tables.search import PooledView, checked, fitted_table, table_of
+from eigenfeat.tables.views import TableStatistics
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
@@ -275,28 +272,10 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
             With two classes, the logit of the second class over the first.
         """
         if hasattr(self, "alone_"):
-            return self.alone_.logits_of(self.validated(X))
-        table = self.table(self.checked(X))
+            return self.alone_.logits_of(complete(self, checked(self, X)))
+        table = table_of(self, X)
         logits = pooled_logits(self.views_, table, self.n_threads)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def checked(self, X: Any) -> Any:
-        """Samples to predict as numbers, with their missing entries."""
-        check_is_fitted(self, "views_")
-        if is_valid(self, X):
-            return X
-        return validate_columns(self, X, reset=False, **input_options(X))
-
-    def validated(self, X: Any) -> Any:
-        """Samples to predict, checked and completed."""
-        X = self.checked(X)
-        return complete(self, X)
-
-    def table(self, X: Any) -> Table:
-        """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
-        if hasattr(X, "toarray"):
-            X = X.toarray()
-        return table_of(self, X)
 
     def _most_steps(self) -> int:
         names, estimators = self._asked()

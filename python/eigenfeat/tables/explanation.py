@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.samples.estimator import complete
 from eigenfeat.tables.classification_views import FixedView, GemView, log_probabilities
 from eigenfeat.tables.classifier import TableClassifier
 from eigenfeat.tables.regression_views import RidgeView
 from eigenfeat.tables.regressor import TableRegressor
+from eigenfeat.tables.search import checked, table_of
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows
@@ -163,10 +165,12 @@ class _Part(NamedTuple):
 def _parts(model: Any, X: Any) -> tuple[list[_Part], _Array]:
     """Parts of the scores, and the constant (k,) that all views add up to with them."""
     if isinstance(model, GEMClassifier) or hasattr(model, "alone_"):
-        alone = model if isinstance(model, GEMClassifier) else model.alone_
-        features = alone.features(model.validated(X)).toarray()
+        own = isinstance(model, GEMClassifier)
+        alone = model if own else model.alone_
+        given = model.validated(X) if own else complete(model, checked(model, X))
+        features = alone.features(given).toarray()
         return _by_pair("gem", features, alone.layers_[-1], alone.logit_, 1.0)
-    table = model.table(model.checked(X))
+    table = table_of(model, X)
     return (_of_regressor if isinstance(model, TableRegressor) else _of_pool)(model, table)
 
 

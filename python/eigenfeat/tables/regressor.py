@@ -309,7 +309,7 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
 
     def _predicted(self, X: Any) -> tuple[Table, _Array]:
         """Samples as views read them, and their standardised outputs (n, q)."""
-        table = self.table(self.checked(X))
+        table = table_of(self, X)
         outputs = np.zeros((len(table), len(self.target_mean_)))
         for start in range(0, len(table), _SAMPLES_AT_ONCE):
             part = slice(start, start + _SAMPLES_AT_ONCE)
@@ -318,15 +318,6 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
                 if view.model is not None:
                     outputs[part] += view.weight * self._clipped(view.model.predict(some))
         return table, outputs
-
-    def checked(self, X: Any) -> Any:
-        """Samples to predict as numbers, with their missing entries."""
-        check_is_fitted(self, "views_")
-        return validate_columns(self, X, reset=False, **_OPTIONS)
-
-    def table(self, X: Any) -> Table:
-        """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
-        return table_of(self, X)
 
     def _in_units(self, outputs: _Array) -> _Array:
         """Outputs (n, q) in the units of the targets."""

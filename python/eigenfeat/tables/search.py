@@ -8,10 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.linear.pools import PooledView
-from eigenfeat.samples.estimator import complete
+from eigenfeat.samples.estimator import complete, is_valid, validate_columns
+from eigenfeat.samples.prepare import input_options
 from eigenfeat.tables.views import Table, TableStatistics
 
 __all__ = ["PooledView", "fitted_table", "table_of", "try_views"]
@@ -37,13 +40,27 @@ def fitted_table(
     return estimator.statistics_.table(columns, estimator.n_threads)
 
 
-def table_of(estimator: Any, X: Any) -> Table:
-    """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
-    missing = np.isnan(X) if len(estimator.gaps_) else None
-    columns = _with_gaps(complete(estimator, X), missing, estimator.gaps_)
-    statistics: TableStatistics = estimator.statistics_
+def checked(model: Any, X: Any) -> Any:
+    """Samples to predict as numbers, with their missing entries."""
+    check_is_fitted(model, "views_")
+    if is_valid(model, X):
+        return X
+    options = input_options(X)
+    if not is_classifier(model):
+        options["accept_sparse"] = False
+    return validate_columns(model, X, reset=False, **options)
+
+
+def table_of(model: Any, X: Any) -> Table:
+    """Samples to predict as views read them: completed, and clipped to their ranges in `fit`."""
+    X = checked(model, X)
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    missing = np.isnan(X) if len(model.gaps_) else None
+    columns = _with_gaps(complete(model, X), missing, model.gaps_)
+    statistics: TableStatistics = model.statistics_
     low, high = statistics.quantiles[[0, -1]]
-    return statistics.table(np.clip(columns, low, high), estimator.n_threads)
+    return statistics.table(np.clip(columns, low, high), model.n_threads)
 
 
 def _with_gaps(

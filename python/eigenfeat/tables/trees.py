@@ -18,7 +18,7 @@ from eigenfeat._base.threads import resolve
 
 __all__ = ["Nodes", "Trees", "boosting_threads", "unequal"]
 
-_NODES_AT_ONCE = 1 << 20  # samples times trees
+_NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that is rounding
 _BETWEEN = 0.618  # place of a threshold between two values
@@ -161,10 +161,12 @@ class Trees:
         size = max(_NODES_AT_ONCE // len(self.roots), 1)
         for start in range(0, len(X), size):
             rows = X[start : start + size]
-            at = np.arange(len(rows))[:, None]
+            values, begin = rows.ravel(), rows.shape[1] * np.arange(len(rows))[:, None]
             node = np.tile(self.roots, (len(rows), 1))
             for _ in range(min(self.depth, len(self.feature))):
-                goes_left = rows[at, self.feature[node]] <= self.threshold[node]
-                node = np.where(goes_left, self.left[node], self.right[node])
+                goes_left = values.take(self.feature.take(node) + begin) <= self.threshold.take(
+                    node
+                )
+                node = np.where(goes_left, self.left.take(node), self.right.take(node))
             out[start : start + size] = self.values[node].sum(axis=1)
         return out

@@ -128,6 +128,16 @@ def test_lists_and_regressors_for_classes():
     )
 
 
+def test_a_model_takes_the_place_of_its_namesake():
+    X, y = np.random.default_rng(0).standard_normal((40, 2)), ["a", "b"] * 20
+    shares, given = DummyClassifier(strategy="prior"), DummyClassifier(strategy="uniform")
+    rows = compare(X, y, cv=2, models={"TableClassifier": given, "SVM": shares})
+    names = [row.name for row in rows]
+    assert names.count("TableClassifier") == names.count("SVM") == 1
+    found = next(row for row in rows if row.name == "TableClassifier")
+    assert found.loss == pytest.approx(np.log(2))
+
+
 def test_bad_arguments_are_named(loans):
     X, y, _ = loans
     many = np.arange(4000) % 200

@@ -21,6 +21,7 @@ from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat.linear.held_out import fold_indices
 from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
+from eigenfeat.tables.search import table_of
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.tables.views import _ranked as ranked
 
@@ -79,7 +80,7 @@ def test_trees_read_categories_as_levels_too(rng):
     letters = rng.choice(list("abcd"), 60)
     frame = pd.DataFrame({"x": rng.standard_normal(60), "letter": letters, "two": letters > "b"})
     model = TableClassifier(["columns"]).fit(frame, letters)
-    table = model.table(model.checked(frame))
+    table = table_of(model, frame)
     assert table.with_levels.shape == (60, table.columns.shape[1] + 1)
     np.testing.assert_array_equal(table.with_levels[:, :-1], table.columns)
     np.testing.assert_array_equal(
@@ -298,12 +299,12 @@ def test_logits_are_weighted_sums_of_log_probabilities():
 def test_trees_are_those_of_scikit_learn(classes):
     given, y = make_classification(1200, 6, n_informative=4, n_classes=classes, random_state=0)
     model = TableClassifier(["forest", "boosting"], random_state=0).fit(given[:1100], y[:1100])
-    X = model.table(given).columns
+    X = table_of(model, given).columns
     parts = {view.name: view.model for view in model.views_}
     seed = np.random.RandomState(0).randint(2**31 - 1)
     forest = RandomForestClassifier(200, random_state=seed).fit(X[:1100], y[:1100])
     share = (200 * forest.predict_proba(X[:1100]) + 1 / classes) / 201
-    table = model.table(given[:1100])
+    table = table_of(model, given[:1100])
     found = softmax(parts["forest"].logits(table, 1), axis=1)
     assert np.isclose(found, share, atol=1e-12).mean() > 0.98
     boosting = HistGradientBoostingClassifier(
