@@ -17,7 +17,7 @@ from eigenfeat.report.comparison import ComparedModel, comparison_figure
 from eigenfeat.report.comparison import compare as compare_models
 from eigenfeat.report.measures import ClassificationMeasures
 
-__all__ = ["compare"]
+__all__ = ["compare", "models_table"]
 
 
 def compare(options: SimpleNamespace) -> int:
@@ -74,7 +74,7 @@ def compare(options: SimpleNamespace) -> int:
         f"{names}: {len(whole):,} rows, {whole.X.shape[1]:,} columns, target "
         f"{rows.sources[0].target_name!r}; {options.cv} folds; {result['seconds']:.0f} s"
     )
-    output.result(result, "\n".join([head, *_table(found)]))
+    output.result(result, "\n".join([head, *models_table(found)]))
     return 0
 
 
@@ -93,7 +93,7 @@ def _dict(model: ComparedModel) -> dict[str, Any]:
     return {"name": model.name, **seconds, **folds}
 
 
-def _table(models: list[ComparedModel]) -> list[str]:
+def models_table(models: list[ComparedModel]) -> list[str]:
     """Aligned lines: the measured models, the best first, and the reasons of the others."""
     measured = [one for one in models if one.measures is not None]
     if not measured:

@@ -40,7 +40,8 @@ def _table(options: SimpleNamespace, console: Console) -> list[str]:
     import numpy as np
     from threadpoolctl import threadpool_limits
 
-    from eigenfeat.demo.parcels import parcels, scores_table
+    from eigenfeat.cli.compare import models_table
+    from eigenfeat.demo.parcels import parcels
     from eigenfeat.report import compare, comparison_figure, write_report
     from eigenfeat.tables import TableClassifier
 
@@ -54,7 +55,10 @@ def _table(options: SimpleNamespace, console: Console) -> list[str]:
     with console.status("comparing models on a table"), threadpool_limits(limits=1):
         models = compare(X, y, cv=2, random_state=options.seed)
     title = f"Parcels: {N_TRAIN} rows with words and gaps, three classes, two folds"
-    console.print(scores_table(models, title))
+    console.print(title, style="bold", highlight=False)
+    measured = [model for model in models if model.measures is not None]
+    text = "\n".join([*models_table(measured), ""])
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
     with console.status("writing a report"):
         model = TableClassifier(random_state=options.seed).fit(X, y)
         report = options.output / "report.html"

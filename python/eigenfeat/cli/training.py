@@ -58,7 +58,7 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
     if getattr(options, "weight", None) is not None:
         if not has_fit_parameter(model, "sample_weight"):
             raise UsageError(
-                f"--weight: expected none with {type(model).__name__}, which has no weights"
+                f"--weight: expected none with {type(model).__name__}, which takes no weights"
             )
         weight = weights_of(options)
         options.drop = (*options.drop, options.weight)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from eigenfeat._base.types import Labels
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from eigenfeat.report import ComparedModel
-
-__all__ = ["parcels", "scores_table"]
+__all__ = ["parcels"]
 
 KINDS = ("in time", "late", "damaged")
 MISSING = 0.06  # share of empty cells
@@ -74,26 +68,3 @@ def parcels(n: int, rng: np.random.Generator) -> tuple[Any, Labels]:
         }
     )
     return X.mask(rng.random(X.shape) < MISSING), y
-
-
-def scores_table(models: Sequence[ComparedModel], title: str) -> Table:
-    """Return a table with a line of scores for each model that was measured."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    table.add_column("model")
-    for heading in ("log loss", "accuracy", "seconds of a fit"):
-        table.add_column(heading, justify="right")
-    for model in models:
-        if model.measures is None:
-            continue
-        measures = model.measures.as_dict()
-        table.add_row(
-            model.name,
-            f"{measures['log_loss']:.3f}",
-            f"{measures['accuracy']:.3f}",
-            f"{model.fit_seconds:.2f}",
-            style="bold green" if model.name == "TableClassifier" else None,
-        )
-    return table
