@@ -29,7 +29,7 @@ MARGIN = 1.2  # the largest eigenvalue scatters, and estimated edges are about 1
 
 _MAX_NOISE = 3.0  # eigenvalue that noise may reach at a quiet ridge
 _DISCRIMINANT_RIDGES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
-_RIDGE_WITHOUT_NOISE = 1e-3
+_GIVEN_RIDGE = 1e-3  # where there is nothing to estimate a ridge from
 _MIN_LEFT = 1e-3  # of the degrees of freedom, and of the squared distance between class means
 _TINY = 1e-12
 
@@ -133,12 +133,13 @@ def discriminant_ridge(
     values, between : (r,) arrays
         Eigenvalues of S, and the diagonal of B in its eigenvectors; zero in further directions.
     n : float
-        Number of samples.
+        Number of samples. Weights that add up to no more than the classes are no numbers of
+        samples: the ridge is then 1e-3.
     n_classes, n_columns : int
     """
-    trace, df, d = float(values.sum()), max(n - n_classes, 1.0), float(n_columns)
-    if not trace > _TINY**2 * between.sum():
-        return _RIDGE_WITHOUT_NOISE, 1.0
+    trace, df, d = float(values.sum()), n - n_classes, float(n_columns)
+    if not (df > 0 and trace > _TINY**2 * between.sum()):
+        return _GIVEN_RIDGE, 1.0
     values, between = np.maximum(values, 0.0) * d / trace, between * d / trace
     squares = float(values @ values)
     error = (1.0 - 2.0 / d) * squares + d * d

@@ -47,9 +47,9 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         rounding errors.
     ridge : float >= 0 or "auto", default="auto"
         Multiple of the mean eigenvalue of N that is added to its diagonal. "auto" estimates it from
-        the spectrum of N, the class means and the number of samples, to which weights add up. 0
-        makes projections invariant to invertible linear maps of the samples, and needs a
-        nonsingular N.
+        the spectrum of N, the class means and the number of samples, which is the sum of weights,
+        and scales N so that probabilities are calibrated. 0 makes projections invariant to
+        invertible linear maps of the samples, and needs a nonsingular N.
     scale : {"none", "columns"}, default="columns"
         Whether to divide columns by their standard deviations first, so that the ridge suits
         columns of different units.

@@ -375,6 +375,11 @@ def test_chosen_ridge_depends_on_the_samples_alone(rows, rng):
     assert given.ridge_ == model.ridge_
     ratio = model.directions_ / given.directions_  # another scale, for the probabilities
     assert_allclose(ratio, ratio[0, 0], rtol=1e-6)
+    shares = FisherLDA().fit(X, y, weight / weight.sum())  # no numbers of samples
+    assert shares.ridge_ == 1e-3
+    assert_allclose(
+        shares.predict_proba(X), FisherLDA(ridge=1e-3).fit(X, y, weight).predict_proba(X)
+    )
     wide, labels = rng.standard_normal((40, 250)), np.arange(40) % 3  # solved in the span
     few = FisherLDA().fit(wide, labels)
     moments = ClassMoments().update(wide, labels)
