@@ -56,6 +56,7 @@ VIEWS = (
     *("filters", "filters_bands", "tangent", "tangent_bands"),
     *("means", "xdawn", "frequencies"),
 )
+_UNUSED = "adds nothing to the others"
 _MAX_FOLDS = 5
 _SAMPLES_PER_PERIOD = 3.0  # of a band's upper edge, that epochs in the band keep
 _MIN_TIMES = 28  # samples of an epoch that filters of bands need
@@ -421,16 +422,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             loss, temperature = loss_at_best(z, held.codes, held.weight)
             took = time.perf_counter() - started
             logits.append(z / temperature)
-            tried.append(
-                PooledView(
-                    name,
-                    0.0,
-                    -loss,
-                    took,
-                    temperature=temperature,
-                    note="adds nothing to the others",
-                )
-            )
+            unused = PooledView(name, 0.0, -loss, took, temperature=temperature, note=_UNUSED)
+            tried.append(unused)
             self._log(f"view {name}: out-of-fold log loss {loss:.4g}", started)
         best = min(view.log_loss for view in tried)
         used = [i for i, view in enumerate(tried) if view.log_loss < chance or chance <= best]

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.types import Floats
 
 __all__ = [
     "MEANS",
@@ -35,10 +34,7 @@ _MAX_ITER = 100
 _TOLERANCE = 2.5e-10
 _MEMORY = 8  # pairs of L-BFGS
 _NEAR = 10.0  # a step expected to end below this multiple of the tolerance is the last one
-_EPS, _EPS32 = (float(np.finfo(dtype).eps) for dtype in (np.float64, np.float32))
-_ROUGH = 10.0  # use float32 logarithms while J is above this multiple of their rounding
-_NARROW = 0.01  # matrices with a smaller mean |W^T C_i W - I|^2 / r are too close for float32
-_FEW = 16  # number of matrices in that mean
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def epoch_covariances(X: NDArray[Any], n_threads: int | None) -> _Array:
@@ -137,9 +133,6 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). After the step that should be the
     last one the logarithms are those at ``G^(-1/2)``, the tangent vectors.
 
-    As long as J is expected to be ten times as large as float32's rounding of it, the logarithms
-    are computed in float32. What is returned is a point where J is small in float64.
-
     Warns
     -----
     ConvergenceWarning
@@ -159,20 +152,13 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and the decreases of J
     step = last = np.zeros(0)
     is_last = False
-    single = _in_float32(C, E)
-    expected, error = np.inf, 0.0  # norm of J, and its error in float32
     for _ in range(_MAX_ITER):
         rotation, W = _symmetric(E) if is_last else _triangular(E)
-        if single is not None and expected < _ROUGH * error:
-            single = None
-        logs = None if single is None else single.mean_log(share, W, n_threads)
-        if logs is None:
-            single, logs = None, _mean_log(C, share, W, n_threads, is_last)
+        logs = _mean_log(C, share, W, n_threads, is_last)
         J = _vector(rotation @ symmetric(logs.mean) @ rotation.T)
         norm, before = float(np.linalg.norm(J)), float(np.linalg.norm(last))
         tol = np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition)
-        error = np.sqrt(r) * _EPS32 * logs.condition
-        if single is None and norm <= tol:
+        if norm <= tol:
             G = E @ E.T
             return Mean(G, W, logs.vectors) if is_last else Mean(G, inverse_root(G))
         if len(last) and norm > 2 * before:
@@ -267,7 +253,7 @@ class _MeanLog(NamedTuple):
 
 
 def _mean_log(
-    C: Floats, share: _Array, W: Floats, n_threads: int | None, with_vectors: bool = False
+    C: _Array, share: _Array, W: _Array, n_threads: int | None, with_vectors: bool = False
 ) -> _MeanLog:
     """Compute the weighted mean of the tangent vectors."""
     C, W, count = np.ascontiguousarray(C), np.ascontiguousarray(W), threads.resolve(n_threads)
@@ -283,36 +269,8 @@ def _mean_log(
             mean, extremes, status = core.mean_tangent_vector(block, part, W, count)
         _check(status, first)
         total += mean
-        ratios = np.divide(extremes[:, 1], extremes[:, 0], dtype=np.float64)
+        ratios = extremes[:, 1] / extremes[:, 0]
         half = np.maximum(np.log(ratios) / 2, 1e-8)
         bound += float(part @ (half / np.tanh(half)))
         condition += float(part @ ratios)
     return _MeanLog(total, max(bound, 1.0), condition, vectors)
-
-
-class _Float32(NamedTuple):
-    """Matrices over the square of a scale, which is that of whitenings, in float32."""
-
-    matrices: NDArray[np.float32]
-    scale: float
-
-    def mean_log(self, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog | None:
-        """The mean of the tangent vectors; None where a matrix is singular in float32."""
-        try:
-            return _mean_log(self.matrices, share, (self.scale * W).astype(np.float32), n_threads)
-        except ValueError:
-            return None
-
-
-def _in_float32(C: _Array, E: _Array) -> _Float32 | None:
-    """Return the matrices in float32 if they differ enough from ``E E^T``, otherwise None."""
-    r = len(E)
-    W = _triangular(E)[1]
-    drawn = np.random.default_rng(0).permutation(len(C))[:_FEW]
-    few = W.T @ C[drawn] @ W - np.eye(r)
-    if not np.mean(few**2) * r > _NARROW:
-        return None
-    size = float(np.linalg.norm(E) ** 2) / r
-    matrices = np.empty(C.shape, dtype=np.float32)
-    np.multiply(C, 1.0 / size, out=matrices, casting="same_kind")
-    return _Float32(matrices, float(np.sqrt(size)))
