@@ -131,11 +131,11 @@ def held_out_decisions(
 ) -> HeldOutDecisions:
     """Evaluate a rule on samples outside of its fit.
 
-    Decisions that no promise depends on have the score 0: for promises by time those below `tau`,
-    for promises about all samples or by true class the right ones.
+    Decisions that no promise depends on have the score 0: for promises by label or time those that
+    the rule does not make at `tau`, for other promises those with the label of the complete sample.
     """
-    right_too, by_time = bool({"predicted", "time"} & {*promises}), "time" in promises
-    time_weight = TIME_FIRST if by_time else TIE
+    right_too = bool({"predicted", "time"} & {*promises})
+    time_weight = TIME_FIRST if "time" in promises else TIE
     full = filled(model.completion, samples.rows)
     final = model.predict_codes(full)
     shown = np.where(samples.have_gaps[:, None], samples.rows, full)
@@ -153,7 +153,8 @@ def held_out_decisions(
             items = row * (at.stop - at.start) + time
             bound = model.rule.bound(rule_input.take(items), best[items])
             scores = bound + time_weight * times[at][time] / model.layout.width
-            score[row, begin + time] = np.where(bound >= (tau if by_time else 0.0), scores, 0.0)
+            decided = bound >= tau if right_too else bound > 0
+            score[row, begin + time] = np.where(decided, scores, 0.0)
         done("held-out samples at all times", now.size)
     return HeldOutDecisions(score, codes)
 

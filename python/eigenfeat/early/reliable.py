@@ -47,7 +47,7 @@ from eigenfeat.early.discriminants import (
     affine_of,
     discriminants_of,
 )
-from eigenfeat.early.rules import SLACK, FittedModel, PairwiseRule, Rule, TargetRule
+from eigenfeat.early.rules import FittedModel, PairwiseRule, Rule, TargetRule
 from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound, samples_of
 from eigenfeat.early.series import (
     Layout,
@@ -706,8 +706,6 @@ def correct_rule(
     correction = Correction.of_shares(
         thresholds, np.concatenate(shares), test.confidence, len(labels), length, time_weight
     )
-    if promises == ("true",) and correction.threshold(test.tau) == np.inf:
-        _warn_of_waiting(shares[0], groups, test)
     by_class = certified_by_class(decisions, labels, model.classes, correction, test.tau)
     return correction, steps, by_class
 
@@ -763,19 +761,6 @@ def _promises(conditional: Any, groups: ClassGroups, test: _Test) -> tuple[str, 
     if names == ("auto",):
         names = () if few else ("true",)
     return names or ("all",)
-
-
-def _warn_of_waiting(shares: _Array, groups: ClassGroups, test: _Test) -> None:
-    """Warn of classes with enough samples because of which all samples wait for their end."""
-    last = shares[groups.group, -1]
-    classes = groups.classes[last < test.tau - SLACK]
-    if groups.is_enough(test.least) and len(classes):
-        warn_caller(
-            f"conditional: expected labels of each class that are final before the end at a "
-            f"reliability of {test.tau:g}, got too few final labels of {show(classes.tolist())}; "
-            "samples are decided when they are complete; None promises a share of all samples",
-            UserWarning,
-        )
 
 
 def _drawn(

@@ -150,9 +150,12 @@ def test_measured_series_are_decided_alike(tmp_path, shared_data, name):
 
 @pytest.mark.long
 @needs_compiler
-def test_no_fault_under_the_sanitizers(tmp_path):
+@pytest.mark.parametrize("costs", [False, True])
+def test_no_fault_under_the_sanitizers(tmp_path, costs):
     """Every index is inside its array, and no arithmetic is undefined."""
     model, rng = trained(completion=MixtureCompletion())
+    if costs:
+        model = MinimumCostClassifier(convolutions(intervals=True), 0.3).fit(*signals(100, rng))
     flags = "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
     (tmp_path / "probe.c").write_text("int main(void) { return 0; }\n")
     probe = [COMPILERS[0], *flags, "probe.c", "-o", "probe"]
