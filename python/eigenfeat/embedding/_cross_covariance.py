@@ -272,6 +272,8 @@ def _block_sums(
 
 def _target_rows(y: Any, n_targets: int) -> Any:
     """Targets as a matrix: indicators of indices of labels (m,), or the given matrix."""
+    if y.ndim == 2 and y.shape[1] != n_targets:
+        raise ValueError(f"y: expected {n_targets} columns in all blocks, got {y.shape[1]}")
     if y.ndim == 2:
         return y
     m = len(y)

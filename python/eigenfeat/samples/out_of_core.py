@@ -226,7 +226,11 @@ def correct_weight(block: Block, classifier: ClassifierMixin) -> tuple[float, fl
         raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     if len(block) == 0:
         return 0.0, 0.0
-    right = np.asarray(classifier.predict(_checked_block(classifier, block).X) == block.y)
+    predicted = classifier.predict(_checked_block(classifier, block).X)
+    if predicted.ndim == 2:  # indicators, which may be sparse
+        right = np.asarray((predicted != block.y).sum(axis=1)).ravel() == 0
+    else:
+        right = np.asarray(predicted == block.y)
     weight = check_weights(block.weight, len(block), block.start)
     if weight is None:
         return float(right.sum()), float(len(block))

@@ -136,6 +136,12 @@ def test_kinds_of_samples_agree(make):
     assert kinds["float32"].transform(X.astype(np.float32)).dtype == np.float32
 
 
+def test_blocks_of_indicators_are_scored():
+    model = LabelEmbedding(12).fit(X, MANY)
+    expected = (model.predict(X) != MANY).sum(axis=1) == 0
+    assert model.score(ArrayBlocks(X, MANY, block_rows=77)) == expected.mean()
+
+
 def test_blocks_of_labels():
     names = np.array([f"class {c}" for c in Y])
     model = LabelEmbedding(4).fit(X, names)
@@ -244,3 +250,5 @@ def test_targets_of_another_width_are_errors():
         model.transform_targets(TARGETS[:, :2])
     with pytest.raises(ValueError, match="y: expected matrices of targets in blocks"):
         RandomizedCCA(2).fit(ArrayBlocks(X, Y))
+    with pytest.raises(ValueError, match="y: expected 7 columns in all blocks, got 3"):
+        RandomizedCCA(2).fit(GeneratedBlocks([(X, TARGETS), (X, TARGETS[:, :3])]))
