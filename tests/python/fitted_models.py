@@ -126,6 +126,8 @@ MODELS = {
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5).fit(X, Y),
     "MaxMarginShift, joint": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5, moves="joint").fit(X, Y),
     "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(2, sigma2=0.5).fit(X, Y),
+    "LabelEmbedding": lambda: ef.embedding.LabelEmbedding(2).fit(X, Y),
+    "RandomizedCCA": lambda: ef.embedding.RandomizedCCA(2).fit(X, X[:, :2] ** 2),
     "GaussianCompletion": lambda: early.GaussianCompletion().fit(X),
     "MixtureCompletion": lambda: early.MixtureCompletion().fit(X, Y),
     "LocalQDA": lambda: early.LocalQDA().fit(X, Y),
