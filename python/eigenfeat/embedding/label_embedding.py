@@ -22,7 +22,7 @@ from eigenfeat.embedding._cross_covariance import (
     leading_pairs,
 )
 from eigenfeat.expansion.features import row_blocks
-from eigenfeat.samples.blocks import RowBlocks, is_blocks
+from eigenfeat.samples.blocks import as_blocks, is_blocks
 from eigenfeat.samples.dask_blocks import is_collection
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.samples.out_of_core import BlockScores, over_blocks
@@ -30,6 +30,7 @@ from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Floats, Labels, RandomState, Rows, Targets, Weights
+    from eigenfeat.samples.blocks import RowBlocks
 
 __all__ = ["LabelEmbedding"]
 
@@ -275,8 +276,8 @@ class LabelEmbedding(
 
 def _are_indicators(X: Any, y: Any) -> bool:
     """Whether targets are an indicator matrix; ValueError if they are another matrix."""
-    if isinstance(X, RowBlocks) and y is None:
-        y = next(iter(X)).y
+    if y is None and is_blocks(X) and not isinstance(X, Iterator):
+        y = next(iter(as_blocks(X))).y
     if is_collection(X) or y is None:
         return False
     values = y.data if sparse.issparse(y) else np.asarray(y)

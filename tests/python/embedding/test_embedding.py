@@ -127,6 +127,7 @@ def test_kinds_of_samples_agree(make):
         "generated": make().fit(
             GeneratedBlocks([(X[:99], MANY[:99]), (X[99:], MANY[99:].toarray())])
         ),
+        "function": make().fit(lambda: iter([(X, MANY)])),
         "weights": make().fit(X, MANY, np.full(N, 7.0)),
         "copies": make().fit(np.vstack([X, X]), sparse.vstack([MANY, MANY]), np.arange(2 * N) < N),
     }
