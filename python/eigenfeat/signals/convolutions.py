@@ -221,7 +221,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         lengths: NDArray[np.int64],
         y: ArrayLike,
     ) -> None:
-        """Fit the ridge to the features (n, F) of series of these lengths, and their summaries."""
+        """Fit the ridge to features (n, F) of series, which are overwritten, and summaries."""
         labels = read_labels(y, len(values), "series")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_two_labels(self.classes_)
@@ -233,7 +233,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
         blocks = [values]
         if self._takes_summaries(series, lengths, values.shape[1]):
-            blocks.append(interval_summaries(series))
+            blocks.append(interval_summaries(series).astype(values.dtype))
         self.features_ = features
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         self._solve(blocks, targets, alphas)
@@ -283,28 +283,30 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     @threads.one_blas_thread()
     def _solve(self, blocks: list[Floats], targets: _Array, alphas: _Array) -> None:
-        """Ridge with centred, standardised features Z: alpha by ``e_i / (1 - 1/n - h_i)``.
+        """Ridge with centred, standardised features Z, which overwrite the blocks of features.
 
-        Each block of features weighs as much as the first would if none of its were constant, and
-        a second one that much times a weight that is chosen with alpha. The spectrum is that of
-        ``Z Z^T`` or ``Z^T Z``, whichever is smaller.
+        Each block weighs as much as the first would if none of its features were constant, and a
+        second one that much times a weight. This weight and alpha minimise the mean square of the
+        leave-one-out errors ``e_i / (1 - 1/n - h_i)``. The spectrum is that of ``Z Z^T`` or ``Z^T
+        Z``, whichever is smaller.
         """
         n, first_width = blocks[0].shape
         dtype = blocks[0].dtype
-        parts, means, scales = [], [], []
+        means, scales = [], []
         for block in blocks:
             mean = block.mean(axis=0, dtype=np.float64)
             scale = block.std(axis=0, dtype=np.float64)
             constant = is_rounding(scale, np.abs(block).max(axis=0), n, dtype)
             scale *= np.sqrt(max(np.count_nonzero(~constant), 1) / first_width)
             scale[constant] = np.inf  # no weight
-            parts.append(((block - mean) / scale).astype(dtype))
+            block -= mean
+            block /= scale
             means.append(mean)
             scales.append(scale)
         level = targets.mean(axis=0)
         Y = targets - level
         best = np.inf
-        for weight, spectrum, U in _spectra(parts):
+        for weight, spectrum, U in _spectra(blocks):
             projected = U.T @ Y
             for alpha in alphas:
                 shares = spectrum / (spectrum + alpha)
@@ -316,11 +318,11 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
                     best, self.alpha_, self.interval_weight_ = loss, float(alpha), weight
                     self.loo_scores_ = targets - left
                     dual = U @ (projected / (spectrum + alpha)[:, None])
-        gains = [1.0] if len(parts) == 1 else [1.0, self.interval_weight_]
+        gains = [1.0] if len(blocks) == 1 else [1.0, self.interval_weight_]
         weights = np.concatenate(
             [
-                gain * (part.T @ dual.astype(dtype)).astype(np.float64) / scale[:, None]
-                for gain, part, scale in zip(gains, parts, scales, strict=True)
+                gain * (block.T @ dual.astype(dtype)).astype(np.float64) / scale[:, None]
+                for gain, block, scale in zip(gains, blocks, scales, strict=True)
             ]
         )
         self.coef_ = np.ascontiguousarray(weights.T.astype(dtype))

@@ -157,19 +157,22 @@ def test_scores_are_the_same_bits_for_any_number_of_blas_threads(rng):
     assert_array_equal(scores(1), scores(2))
 
 
-def test_predictions_take_little_memory(rng):
-    """Of many series, features are computed in blocks; a series does not depend on its block."""
-    X, y = waves(rng, 40, 20)
-    model = ConvolutionClassifier(random_state=0).fit(X, y)
-    many = np.tile(X, (300, 1))
+def test_classifiers_take_little_memory(rng):
+    """A fit holds the features about once; predictions of many series compute them in blocks."""
+    X, y = waves(rng, 200, 20)
+    many = np.tile(X, (60, 1))
     tracemalloc.start()
     try:
+        model = ConvolutionClassifier(random_state=0).fit(X, y)
+        peak_of_fit = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
         found = model.predict_proba(many)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+    assert peak_of_fit < 2.5 * len(X) * 9996 * 8
     assert peak < 0.75 * len(many) * 9996 * 8
-    assert_allclose(found[-40:], model.predict_proba(X), atol=1e-9)
+    assert_allclose(found[-200:], model.predict_proba(X), atol=1e-9)
 
 
 def test_threads_seeds_and_pickles(rng):
