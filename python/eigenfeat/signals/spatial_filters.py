@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -389,12 +389,11 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             banks = self._aligned(banks, sessions)
         merged = []
         for band, epochs in enumerate(banks):
-            fresh = ClassMoments(classes) if first else ClassMoments()
+            moments = ClassMoments(classes) if first else self._moments[band].copy()
             for label in np.unique(labels[weight > 0]):
                 of_class = np.flatnonzero((labels == label) & (weight > 0))
-                self._add(fresh, epochs[of_class], label, weight[of_class])
-            before = ClassMoments(classes) if first else self._moments[band].copy()
-            merged.append(before.merge(fresh, n_threads=self.n_threads))
+                self._add(moments, epochs[of_class], label, weight[of_class])
+            merged.append(moments)
         self._coarse = banks[0].dtype == np.float32 or (not first and self._coarse)
         self._check_channels(merged)
         self.moments_ = merged[0] if self.bands is None else merged
@@ -475,16 +474,16 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _solve(self) -> None:
         """Solve all problems of all bands."""
         parts = [self._solved(moments) for moments in self._moments]
-        filters, patterns, evals, names, ranks = zip(*parts, strict=True)
-        self.rank_ = max(ranks)
-        self.filters_ = np.ascontiguousarray(np.vstack(filters))
-        self.patterns_ = np.ascontiguousarray(np.vstack(patterns))
-        self.evals_ = np.concatenate(evals)
-        self.pairs_ = np.concatenate(names)
-        self.filter_bands_ = np.repeat(np.arange(len(parts)), [len(part) for part in filters])
+        self.rank_ = max(part.rank for part in parts)
+        self.filters_ = np.ascontiguousarray(np.vstack([part.filters for part in parts]))
+        self.patterns_ = np.ascontiguousarray(np.vstack([part.patterns for part in parts]))
+        self.evals_ = np.concatenate([part.evals for part in parts])
+        self.pairs_ = np.concatenate([part.pairs for part in parts])
+        counts = [len(part.evals) for part in parts]
+        self.filter_bands_ = np.repeat(np.arange(len(parts)), counts)
 
-    def _solved(self, moments: ClassMoments) -> tuple[_Array, _Array, _Array, NDArray[Any], int]:
-        """Filters, patterns, lambdas and pairs of one band, in the span of the mean covariance."""
+    def _solved(self, moments: ClassMoments) -> _Filters:
+        """Filters of one band, in the span of the mean covariance."""
         labels = moments.active_classes
         matrices = np.array([moments.second_moment(c) for c in labels])
         size = float(np.trace(matrices.mean(axis=0))) / self.n_channels_
@@ -511,13 +510,23 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             patterns.append((span @ (one @ w[:, chosen])).T)
             evals.append(values[chosen])
             pairs.append(np.repeat(name[None], len(chosen), axis=0))
-        return (
+        return _Filters(
             np.vstack(filters) / np.sqrt(size),
             np.vstack(patterns) * np.sqrt(size),
             np.concatenate(evals),
             np.concatenate(pairs),
             rank,
         )
+
+
+class _Filters(NamedTuple):
+    """Filters and patterns (F, channels), lambdas (F,), pairs (F, 2), and the rank of the span."""
+
+    filters: _Array
+    patterns: _Array
+    evals: _Array
+    pairs: NDArray[Any]
+    rank: int
 
 
 def _in_own_span(above: _Array, both: _Array, tol: float, least: float) -> tuple[_Array, _Array]:
