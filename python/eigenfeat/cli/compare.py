@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from eigenfeat._base.saved_files import taking_the_place_of
-from eigenfeat.cli.evaluate import aligned
 from eigenfeat.cli.files import check_output, rows_of, weights_of
-from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.output import Output, UsageError, aligned
 from eigenfeat.report.comparison import ComparedModel, comparison_figure
 from eigenfeat.report.comparison import compare as compare_models
 from eigenfeat.report.measures import ClassificationMeasures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -21,7 +20,7 @@ from eigenfeat.cli.files import (
     some_rows,
     weights_of,
 )
-from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.output import WIDTH, Output, UsageError, aligned, wrapped
 from eigenfeat.io.rows import FileRows
 from eigenfeat.report.evidence import N_NEIGHBORS, evidence_of, features_of, neighbour_labels
 from eigenfeat.report.held_out import origin
@@ -33,13 +32,12 @@ from eigenfeat.report.measures import (
 )
 from eigenfeat.samples.estimator import without_names
 
-__all__ = ["Measures", "aligned", "evaluate", "held_out_measures", "measures_text", "wrapped"]
+__all__ = ["Measures", "evaluate", "held_out_measures", "measures_text"]
 
 MOST_ROWS = 20_000  # whose neighbours are looked for
 _ADVICE = "--cv 5 or --holdout 0.25 measures new fits on rows that they have not seen"
 _NAMED_PAIRS = 5  # of classes that are confused most often
 _MOST_CLASSES = 20  # that have a line each
-_WIDTH = 92  # characters of a line; wider confusion matrices are not printed
 
 Measures = ClassificationMeasures | RegressionMeasures
 
@@ -270,31 +268,16 @@ def _matrix_lines(measures: ClassificationMeasures) -> list[str]:
     lines = [["true \\ predicted", *labels]]
     lines += [[label, *row] for label, row in zip(labels, counts, strict=True)]
     text = aligned(lines)
-    return ["", *text] if max(map(len, text)) <= _WIDTH else []
+    return ["", *text] if max(map(len, text)) <= WIDTH else []
 
 
 def _confused(measures: ClassificationMeasures) -> list[str]:
+    """The pairs of classes that are confused most often; two classes are one pair."""
+    if len(measures.classes) < 3:
+        return []
     wrong = measures.confusion - np.diag(np.diag(measures.confusion))
     order = np.argsort(-wrong, axis=None, kind="stable")[:_NAMED_PAIRS]
     labels = measures.classes
     pairs = [divmod(int(at), len(labels)) for at in order]
     confused = [f"{labels[i]} as {labels[j]} ({wrong[i, j]:,})" for i, j in pairs if wrong[i, j]]
     return wrapped(f"most often confused: {', '.join(confused)}") if confused else []
-
-
-def wrapped(text: str) -> list[str]:
-    """Lines of a text, none wider than a screen."""
-    return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def aligned(lines: list[list[str]], *, last_is_text: bool = False) -> list[str]:
-    """Lines of cells: the first cell starts at the left, numbers end below each other."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    texts = []
-    for first, *others in lines:
-        cells = [first.ljust(widths[0])]
-        for at, cell in enumerate(others, 1):
-            text = last_is_text and at == len(others)
-            cells.append(cell if text else cell.rjust(widths[at]))
-        texts.append("  ".join(cells).rstrip())
-    return texts

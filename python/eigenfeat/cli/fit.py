@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +10,10 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from eigenfeat._base.validation import is_table
-from eigenfeat.cli.evaluate import Measures, held_out_measures, measures_text, wrapped
+from eigenfeat.cli.evaluate import Measures, held_out_measures, measures_text
 from eigenfeat.cli.files import check_held_out, check_output
 from eigenfeat.cli.kinds import unfitted
-from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.output import Output, UsageError, wrapped
 from eigenfeat.cli.training import (
     Training,
     check_regression,
@@ -31,7 +30,6 @@ from eigenfeat.report.measures import classification_measures, regression_measur
 
 __all__ = ["fit"]
 
-_WIDTH = 92  # characters of a line
 _MAX_NAMED = 8  # columns or classes in a line
 _OUT_OF_FOLD = "Figures are out-of-fold: each row is predicted by models fitted without it."
 
@@ -111,16 +109,17 @@ def _described(
     storage = "in memory" if whole is not None else "block by block"
     lines = [
         f"{rows.n_rows:,} rows{skipped} {storage}, {model.n_features_in_} features, {what}",
-        *_line("columns", counted(kinds)),
+        *wrapped(counted(kinds), "columns"),
     ]
     if left_out:
         texts = [f"{name} ({why})" for name, why in left_out.items()]
-        lines += _line("left out", _few(texts))
+        lines += wrapped(_few(texts), "left out")
     if views := getattr(model, "views_", None):
         result["views"] = [_view(view) for view in views]
         used = sorted((v for v in views if v.weight > 0), key=lambda view: -view.weight)
-        lines += _line("views", ", ".join(f"{view.name} {view.weight:.2f}" for view in used))
-        lines += _line("not used", reasons({one.name: one.note for one in views if not one.weight}))
+        lines += wrapped(", ".join(f"{one.name} {one.weight:.2f}" for one in used), "views")
+        unused = {one.name: one.note for one in views if not one.weight}
+        lines += wrapped(reasons(unused), "not used")
     return result, lines + _scores(options, model, training, measures, result)
 
 
@@ -195,11 +194,3 @@ def _left_out(model: Any, training: Training) -> dict[str, str]:
 def _few(texts: list[str]) -> str:
     more = f", and {len(texts) - _MAX_NAMED:,} more" if len(texts) > _MAX_NAMED else ""
     return ", ".join(texts[:_MAX_NAMED]) + more
-
-
-def _line(title: str, text: str) -> list[str]:
-    """A title with text that is wrapped and indented below it."""
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=f"  {title:<9} ", subsequent_indent=" " * 12,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip

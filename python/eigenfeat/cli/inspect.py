@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 import zipfile
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import listed, opened_with_model, predicts_numbers, some_rows
 from eigenfeat.cli.moments import KIND, read_checkpoint
-from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
@@ -27,7 +26,6 @@ from eigenfeat.report.evidence import quietly
 __all__ = ["inspect", "plain", "saved_versions"]
 
 _MOST = 10  # columns, classes or lines of parameters that are listed
-_WIDTH = 92  # characters of a line of parameters
 _MOST_ROWS = 20_000  # of which importances are measured
 _FORMAT_OPTIONS = (
     *("format", "delimiter", "header", "encoding", "decimal", "comment", "keep_default_na"),
@@ -195,7 +193,7 @@ def _lines(described: dict[str, Any]) -> list[str]:
         elif name == "views":
             entries = [", ".join(f"{key} {weight:.2f}" for key, weight in value.items())]
         elif name == "unused_views":
-            entries = textwrap.wrap(reasons(value), _WIDTH)
+            entries = wrapped(reasons(value))
         elif isinstance(value, str) and value.startswith("array of shape"):
             continue  # which says little; JSON has it
         elif name == "classes" and value and isinstance(value[0], dict):
@@ -203,15 +201,15 @@ def _lines(described: dict[str, Any]) -> list[str]:
             entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]
         elif isinstance(value, dict):
             text = ", ".join(f"{key}={entry}" for key, entry in value.items())
-            entries = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+            entries = wrapped(text)
         elif isinstance(value, list):
             title = f"{len(value)} classes" if name == "classes" else title
-            lines.append(f"  {title}: {_listed(value, 3 * _WIDTH)}")
+            lines.append(f"  {title}: {_listed(value, 3 * WIDTH)}")
         elif value is not None:
             lines.append(f"  {title}: {value:,}" if type(value) is int else f"  {title}: {value}")
         if entries:
             more = [f"... and {len(entries) - _MOST} more"] if len(entries) > _MOST else []
-            shown = (one if len(one) <= _WIDTH else f"{one[: _WIDTH - 3]}..." for one in entries)
+            shown = (one if len(one) <= WIDTH else f"{one[: WIDTH - 3]}..." for one in entries)
             lines += [f"  {title}:", *(f"    {one}" for one in [*islice(shown, _MOST), *more])]
     return lines
 

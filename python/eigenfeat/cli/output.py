@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import textwrap
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,8 @@ from typing import Any, TextIO
 
 __all__ = [
     *("STANDARD_OUTPUT", "Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError"),
-    *("discard_output", "printable", "report_error", "show_warning"),
+    *("WIDTH", "aligned", "discard_output", "printable", "report_error", "show_warning"),
+    "wrapped",
 ]
 
 FAILURE, USAGE = 1, 2
@@ -120,12 +122,7 @@ class Output:
 
     def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:
         self.command, self._json = command, as_json
-        self._progress = sys.stderr.isatty() if progress is None else progress
-
-    @property
-    def shows_progress(self) -> bool:
-        """Whether progress is shown on stderr."""
-        return self._progress
+        self.shows_progress = sys.stderr.isatty() if progress is None else progress
 
     def say(self, text: str) -> None:
         """Print a line that is not part of the result."""
@@ -141,7 +138,7 @@ class Output:
     @contextmanager
     def rows(self, what: str) -> Iterator[Advance]:
         """Yield a function to call after every block, which shows progress."""
-        advance = Advance(what, self._progress)
+        advance = Advance(what, self.shows_progress)
         yield advance
         advance.line(", 100%", end="\n")
 
@@ -183,6 +180,31 @@ class Advance:
     def rate(self) -> float:
         """Rows a second."""
         return self.rows / max(self.seconds, 1e-9)
+
+
+WIDTH = 92  # characters of a line
+
+
+def wrapped(text: str, title: str = "") -> list[str]:
+    """Lines of a text, none wider than a screen; after a title they are indented."""
+    first = f"  {title:<9} " if title else ""
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def aligned(lines: list[list[str]], *, last_is_text: bool = False) -> list[str]:
+    """Lines of cells: the first cell starts at the left, numbers end below each other."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = []
+    for first, *others in lines:
+        cells = [first.ljust(widths[0])]
+        for at, cell in enumerate(others, 1):
+            text = last_is_text and at == len(others)
+            cells.append(cell if text else cell.rjust(widths[at]))
+        texts.append("  ".join(cells).rstrip())
+    return texts
 
 
 # ---- signals -------------------------------------------------------------------------------------
