@@ -56,7 +56,14 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
 from eigenfeat.early.completion import filled
-from eigenfeat.early.rules import SLACK, FittedModel, Rule, RuleInput, clopper_pearson
+from eigenfeat.early.rules import (
+    SLACK,
+    FittedModel,
+    RestrictedRule,
+    Rule,
+    RuleInput,
+    clopper_pearson,
+)
 from eigenfeat.early.series import Rows
 
 __all__ = [
@@ -333,21 +340,12 @@ class Correction:
         return np.where(below >= 0, self.share[np.maximum(below, 0)], 0.0)
 
 
-class CorrectedRule(Rule):
+class CorrectedRule(RestrictedRule):
     """A rule that waits until its decisions are certified by held-out samples."""
 
     def __init__(self, rule: Rule, correction: Correction) -> None:
-        self.rule = rule
+        super().__init__(rule)
         self.correction = correction
-
-    @property
-    def cost(self) -> int:  # type: ignore[override]
-        """As of `Rule`."""
-        return self.rule.cost
-
-    def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_classes`."""
-        return self.rule.best_classes(rule_input)
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`."""

@@ -75,10 +75,8 @@ class EarlyDecisions(EarlyLabels):
 
     Attributes
     ----------
-    label : (n,) array
-        Labels at the time of decision.
-    time : (n,) array of int
-        Number of values used, 1 to d.
+    label, time : (n,) arrays
+        As in `EarlyLabels`.
     reliability : (n,) array
         The largest tau at which the series is decided at that time; 1 at its end.
     trace_label, trace_reliability : (n, p) arrays or None

@@ -39,6 +39,7 @@ __all__ = [
     "SLACK",
     "FittedModel",
     "PairwiseRule",
+    "RestrictedRule",
     "Rule",
     "RuleInput",
     "Shared",
@@ -129,7 +130,7 @@ class RuleInput:
 class Rule(ABC):
     """Base class of rules."""
 
-    cost = 1  # number of complete samples that are classified per evaluation
+    cost: int = 1  # number of complete samples that are classified per evaluation
 
     @abstractmethod
     def best_classes(self, rule_input: RuleInput) -> _Codes:
@@ -224,24 +225,27 @@ def lower_bounds(n: int, risk: float) -> _Array:
     return clopper_pearson(np.arange(n + 1), np.full(n + 1, n), risk)
 
 
-# ---- decisions for target classes only
+# ---- restricted rules
 
 
-class TargetRule(Rule):
-    """A rule whose decisions for classes other than the targets wait for the complete sample."""
+class RestrictedRule(Rule):
+    """Base class of rules that make some decisions of another rule."""
 
-    def __init__(self, rule: Rule, is_target: NDArray[np.bool_]) -> None:
+    def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.is_target = is_target
-
-    @property
-    def cost(self) -> int:  # type: ignore[override]
-        """As of `Rule`."""
-        return self.rule.cost
+        self.cost = rule.cost
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         return self.rule.best_classes(rule_input)
+
+
+class TargetRule(RestrictedRule):
+    """A rule whose decisions for classes other than the targets wait for the complete sample."""
+
+    def __init__(self, rule: Rule, is_target: NDArray[np.bool_]) -> None:
+        super().__init__(rule)
+        self.is_target = is_target
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`."""
@@ -308,7 +312,7 @@ class FittedModel(OmitsCaches):
     def plain_rule(self) -> Rule:
         """The rule without a correction and without targets."""
         rule = self.rule
-        while hasattr(rule, "rule"):
+        while isinstance(rule, RestrictedRule):
             rule = rule.rule
         return rule
 

@@ -82,13 +82,8 @@ class SampledRule(Rule):
 
     def __init__(self, predict: ClassCodes, n_samples: int, seed: int) -> None:
         self.predict = predict
-        self.n_samples = n_samples
+        self.n_samples = self.cost = n_samples
         self.seed = seed
-
-    @property
-    def cost(self) -> int:  # type: ignore[override]
-        """As of `Rule`."""
-        return self.n_samples
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`: all completions are drawn, because no bound reaches 1."""
