@@ -26,7 +26,7 @@ FACTOR_MATTERS = dict.fromkeys(
     (
         *("MultinomialLogit", "CalibratedLeastSquares", "QuadraticDiscriminant", "MulticlassSVM"),
         *("GEMClassifier", "JointGEMClassifier", "GEMClassifierCV", "GEMEnsemble"),
-        *("MaxMarginShift", "MaxMarginPCA", "LabelEmbedding"),
+        *("FisherLDA", "MaxMarginShift", "MaxMarginPCA", "LabelEmbedding"),
     ),
     STRENGTH,
 )
