@@ -16,7 +16,7 @@ at most 2,048 columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads
-from eigenfeat._base.types import Floats, RandomState
+from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import core_rows, row_blocks
 from eigenfeat.moments.class_moments import ClassMoments
@@ -44,7 +44,7 @@ from eigenfeat.samples.blocks import (
 from eigenfeat.samples.estimator import check_array, given_blocks, keep_columns, validate_data
 from eigenfeat.samples.weights import row_weights
 
-__all__ = ["LeadingPairs", "PairedSamples", "Sketch", "affine", "leading_pairs"]
+__all__ = ["LeadingPairs", "PairedSamples", "affine", "leading_pairs"]
 
 _Array = NDArray[np.float64]
 _MAX_METRIC_COLUMNS = 2048
@@ -92,25 +92,6 @@ class PairedSamples:
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
-    """Options of a sketch: its width, number of passes, and the ridges of both metrics."""
-
-    n_components: int
-    n_oversamples: int
-    n_passes: int
-    ridge: float  # multiples of the mean variance of a column
-    whiten_targets: bool
-    random_state: RandomState
-    n_threads: int | None
-
-    @classmethod
-    def of(cls, estimator: Any, *, whiten_targets: bool) -> Sketch:
-        """The options that are parameters of an estimator."""
-        given = {item.name: getattr(estimator, item.name, whiten_targets) for item in fields(cls)}
-        return cls(**given)
-
-
-@dataclass(frozen=True, eq=False)
 class LeadingPairs:
     """The m leading singular triplets of M, and moments of the samples."""
 
@@ -129,7 +110,7 @@ class _Sums(NamedTuple):
     weight: float  # of all samples
     mean: _Array  # (d,)
     target_mean: _Array  # (c,)
-    variances: tuple[float, float]  # mean variance of a column, of samples and of targets
+    squares: tuple[float, float]  # mean squared norm of samples and of targets, not centred
     cross: _Array  # (d, l) X^T W T
     image: _Array  # (c, l) Y^T W Z
     gram: _Array  # (l, l) Z^T W Z
@@ -137,36 +118,46 @@ class _Sums(NamedTuple):
     moments: tuple[ClassMoments, ...]
 
 
-def leading_pairs(samples: Any, n_targets: int, sketch: Sketch) -> LeadingPairs:
-    """Compute leading singular triplets; `samples` are `PairedSamples` or labelled samples."""
-    width, d = sketch.n_components + sketch.n_oversamples, samples.n_features
-    random = check_random_state(sketch.random_state)
+def leading_pairs(
+    samples: Any, n_targets: int, estimator: Any, *, whiten_targets: bool
+) -> LeadingPairs:
+    """Compute leading singular triplets.
+
+    Parameters
+    ----------
+    samples : PairedSamples or LabelledSamples
+    n_targets : int
+        c.
+    estimator : LabelEmbedding or RandomizedCCA
+        Its parameters are the options.
+    whiten_targets : bool
+        Whether B is the metric of the targets instead of the identity.
+    """
+    width, d = estimator.n_components + estimator.n_oversamples, samples.n_features
+    random = check_random_state(estimator.random_state)
     P, R = (random.standard_normal((count, min(width, count))) for count in (d, n_targets))
     means = np.zeros(d), np.zeros(n_targets)
-    formed = d <= _MAX_METRIC_COLUMNS, sketch.whiten_targets and n_targets <= _MAX_METRIC_COLUMNS
-    sums = _pass(samples, P, R, means, sketch, formed)
+    formed = d <= _MAX_METRIC_COLUMNS, whiten_targets and n_targets <= _MAX_METRIC_COLUMNS
+    sums = _pass(samples, P, R, means, estimator.n_threads, formed)
     means = sums.mean, sums.target_mean
-    ridges = [sketch.ridge * variance for variance in sums.variances]
-    for name, variance in zip("Xy", sums.variances, strict=True):
-        if not variance > 0:
-            raise ValueError(f"{name}: expected a column that varies, got constant columns")
-    moments = iter(sums.moments)
-    metrics = [
-        _inverse_root(next(moments).covariance(0), ridge) if kept else None
-        for kept, ridge in zip(formed, ridges, strict=True)
-    ]
-    for _ in range(sketch.n_passes - 1):
+    moments, metrics, ridges = iter(sums.moments), [], []
+    for name, kept, mean, square in zip("Xy", formed, means, sums.squares, strict=True):
+        covariance = next(moments).covariance(0) if kept else None
+        metric, ridge = _metric(name, covariance, mean, square, estimator.ridge)
+        metrics.append(metric)
+        ridges.append(ridge)
+    for _ in range(estimator.n_passes - 1):
         P, R = _basis(sums.cross, metrics[0]), _basis(sums.image, metrics[1])
-        sums = _pass(samples, P, R, means, sketch)
+        sums = _pass(samples, P, R, means, estimator.n_threads)
     root = _inverse_root(sums.gram + ridges[0] * P.T @ P)
-    if sketch.whiten_targets:
+    if whiten_targets:
         target_root = _inverse_root(sums.target_gram + ridges[1] * R.T @ R)
         U, values, V = linalg.svd(root.T @ P.T @ sums.cross @ target_root, full_matrices=False)
         right = R @ target_root @ V.T
     else:
         right, values, U = linalg.svd(sums.image @ root, full_matrices=False)
         U = U.T
-    rank = min(sketch.n_components, np.count_nonzero(values > _MIN_EIGENVALUE * values[0]))
+    rank = min(estimator.n_components, np.count_nonzero(values > _MIN_EIGENVALUE * values[0]))
     rotation = root @ U[:, :rank]
     return LeadingPairs(
         sums.weight,
@@ -184,6 +175,21 @@ def affine(X: Any, weights: _Array, constants: _Array, n_threads: int | None) ->
     both = np.column_stack([weights, constants]).T
     both = np.ascontiguousarray(both, dtype=np.float32 if X.dtype == np.float32 else np.float64)
     return core_rows(X, constant=True).scores(both, threads.resolve(n_threads))
+
+
+def _metric(
+    name: str, covariance: _Array | None, mean: _Array, square: float, ridge: float
+) -> tuple[_Array | None, float]:
+    """Root of the inverse metric, if its covariance is formed, and the ridge r.
+
+    ValueError if no column varies by more than rounding errors of the mean squared norm `square`.
+    """
+    variance = square - mean @ mean if covariance is None else np.trace(covariance)
+    rounding = _MIN_EIGENVALUE * square if covariance is None else _MIN_EIGENVALUE**2 * square
+    if not variance > rounding:
+        raise ValueError(f"{name}: expected a column that varies, got constant columns")
+    ridge = ridge * float(variance) / len(mean)
+    return None if covariance is None else _inverse_root(covariance, ridge), ridge
 
 
 def _basis(products: _Array, metric: _Array | None) -> _Array:
@@ -208,30 +214,25 @@ def _pass(
     P: _Array,
     R: _Array,
     means: tuple[_Array, _Array],
-    sketch: Sketch,
+    n_threads: int | None,
     formed: tuple[bool, bool] = (False, False),
 ) -> _Sums:
     """One pass over all samples; the means are subtracted as far as they are known."""
     offsets = means[0] @ P, means[1] @ R
-    arguments = P, R, *offsets, formed, sketch.n_threads
+    arguments = P, R, *offsets, formed, n_threads
     merged: Any = samples.reduce(_block_sums, reductions.add, *arguments)
     squares, target_squares, products, image, target_sum, gram, target_gram, *moments = merged
     total = products[-1, -1]
     x_sum, t_sum = products[:-1, -1], products[-1, :-1]
     z_sum = x_sum @ P - total * offsets[0]
     mean, target_mean = x_sum / total, target_sum / total
-    variances = (
-        _mean_variance(squares / total, mean),
-        _mean_variance(target_squares / total, target_mean),
-    )
+    norms = squares / total, target_squares / total
     cross, image = products[:-1, :-1] - np.outer(mean, t_sum), image - np.outer(target_mean, z_sum)
     gram, target_gram = (
         G - np.outer(s, s) / total for G, s in ((gram, z_sum), (target_gram, t_sum))
     )
     cross, image, gram, target_gram = (a / total for a in (cross, image, gram, target_gram))
-    return _Sums(
-        total, mean, target_mean, variances, cross, image, gram, target_gram, tuple(moments)
-    )
+    return _Sums(total, mean, target_mean, norms, cross, image, gram, target_gram, tuple(moments))
 
 
 def _block_sums(
@@ -254,9 +255,8 @@ def _block_sums(
         Z = part.scores(with_offset, True, n_threads).astype(np.float64)
         T = Y @ R - target_offset
         if not np.isfinite(T).all():
-            raise ValueError(
-                f"y: expected finite numbers, got NaN or infinity after row {rows.start}"
-            )
+            row = block.start + rows.start
+            raise ValueError(f"y: expected finite numbers, got NaN or infinity from row {row}")
         ZW, TW = Z * weight[:, None], T * weight[:, None]
         products = part.products(np.column_stack([TW, weight]), True, n_threads)
         sums: list[Any] = [_squares(part.X, weight), _squares(Y, weight), products]
@@ -278,12 +278,6 @@ def _target_rows(y: Any, n_targets: int) -> Any:
         return y
     m = len(y)
     return sparse.csr_array((np.ones(m), y, np.arange(m + 1)), shape=(m, n_targets))
-
-
-def _mean_variance(square: float, mean: _Array) -> float:
-    """Mean variance of a column of samples with a mean squared norm; 0 if it is rounding."""
-    variance = square - float(mean @ mean)
-    return variance / len(mean) if variance > _MIN_EIGENVALUE * square else 0.0
 
 
 def _squares(X: Any, weight: _Array) -> float:

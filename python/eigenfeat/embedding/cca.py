@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.embedding._cross_covariance import PairedSamples, Sketch, affine, leading_pairs
+from eigenfeat.embedding._cross_covariance import PairedSamples, affine, leading_pairs
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     check_array,
@@ -131,7 +131,7 @@ class RandomizedCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with unchanged_on_error(self):
             self._validate_params()
             samples = PairedSamples.of(self, X, y, sample_weight)
-            pairs = leading_pairs(samples, samples.n_targets, Sketch.of(self, whiten_targets=True))
+            pairs = leading_pairs(samples, samples.n_targets, self, whiten_targets=True)
             self.mean_, self.target_mean_ = pairs.mean, pairs.target_mean
             self.components_ = np.ascontiguousarray(pairs.left.T)
             self.target_components_ = np.ascontiguousarray(pairs.right.T)

@@ -17,7 +17,6 @@ from eigenfeat._base.validation import FLOATS, check_whole
 from eigenfeat.embedding._cross_covariance import (
     LeadingPairs,
     PairedSamples,
-    Sketch,
     affine,
     leading_pairs,
 )
@@ -58,7 +57,7 @@ class LabelEmbedding(
     n_components : int, default=100
         Number of features, at most the rank of ``X^T Y``.
     ridge : float >= 0, default=1e-3
-        r as a multiple of the mean variance of a column.
+        r as a multiple of the mean variance of a column. Standardise columns of different units.
     n_oversamples : int, default=10
         Columns of the random sketch besides `n_components`.
     n_passes : int from 2 to 100, default=3
@@ -89,7 +88,7 @@ class LabelEmbedding(
     See Also
     --------
     RandomizedCCA : Both sides are whitened.
-    eigenfeat.MultinomialLogit : More accurate on these features with up to some hundred classes.
+    eigenfeat.MultinomialLogit : For up to some hundred classes.
 
     References
     ----------
@@ -165,8 +164,7 @@ class LabelEmbedding(
             else:
                 samples = prepare(self, X, y, sample_weight, moments=False)
                 self.classes_ = samples.classes
-            sketch = Sketch.of(self, whiten_targets=False)
-            pairs = leading_pairs(samples, len(self.classes_), sketch)
+            pairs = leading_pairs(samples, len(self.classes_), self, whiten_targets=False)
             self._sparse_output = sparse.issparse(y) or is_blocks(X)
             self.mean_ = pairs.mean
             self.components_ = np.ascontiguousarray(pairs.left.T)
@@ -206,7 +204,7 @@ class LabelEmbedding(
             Logarithms of class probabilities up to a constant per sample; log odds of each label
             with an indicator matrix.
         """
-        scores = np.concatenate([scores for _, scores in self._score_blocks(X)])
+        scores = np.concatenate(list(self._score_blocks(X)))
         two = len(self.classes_) == 2 and not self.multilabel_
         return scores[:, 1] - scores[:, 0] if two else scores
 
@@ -226,9 +224,9 @@ class LabelEmbedding(
         """
         check_is_fitted(self)
         if not self.multilabel_:
-            best = [scores.argmax(axis=1) for _, scores in self._score_blocks(X)]
+            best = [scores.argmax(axis=1) for scores in self._score_blocks(X)]
             return self.classes_[np.concatenate(best)]
-        positive = [sparse.csr_array(scores > 0) for _, scores in self._score_blocks(X)]
+        positive = [sparse.csr_array(scores > 0) for scores in self._score_blocks(X)]
         result = sparse.vstack(positive, format="csr", dtype=np.int64)
         return result if self._sparse_output else result.toarray()
 
@@ -250,17 +248,17 @@ class LabelEmbedding(
         check_is_fitted(self)
         k = check_whole(k, "k", at_least=1, at_most=len(self.classes_))
         parts = []
-        for _, scores in self._score_blocks(X):
+        for scores in self._score_blocks(X):
             top = np.argpartition(scores, -k, axis=1)[:, -k:]
             order = np.argsort(-np.take_along_axis(scores, top, 1), axis=1, kind="stable")
             parts.append(np.take_along_axis(top, order, 1))
         return self.classes_[np.concatenate(parts)]
 
-    def _score_blocks(self, X: Any) -> Iterator[tuple[slice, Floats]]:
+    def _score_blocks(self, X: Any) -> Iterator[Floats]:
         """Scores of all labels, for blocks of samples of about 64 MB."""
         features = self.transform(X)
         for rows in row_blocks(len(features), len(self.classes_)):
-            yield rows, affine(features[rows], self.coef_, self.intercept_, self.n_threads)
+            yield affine(features[rows], self.coef_, self.intercept_, self.n_threads)
 
     @property
     def _n_features_out(self) -> int:

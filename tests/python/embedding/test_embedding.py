@@ -187,6 +187,12 @@ def test_duplicate_and_dependent_columns():
         np.testing.assert_allclose(other.singular_values_, model.singular_values_, rtol=1e-6)
 
 
+def test_a_large_constant_column_changes_nothing():
+    model = LabelEmbedding(4, ridge=0).fit(X, Y)
+    other = LabelEmbedding(4, ridge=0).fit(np.column_stack([X, np.full(N, 1e9)]), Y)
+    np.testing.assert_allclose(other.singular_values_, model.singular_values_, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("rows", "targets", "message"),
     [
