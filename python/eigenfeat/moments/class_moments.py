@@ -374,11 +374,20 @@ class ClassMoments:
     def mean(self, c: Hashable) -> _Array:
         """Mean of class `c`, shape (d,). ValueError if the class is unknown or has no weight."""
         with self._lock:
-            index = self._with_weight(c)
-            if self._few is not None:
-                return self._few.mean(index)
-            assert self._formed is not None  # the class has weight
-            return self._formed.mean_high(index) + self._formed.mean_low(index)
+            return self._mean_at(self._with_weight(c))
+
+    def _mean_at(self, index: int) -> _Array:
+        if self._few is not None:
+            return self._few.mean(index)
+        assert self._formed is not None  # the class has weight
+        return self._formed.mean_high(index) + self._formed.mean_low(index)
+
+    def weights_and_means(self, classes: Sequence[Hashable]) -> tuple[_Array, _Array]:
+        """Weights (k,) and means (k, d) of classes with weight."""
+        with self._lock:
+            indices = [self._with_weight(c) for c in classes]
+            weights = np.array([self._weight_at(i) for i in indices])
+            return weights, np.array([self._mean_at(i) for i in indices])
 
     def variance(self, c: Hashable) -> _Array:
         """Variances of the columns in class `c`, shape (d,). ValueError as for `mean`."""
@@ -635,8 +644,8 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
 def shares_and_means(moments: ClassMoments) -> tuple[Labels, _Array, _Array]:
     """Return the classes with weight, their shares (k,) of the total, and their means (k, d)."""
     labels = moments.active_classes
-    weights = np.array([moments.weight(c) for c in labels])
-    return labels, weights / weights.sum(), np.array([moments.mean(c) for c in labels])
+    weights, means = moments.weights_and_means(labels.tolist())
+    return labels, weights / weights.sum(), means
 
 
 def pooled_mean(shares: _Array, means: _Array) -> _Array:

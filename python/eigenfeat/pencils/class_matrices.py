@@ -67,8 +67,7 @@ class Unions:
 
     def __init__(self, moments: ClassMoments, labels: Sequence[Hashable]) -> None:
         self._moments, self._labels = moments, labels
-        self.weights = np.array([moments.weight(c) for c in labels])
-        self.means = np.array([moments.mean(c) for c in labels])
+        self.weights, self.means = moments.weights_and_means(labels)
         self._halves: dict[tuple[int, int], _Array] = {}
 
     def of(self, contraction: Contraction) -> tuple[_Array, _Array]:
@@ -174,14 +173,16 @@ class ClassMatrices:
         centre: _Array | None = None,
         n_columns: int | None = None,
     ) -> None:
-        self._unions, self._groups, self._options = unions, groups, options
+        self._unions, self._groups = unions, groups
         self._d = unions.means.shape[1]
         self._columns = self._d if n_columns is None else n_columns
+        self._border, self._about_mean = options.bordered, options.about_mean
         self.scale = None if options.scale is None else np.asarray(options.scale)
         self._mean_unit: float | None = None
         self.centre = centre
         self.units = np.zeros(len(groups))
         self._auto_ridge = isinstance(options.ridge, str)
+        self._needs_spectra = self._auto_ridge or options.noise_threshold
         self.ridges = np.full(len(groups), np.nan if self._auto_ridge else options.ridge)
         self._spectra: dict[int, _Array] = {}
 
@@ -193,11 +194,11 @@ class ClassMatrices:
     @property
     def order(self) -> int:
         """Order D of the matrices."""
-        return self._d + self._options.bordered
+        return self._d + self._border
 
     def batch(self, items: _Rows) -> Batch:
         """Form the matrices of the pencils `items` (n, 2), indices of their two groups."""
-        if self._options.about_mean:
+        if self._about_mean:
             return self._about_means_below(items)
         below = set(items[:, 1].tolist())
         formed = {}
@@ -247,7 +248,7 @@ class ClassMatrices:
 
     def _shifts(self, groups: _Rows) -> _Array:
         shifts = self.ridges[groups] * self.units[groups]
-        if not self._options.bordered:
+        if not self._border:
             return shifts
         out = np.zeros((len(groups), self.order))
         out[:, : self._d] = shifts[:, None]
@@ -279,7 +280,7 @@ class ClassMatrices:
     def _settle(self, group: int, matrix: _Array, unit: float) -> None:
         """Set a denominator's unit and, if the options need them, its spectrum and ridge."""
         self.units[group] = unit
-        if not (self._auto_ridge or self._options.noise_threshold):
+        if not self._needs_spectra:
             return
         values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
         beyond = np.zeros(self._columns - self._d)  # eigenvalues outside the span
@@ -305,7 +306,7 @@ class ClassMatrices:
         scale = 1.0 if self.scale is None else self.scale
         variance = float(np.sum(np.diag(covariance) / scale / scale))
         second = variance + float(np.sum((mean / scale) ** 2))
-        if not self._options.about_mean:
+        if not self._about_mean:
             return second
         # Equal samples have variances of the size of rounding errors.
         return variance if variance > (100 * _EPS) ** 2 * second else 0.0
@@ -327,7 +328,7 @@ class ClassMatrices:
 
     def _sufficient_ridge(self, group: int) -> float | None:
         mean, covariance = self._union(group)
-        matrix = self._formed(covariance, None if self._options.about_mean else mean)
+        matrix = self._formed(covariance, None if self._about_mean else mean)
         return _smallest_ridge(matrix, self.units[group], self._d)
 
     def _formed(
@@ -337,7 +338,7 @@ class ClassMatrices:
 
         With `overwrite`, a matrix without a border replaces the covariance.
         """
-        d, border, divisors = self._d, self._options.bordered, self.scale
+        d, border, divisors = self._d, self._border, self.scale
         in_place = overwrite and not border
         out = covariance if in_place else np.empty((d + border, d + border))
         for first in range(0, d, _BLOCK_ROWS):

@@ -61,8 +61,7 @@ def whitened_means(
     moments: ClassMoments, labels: Sequence[Hashable], ridge: float, scale: _Array | None
 ) -> _Array:
     """Class means (k, d) in coordinates in which the pooled covariance is the identity."""
-    weights = np.array([moments.weight(c) for c in labels])
-    means = np.array([moments.mean(c) for c in labels])
+    weights, means = moments.weights_and_means(labels)
     means -= weights / weights.sum() @ means
     pooled = np.zeros((means.shape[1], means.shape[1]))
     for share, c in zip(weights / weights.sum(), labels, strict=True):

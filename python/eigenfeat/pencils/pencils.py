@@ -410,8 +410,8 @@ def _active_classes(moments: ClassMoments) -> Labels:
 def _pooled_mean(moments: ClassMoments) -> npt.NDArray[np.float64]:
     """Mean (d,) of the samples of all classes together."""
     labels = moments.active_classes
-    weights = np.array([moments.weight(c) for c in labels])
-    mean: npt.NDArray[np.float64] = weights @ [moments.mean(c) for c in labels] / weights.sum()
+    weights, means = moments.weights_and_means(labels.tolist())
+    mean: npt.NDArray[np.float64] = weights @ means / weights.sum()
     return mean
 
 
