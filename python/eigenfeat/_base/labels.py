@@ -68,6 +68,10 @@ class LabelTable:
         array.flags.writeable = False
         return array
 
+    def indices(self, labels: Iterable[Hashable]) -> list[int]:
+        """Indices of labels; UnknownClassError if there is no such class."""
+        return [self.index(label) for label in labels]
+
     def index(self, label: Hashable) -> int:
         """Return the index of a label; UnknownClassError if it is not known."""
         plain = label.item() if isinstance(label, np.generic) else label

@@ -354,12 +354,16 @@ class ClassMoments:
 
     def _with_weight(self, label: Any) -> int:
         """Return the index of a class, which must have weight."""
-        index = self._table.index(label)
-        if not self._weight_at(index) > 0:
-            raise ValueError(
-                f"class: expected a class with samples of positive weight, got {show(label)}"
-            )
-        return index
+        return self._with_weights([label])[0]
+
+    def _with_weights(self, labels: Sequence[Hashable]) -> list[int]:
+        indices = self._table.indices(labels)
+        for label, index in zip(labels, indices, strict=True):
+            if not self._weight_at(index) > 0:
+                raise ValueError(
+                    f"class: expected a class with samples of positive weight, got {show(label)}"
+                )
+        return indices
 
     def _weight_at(self, index: int) -> float:
         if self._few is not None:
@@ -385,7 +389,7 @@ class ClassMoments:
     def weights_and_means(self, classes: Sequence[Hashable]) -> tuple[_Array, _Array]:
         """Weights (k,) and means (k, d) of classes with weight."""
         with self._lock:
-            indices = [self._with_weight(c) for c in classes]
+            indices = self._with_weights(classes)
             weights = np.array([self._weight_at(i) for i in indices])
             return weights, np.array([self._mean_at(i) for i in indices])
 
