@@ -2,7 +2,8 @@
 
 A trusted type is harmless for any attributes: its objects raise errors or compute wrong numbers.
 Types of scikit-learn that pass attributes to compiled code without checking them, such as `KMeans`,
-`OneHotEncoder` and trees, can end the process and are not in this table.
+`OneHotEncoder` and the `Tree` of fitted decision trees, can end the process and are not in this
+table.
 """
 
 from __future__ import annotations
