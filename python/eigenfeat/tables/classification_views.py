@@ -11,7 +11,7 @@ view                classifier
 "interactions"      logit on indicators of the cells of pairs of columns, in bins
 "forest"            random forest (Breiman 2001)
 "boosting"          gradient boosting of small trees (Friedman 2001)
-"boosting_pairs"    the same, also on sums and differences of the ranks of two numeric columns
+"boosting_pairs"    gradient boosting that also reads sums and differences of two columns' ranks
 ==================  ================================================================================
 
 Logits are fitted again without each fold, and with them what they learn from labels: directions and

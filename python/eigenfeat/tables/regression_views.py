@@ -15,7 +15,7 @@ view                regression
                     the regression (Radhakrishnan et al. 2024)
 "forest"            random forest of 200 trees (Breiman 2001)
 "boosting"          gradient boosting of 200 trees of 8 leaves (Friedman 2001)
-"boosting_pairs"    the same, also on sums and differences of the ranks of two numeric columns
+"boosting_pairs"    gradient boosting that also reads sums and differences of two columns' ranks
 ==================  ================================================================================
 
 Ridge regressions on features that need no target predict each training sample by leave-one-out in
