@@ -1,7 +1,6 @@
 // Feature rows, the fused logit and its metric for Python.
 #include "eigenfeat/logit.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -184,22 +183,6 @@ Array<double> kernel(const HeldRows<T>& held, const Array<double>& scale, bool c
   return out;
 }
 
-py::tuple residuals(const Array<double>& z, const Array<std::int32_t>& labels,
-                    const Weights& weights, double energy_weight) {
-  const auto logits = matrix_view(z, "z");
-  const auto codes = vector_view(labels, "labels");
-  const auto row_weights = vector_view(weights, "weights");
-  auto out = allocate<double>({logits.rows, logits.cols});
-  const auto view = matrix_output(out);
-  std::copy(logits.data, logits.data + logits.rows * logits.cols, view.data);
-  LogitTerms terms;
-  {
-    const Unlocked unlocked;
-    terms = logit_residuals(view, codes, row_weights, energy_weight);
-  }
-  return py::make_tuple(terms.loss, terms.energy, out);
-}
-
 Array<double> ridges_of_kernel(const Array<double>& kernel, const Weights& weights,
                                const Array<double>& targets, const Array<double>& ridges,
                                int n_threads) {
@@ -212,14 +195,6 @@ Array<double> ridges_of_kernel(const Array<double>& kernel, const Weights& weigh
     kernel_ridge(entries, row_weights, y, each, view, n_threads);
   }
   return out;
-}
-
-HeldMetric from_kernel(const Array<double>& kernel, const Weights& weights, double factor,
-                       double ridge, int n_threads) {
-  const auto entries = matrix_view(kernel, "kernel");
-  const auto row_weights = vector_view(weights, "weights");
-  const Unlocked unlocked;
-  return {nullptr, Metric::from_kernel(entries, row_weights, factor, ridge, n_threads)};
 }
 
 HeldMetric from_gram(const Array<double>& gram, const Array<double>& scale,
@@ -280,14 +255,10 @@ void register_logit(py::module_& module) {
       .def_static("from_gram", &from_gram, py::arg("gram").noconvert(),
                   py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a,
                   "n_threads"_a)
-      .def_static("from_kernel", &from_kernel, py::arg("kernel").noconvert(),
-                  py::arg("weights").noconvert().none(true), "factor"_a, "ridge"_a, "n_threads"_a)
       .def("solve", &solve, py::arg("b").noconvert(), "n_threads"_a);
   module.def("kernel_ridge", &ridges_of_kernel, py::arg("kernel").noconvert(),
              py::arg("weights").noconvert().none(true), py::arg("targets").noconvert(),
              py::arg("ridges").noconvert(), "n_threads"_a);
-  module.def("logit_residuals", &residuals, py::arg("z").noconvert(), py::arg("labels").noconvert(),
-             py::arg("weights").noconvert().none(true), "energy_weight"_a);
   register_rows<float>(module, "FeatureRows32");
   register_rows<double>(module, "FeatureRows64");
 }

@@ -123,14 +123,6 @@ class Metric:
         factor: float,
         n_threads: int,
     ) -> Metric: ...
-    @staticmethod
-    def from_kernel(
-        kernel: _F64,  # (n, n)
-        weights: _F64 | None,
-        factor: float,
-        ridge: float,
-        n_threads: int,
-    ) -> Metric: ...
     def solve(self, b: _F64, n_threads: int) -> _F64: ...  # (p, k)
 
 class Lbfgs:
@@ -163,12 +155,6 @@ def kernel_ridge(
     ridges: _F64,  # (m,)
     n_threads: int,
 ) -> _F64: ...  # (m, n, k)
-def logit_residuals(
-    z: _F64,  # (n, k), C-contiguous
-    labels: npt.NDArray[np.int32],
-    weights: _F64 | None,
-    energy_weight: float,
-) -> tuple[float, float, _F64]: ...  # loss, energy, residuals (n, k)
 
 class _FeatureRows(Generic[_T]):
     def __init__(

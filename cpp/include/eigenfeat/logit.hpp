@@ -71,12 +71,6 @@ class Metric {
                                            VectorView<const double> scale,
                                            VectorView<const double> diagonal, double factor,
                                            int n_threads);
-  // H = factor diag(w) K + ridge I (n, n) for a kernel K of n rows, w positive or empty (all ones), in the
-  // form of the double Cholesky factor of factor diag(w)^1/2 K diag(w)^1/2 + ridge I: n^3 / 3 flops,
-  // 4 n^2 bytes, 2 n^2 k flops for a solve.
-  static std::unique_ptr<Metric> from_kernel(MatrixView<const double> kernel,
-                                             VectorView<const double> weights, double factor,
-                                             double ridge, int n_threads);
   virtual ~Metric() = default;
 
   virtual bool positive() const = 0;

@@ -132,52 +132,6 @@ void check_kernel(MatrixView<const double> kernel, VectorView<const double> weig
           std::to_string(weights.size));
 }
 
-// Metric::from_kernel
-class KernelMetric final : public Metric {
- public:
-  KernelMetric(MatrixView<const double> kernel, VectorView<const double> weights, double factor,
-               double ridge, int n_threads)
-      : tiles_(kernel.rows), roots_(weights.data, weights.data + weights.size) {
-    for (double& root : roots_) root = std::sqrt(root);
-    const index_t count = tiles_.tiles() * (tiles_.tiles() + 1) / 2;
-    for (index_t b = 0; b < count; ++b) {
-      const TileIndex at = lower_tile(b);
-      tiles_.buffer(at.i, at.j) = AlignedBuffer<double>(tiles_.size(at.i) * tiles_.size(at.j));
-    }
-    for_blocks(count, n_threads, [&](index_t b, int) {
-      const TileIndex at = lower_tile(b);
-      const MatrixView<double> tile = tiles_.tile(at.i, at.j);
-      for (index_t j = 0; j < tile.cols; ++j) {
-        const index_t column = at.j * kTile + j;
-        const double scale = factor * root(column);
-        const double* line = kernel.row(column) + at.i * kTile;
-        for (index_t i = 0; i < tile.rows; ++i)
-          tile(i, j) = scale * root(at.i * kTile + i) * line[i];
-        if (at.i == at.j) tile(j, j) += ridge;
-      }
-    });
-    positive_ = factorise_tiles(tiles_, n_threads);
-    if (positive_) invert_diagonal_tiles(tiles_);
-  }
-
-  bool positive() const override { return positive_; }
-  index_t order() const override { return tiles_.order(); }
-
-  void solve(MatrixView<const double> b, MatrixView<double> out, int n_threads) const override {
-    check_solve(*this, b, out);
-    const auto before = [&](index_t i) { return 1.0 / root(i); };
-    const auto after = [&](index_t i) { return root(i); };
-    solve_scaled<double, double>(tiles_, b, before, after, out, n_threads);
-  }
-
- private:
-  double root(index_t i) const { return roots_.empty() ? 1.0 : roots_[i]; }
-
-  TiledLower<double> tiles_;
-  bool positive_ = false;
-  Vector<double> roots_;
-};
-
 template <class T, class Entry>
 class DualMetric final : public Metric {
  public:
@@ -296,15 +250,6 @@ template void feature_kernel<float>(const FeatureRows<float>&, VectorView<const 
                                     MatrixView<double>, int);
 template void feature_kernel<double>(const FeatureRows<double>&, VectorView<const double>, bool,
                                      MatrixView<double>, int);
-
-std::unique_ptr<Metric> Metric::from_kernel(MatrixView<const double> kernel,
-                                            VectorView<const double> weights, double factor,
-                                            double ridge, int n_threads) {
-  check_kernel(kernel, weights);
-  const double rows = static_cast<double>(kernel.rows);
-  return std::make_unique<KernelMetric>(kernel, weights, factor, ridge,
-                                        threads_for(rows * rows * rows / 3.0, n_threads));
-}
 
 void kernel_ridge(MatrixView<const double> kernel, VectorView<const double> weights,
                   MatrixView<const double> targets, VectorView<const double> ridges,
