@@ -18,15 +18,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import core_rows, row_blocks
 from eigenfeat.moments.class_moments import ClassMoments
@@ -41,10 +45,17 @@ from eigenfeat.samples.blocks import (
     merge_read,
     read,
 )
-from eigenfeat.samples.estimator import check_array, given_blocks, keep_columns, validate_data
+from eigenfeat.samples.estimator import (
+    BaseEstimator,
+    check_array,
+    given_blocks,
+    keep_columns,
+    validate_data,
+)
+from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.samples.weights import row_weights
 
-__all__ = ["LeadingPairs", "PairedSamples", "affine", "leading_pairs"]
+__all__ = ["LeadingPairs", "PairedSamples", "Sketching", "affine", "leading_pairs"]
 
 _Array = NDArray[np.float64]
 _MAX_METRIC_COLUMNS = 2048
@@ -168,6 +179,50 @@ def leading_pairs(
         values[:rank],
         rotation.T @ sums.gram @ rotation,
     )
+
+
+class Sketching(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class: limits of the parameters, and the projection of samples."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "n_oversamples": [Interval(Integral, 0, None, closed="left")],
+        "n_passes": [Interval(Integral, 2, 100, closed="both")],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    components_: _Array
+    mean_: _Array
+    n_threads: int | None
+
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
+        """Project samples: ``(X - mean_) @ components_.T``.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples.
+
+        Returns
+        -------
+        (n, m) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        return affine(rows, self.components_, -self.components_ @ self.mean_, self.n_threads)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 def affine(X: Any, weights: _Array, constants: _Array, n_threads: int | None) -> Floats:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.embedding._cross_covariance import PairedSamples, affine, leading_pairs
+from eigenfeat.embedding._cross_covariance import PairedSamples, Sketching, affine, leading_pairs
 from eigenfeat.samples.estimator import (
-    BaseEstimator,
     check_array,
     unchanged_on_error,
-    validate_data,
 )
-from eigenfeat.samples.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Floats, RandomState, Rows, Targets, Weights
@@ -27,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["RandomizedCCA"]
 
 
-class RandomizedCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomizedCCA(Sketching):
     r"""Canonical correlation analysis of dense or sparse matrices, in a few passes.
 
     Use it where scikit-learn's ``CCA`` needs too much time or memory. Tune `ridge`. User guide:
@@ -83,15 +77,6 @@ class RandomizedCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     array([0.9])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "ridge": [Interval(Real, 0, None, closed="left")],
-        "n_oversamples": [Interval(Integral, 0, None, closed="left")],
-        "n_passes": [Interval(Integral, 2, 100, closed="both")],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
     def __init__(
         self,
         n_components: int = 2,
@@ -138,23 +123,6 @@ class RandomizedCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self.canonical_correlations_ = pairs.values
         return self
 
-    @over_blocks
-    def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Project samples: ``(X - mean_) @ components_.T``.
-
-        Parameters
-        ----------
-        X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite samples.
-
-        Returns
-        -------
-        (n, m) array of float32 or float64, as `X`
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
-        return affine(rows, self.components_, -self.components_ @ self.mean_, self.n_threads)
-
     def transform_targets(self, y: Rows) -> Floats:
         """Project targets: ``(Y - target_mean_) @ target_components_.T``.
 
@@ -175,15 +143,9 @@ class RandomizedCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         offset = -self.target_components_ @ self.target_mean_
         return affine(rows, self.target_components_, offset, self.n_threads)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

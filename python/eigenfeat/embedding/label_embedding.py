@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.validation import FLOATS, check_whole
+from eigenfeat._base.validation import check_whole
 from eigenfeat.embedding._cross_covariance import (
     LeadingPairs,
     PairedSamples,
+    Sketching,
     affine,
     leading_pairs,
 )
 from eigenfeat.expansion.features import row_blocks
 from eigenfeat.samples.blocks import as_blocks, is_blocks
 from eigenfeat.samples.dask_blocks import is_collection
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.out_of_core import BlockScores, over_blocks
 from eigenfeat.samples.prepare import prepare
 
@@ -37,9 +36,7 @@ _Array = NDArray[np.float64]
 _MIN_NOISE = 1e-3  # variance within a class along a component, relative to the total
 
 
-class LabelEmbedding(
-    BlockScores, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
-):
+class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
     r"""Supervised features and a classifier for 10,000 to 1,000,000 classes or labels.
 
     Use it where one weight vector per class is too slow to fit, with labels or a sparse indicator
@@ -108,15 +105,6 @@ class LabelEmbedding(
     ((20000, 8), (2, 3))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "ridge": [Interval(Real, 0, None, closed="left")],
-        "n_oversamples": [Interval(Integral, 0, None, closed="left")],
-        "n_passes": [Interval(Integral, 2, 100, closed="both")],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
     def __init__(
         self,
         n_components: int = 100,
@@ -171,23 +159,6 @@ class LabelEmbedding(
             self.label_vectors_, self.singular_values_ = pairs.right, pairs.values
             self.coef_, self.intercept_ = _discriminants(pairs, self.multilabel_)
         return self
-
-    @over_blocks
-    def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Project samples on the components.
-
-        Parameters
-        ----------
-        X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite samples.
-
-        Returns
-        -------
-        (n, m) array of float32 or float64, as `X`
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
-        return affine(rows, self.components_, -self.components_ @ self.mean_, self.n_threads)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -260,15 +231,9 @@ class LabelEmbedding(
         for rows in row_blocks(len(features), len(self.classes_)):
             yield affine(features[rows], self.coef_, self.intercept_, self.n_threads)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
