@@ -166,8 +166,9 @@ def expand(
     """
     rows = check_rows(X)
     matrix = np.ascontiguousarray(directions, dtype=rows.dtype)
-    shift = None if offset is None else real_array(offset, "offset", rows.dtype)
-    shift = None if shift is None else np.ascontiguousarray(shift)
+    shift = None
+    if offset is not None:
+        shift = np.ascontiguousarray(real_array(offset, "offset", rows.dtype))
     _check_expansion(expansion)
     if not isinstance(include_input, (bool, np.bool_)):
         raise ValueError(f"include_input: expected True or False, got {show(include_input)}")
@@ -178,9 +179,9 @@ def expand(
     return core.expand_dense(rows, matrix, shift, *options)
 
 
-def _check_expansion(result: object) -> None:
-    if not (isinstance(result, str) and result in EXPANSIONS):
-        raise ValueError(f"expansion: expected one of {', '.join(EXPANSIONS)}, got {show(result)}")
+def _check_expansion(name: object) -> None:
+    if not (isinstance(name, str) and name in EXPANSIONS):
+        raise ValueError(f"expansion: expected one of {', '.join(EXPANSIONS)}, got {show(name)}")
 
 
 def column_suffixes(expansion: str, powers: Sequence[int]) -> list[str]:
@@ -260,8 +261,7 @@ class ExpandedFeatures:
         """Numbers of samples and features."""
         rows = self.projections if self.projections is not None else self.X
         d, n_directions = self.directions.shape
-        signs = {"none": 1, "polynomial": len(self.powers)}
-        width = n_directions * signs.get(self.expansion, 2 * len(self.powers))
+        width = n_directions * len(column_suffixes(self.expansion, self.powers))
         return rows.shape[0], width + (d if self.include_input else 0)
 
     @property
@@ -417,8 +417,7 @@ class Layer(Directions):
     @property
     def width(self) -> int:
         """Number of expanded features."""
-        signs = {"none": 1, "polynomial": len(self.powers)}
-        return len(self.offset) * signs.get(self.expansion, 2 * len(self.powers))
+        return len(self.offset) * len(column_suffixes(self.expansion, self.powers))
 
     def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Expanded features of samples, as one array."""
@@ -457,9 +456,9 @@ def as_layer(gem: _Extractor) -> Layer:
     return Layer(**selected, expansion=expansion, powers=tuple(gem.powers))
 
 
-def row_blocks(n: int, width: int, most: float = _BLOCK_BYTES) -> Iterator[slice]:
-    """Yield slices of n samples, such that `width` float32 columns take about `most` bytes."""
-    size = int(np.clip(most / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
+def row_blocks(n: int, width: int, n_bytes: float = _BLOCK_BYTES) -> Iterator[slice]:
+    """Yield slices of n samples, such that `width` float32 columns take about `n_bytes`."""
+    size = int(np.clip(n_bytes / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
@@ -471,7 +470,7 @@ def hidden_features(
     for rows in row_blocks(X.shape[0], width):
         block = X[rows]
         for layer in layers:
-            # Projections of the first layer may cancel means: they have the samples' precision.
+            # Projections of the first layer may cancel means: they need the samples' precision.
             block = layer.transform(block, n_threads).astype(np.float32, copy=False)
         yield rows, block
 
@@ -479,7 +478,7 @@ def hidden_features(
 def project_rows(
     X: Floats | csr_array, layers: Sequence[Layer], n_threads: int | None
 ) -> NDArray[np.float32]:
-    """Return float32 projections (n, F) on the last layer; hidden features exist only by blocks."""
+    """Return float32 projections (n, F) on the last layer; hidden features are formed in blocks."""
     n, last = X.shape[0], layers[-1]
     out: NDArray[np.float32] | None = None
     for rows, block in hidden_features(X, layers[:-1], n_threads):
@@ -493,7 +492,7 @@ def project_rows(
 
 
 def _projected(X: Floats | csr_array, layer: Layer, n_threads: int | None) -> NDArray[np.float32]:
-    """Return float32 projections (n, F); float64 intermediates have pieces that fit a cache."""
+    """Return float32 projections (n, F), from float64 pieces that fit a cache."""
     if X.dtype == np.float32 or not isinstance(X, np.ndarray):
         return layer.project(X, n_threads).astype(np.float32, copy=False)
     out = np.empty((len(X), len(layer.offset)), dtype=np.float32)

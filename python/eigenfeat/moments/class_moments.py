@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _KIND = "class moments"
-_WITHOUT = "eigenfeat.gem.RandomizedGEM, which forms no such matrices"
+_ALTERNATIVE = "eigenfeat.gem.RandomizedGEM, which forms no such matrices"
 _Array = npt.NDArray[np.float64]
 
 
@@ -85,7 +85,7 @@ class ClassMoments:
 
     Notes
     -----
-    An update or merge that raises leaves the object unchanged. Several Python threads may use one
+    An update or merge that raises leaves the object unchanged. Several Python threads may share an
     object: its methods hold a lock. Memory: ``k * d * d * 8`` bytes. With at least 200 columns and
     at most half as many samples, copies of the samples are kept until a matrix is requested.
 
@@ -194,34 +194,34 @@ class ClassMoments:
         threads = _threads.resolve(n_threads)
         with self._lock:
             columns = self._known_columns()
-            whole = X if sample_weight is None and _are_bytes(X) else None
-            if whole is not None and self._are_few(*whole.shape):
-                whole = None
-            checked: Rows = X if whole is None else whole[:1]
+            as_bytes = X if sample_weight is None and _are_bytes(X) else None
+            if as_bytes is not None and self._are_few(*as_bytes.shape):
+                as_bytes = None
+            checked: Rows = X if as_bytes is None else as_bytes[:1]
             rows = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
-            n, d = rows.shape if whole is None else whole.shape
+            n, d = rows.shape if as_bytes is None else as_bytes.shape
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
             names = check_same_names(self._names, names_of(X), "X")
             few, entries = None, rows.data if isinstance(rows, CsrRows) else rows
-            if whole is not None:
+            if as_bytes is not None:
                 core = self._with_room(len(table), d)
                 for start in range(0, n, _MAX_BYTE_ROWS):
                     part = slice(start, start + _MAX_BYTE_ROWS)
-                    core.update_bytes(whole[part], codes[part], threads)
+                    core.update_bytes(as_bytes[part], codes[part], threads)
                 self._core = core
             elif self._formed is None:
                 few = (self._few or _FewSamples(d)).added(rows, codes, weights, threads)
-            if few is None and whole is None:
+            if few is None and as_bytes is None:
                 core = self._with_room(len(table), d)
                 _update(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
-            self._single |= whole is None and entries.dtype == np.float32
+            self._single |= as_bytes is None and entries.dtype == np.float32
         return self
 
     def _are_few(self, n: int, d: int) -> bool:
-        """Whether samples are kept without forming moments, after adding n samples of d columns."""
+        """Whether samples are kept and no moments formed after adding n samples of d columns."""
         return self._formed is None and (self._few or _FewSamples(d)).are_few_with(n)
 
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
@@ -306,7 +306,7 @@ class ClassMoments:
         theirs = other._core
         assert theirs is not None  # `other` has samples
         core = self._with_room(len(table), theirs.n_features)
-        class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unnamed classes are empty
+        class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unlabelled classes are empty
         class_map[: len(places)] = places
         core.merge(theirs.copy() if theirs is core else theirs, class_map, n_threads)
         self._core = core
@@ -316,7 +316,7 @@ class ClassMoments:
         """Return the core's moments; kept samples are accumulated now."""
         with self._lock:
             if self._few is not None:
-                check_memory("ClassMoments", len(self._table), self._few.n_features, _WITHOUT)
+                check_memory("ClassMoments", len(self._table), self._few.n_features, _ALTERNATIVE)
                 self._formed = self._few.form(len(self._table))
                 self._few = None
             return self._formed
@@ -338,7 +338,7 @@ class ClassMoments:
 
     def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
         """Return the core with at least this many classes; extra empty classes are hidden."""
-        check_memory("ClassMoments", n_classes, n_features, _WITHOUT)
+        check_memory("ClassMoments", n_classes, n_features, _ALTERNATIVE)
         formed = self._core
         if formed is None:
             return core.ClassMoments(n_classes, n_features)
@@ -672,7 +672,7 @@ def column_deviations(moments: ClassMoments) -> _Array:
 def moments_of_groups(
     moments: ClassMoments, groups: npt.NDArray[np.integer], names: Sequence[str]
 ) -> ClassMoments:
-    """Return moments of groups of classes; their total weight is R times the weight of all samples.
+    """Return moments of groups of classes, whose total weight is R times that of all samples.
 
     `groups` (R, k): group index of each class in each of R partitions, distinct between partitions.
     `names`: labels of the G groups. Cost: R k d^2 operations and 8 G d^2 bytes.
@@ -685,7 +685,7 @@ def moments_of_groups(
         places = [table.index(label) for label in moments.classes_.tolist()]
         merged = core.ClassMoments(len(names), theirs.n_features)
         for partition in groups:
-            class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unnamed classes are empty
+            class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unlabelled classes are empty
             class_map[places] = partition
             merged.merge(theirs, class_map, _threads.resolve(None))
     result._table, result._core = LabelTable.of(list(names)), merged
@@ -731,8 +731,7 @@ def _update(
 # The moments of n samples of d columns are k matrices (d, d) of rank at most n. If n is at most
 # d / 2, the samples are smaller than one of these matrices. Weights, means and variances are then
 # computed from the samples, directions in their span (``pencils/class_matrices.py``). Batches and
-# merges are recorded, so that matrices that are formed later are bit-for-bit those of an
-# accumulation.
+# merges are recorded, so that matrices formed later equal accumulated matrices bit for bit.
 
 
 MIN_KEPT_COLUMNS = 200  # with fewer columns, matrices are small
@@ -774,7 +773,7 @@ class _FewSamples:
         weights: _Array | None,
         n_threads: int,
     ) -> _FewSamples | None:
-        """Return this with another batch, copied; None if moments should be formed."""
+        """Return these samples and a copy of a batch; None if moments should be formed."""
         count = self.n_samples + rows.shape[0]
         if not self._are_few(count) or not _are_plain(rows, weights, self.n_features):
             return None
@@ -790,7 +789,7 @@ class _FewSamples:
     def merged(
         self, other: _FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
     ) -> _FewSamples | None:
-        """Return this with the samples of another object; None as for `added`."""
+        """Return these samples and those of another object; None as for `added`."""
         count = self.n_samples + other.n_samples
         if not self._are_few(count):
             return None

@@ -60,10 +60,9 @@ def varying(
 def deviations(X: Any) -> _Array:
     """Return standard deviations (d,) of the columns of X (n, d); exactly 0 for constant columns.
 
-    X is an array or a CSR matrix without duplicates.
-
-    Arrays are read in blocks of columns, to avoid a float64 copy, and in units of the largest
-    entries of the columns, so that squares neither vanish nor overflow.
+    X is an array or a CSR matrix without duplicates. Arrays are read in blocks of columns, to avoid
+    a float64 copy. Columns are divided by their largest magnitudes, so that squares neither vanish
+    nor overflow.
     """
     if hasattr(X, "indptr"):
         return _sparse_deviations(X)
@@ -128,22 +127,18 @@ def signed(vectors: Floats) -> NDArray[np.float64]:
     return np.asarray(vectors * signs, dtype=np.float64)
 
 
-def ledoit_wolf(
-    centred: _Array,
-    covariance: _Array,
-    shares: _Array | None = None,
-) -> float:
+def ledoit_wolf(centred: _Array, covariance: _Array, shares: _Array | None = None) -> float:
     """Return Ledoit and Wolf's shrinkage in [0, 1] of centred samples (n, d).
 
     O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-    2004. The sum of the fourth moments is the sum of the squared squared lengths. `shares` (n,) are
+    2004. The fourth moments are summed as fourth powers of the lengths. `shares` (n,) are
     weights that sum to 1; the number of samples is then Kish's effective number.
     """
     d = centred.shape[1]
     mean = np.trace(covariance) / d
     if not mean > 0:
         return 1.0
-    # In units of the mean variance, so that fourth powers neither overflow nor vanish.
+    # Divide by the mean variance, so that fourth powers neither overflow nor vanish.
     squares = ((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2
     n = float(len(centred)) if shares is None else 1.0 / float(np.sum(shares**2))
     fourth = squares.sum() / n if shares is None else shares @ squares

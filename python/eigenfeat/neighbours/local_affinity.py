@@ -40,7 +40,7 @@ def affinity_sums(
     counts : (k,) array of int
         Number of samples of each class, in order.
     n_neighbors : int
-        Sigma is the distance to this neighbour, or to the farthest one in smaller classes.
+        Sigma is the distance to this neighbour, or to the farthest sample in smaller classes.
     laplacian, plain : (m, k) arrays
         Weights of the classes in the sums.
     n_threads : int or None, default=None

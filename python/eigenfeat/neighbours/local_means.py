@@ -115,12 +115,12 @@ def local_neighbours(
             f"{needed:,} bytes"
         )
     # A class has no more neighbours than samples.
-    most = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
+    n_listed = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
     neighbours: npt.NDArray[np.int64] = core.local_neighbours(
-        rows, class_codes, n_classes, most, others, same_group, threads.resolve(n_threads)
+        rows, class_codes, n_classes, n_listed, others, same_group, threads.resolve(n_threads)
     )
-    if most < n_neighbors:
-        missing = ((0, 0), (0, 0), (0, n_neighbors - most))
+    if n_listed < n_neighbors:
+        missing = ((0, 0), (0, 0), (0, n_neighbors - n_listed))
         neighbours = np.pad(neighbours, missing, constant_values=-1)
     return neighbours
 
@@ -216,7 +216,7 @@ def local_discriminants(
         infinity if a class has no neighbours.
     """
     rows, others = _dense(X, queries)
-    lists, numbers = (np.ascontiguousarray(one, dtype=np.int64) for one in (neighbours, counts))
+    lists, numbers = (np.ascontiguousarray(a, dtype=np.int64) for a in (neighbours, counts))
     scores: npt.NDArray[np.float64] = core.local_discriminants(
         rows, others, lists, numbers, float(ridge), threads.resolve(n_threads)
     )
@@ -242,7 +242,7 @@ def local_gaussians(
 
 
 def _dense(X: Any, queries: Any) -> tuple[RealArray, RealArray | None]:
-    """Checked samples; queries have the type and the columns of the references."""
+    """Check samples; queries must have the type and number of columns of the references."""
     rows = check_rows(X)
     assert not isinstance(rows, CsrRows)  # callers have made them dense
     if queries is None:
@@ -254,18 +254,15 @@ def _dense(X: Any, queries: Any) -> tuple[RealArray, RealArray | None]:
 
 
 def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> float:
-    """Leave-one-out accuracy of the 3-NN classifier.
-
-    Without a majority, the nearest sample decides.
-    """
-    together = np.zeros(len(rows), dtype=np.int64)
-    result = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
-    return float(np.mean(majority(result, codes) == codes))
+    """Leave-one-out accuracy of the 3-NN classifier; without majority, the nearest decides."""
+    one_class = np.zeros(len(rows), dtype=np.int64)
+    neighbours = local_neighbours(rows, one_class, 1, N_VOTES, n_threads=n_threads)[:, 0]
+    return float(np.mean(majority(neighbours, codes) == codes))
 
 
-def majority(result: npt.NDArray[np.int64], codes: Codes) -> Codes:
-    """The majority class of three neighbours, or that of the nearest; -1 is no neighbour."""
-    votes = np.where(result >= 0, codes[result], -1)
+def majority(neighbours: npt.NDArray[np.int64], codes: Codes) -> Codes:
+    """Majority class of three neighbours, or the class of the nearest; -1 means no neighbour."""
+    votes = np.where(neighbours >= 0, codes[neighbours], -1)
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
     winners: npt.NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])
     return winners

@@ -39,7 +39,7 @@ _Rows = npt.NDArray[np.int64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _RIDGES = [float(f"{digit}e{power}") for power in range(-15, 7) for digit in (1, 2, 5)]
-_BLOCK_ROWS = 64  # of a matrix at a time, so that temporaries stay small
+_BLOCK_ROWS = 64  # matrix rows formed at a time, to keep temporaries small
 
 
 class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
@@ -59,10 +59,10 @@ class Batch:
 class Unions:
     """Mean and covariance of weighted unions of classes.
 
-    Covariances are merged as by Chan, Golub and LeVeque (1983), by adding positive terms only. The
-    union of all but a few of k classes is a sum of O(log k) nested halves of the classes. Halves
-    that the next union needs as well are kept, so that the unions of all classes but one, in
-    order, take O(k log k) additions. No term is subtracted, which would lose digits.
+    Covariances are merged as by Chan, Golub and LeVeque (1983), by adding positive terms only:
+    subtraction would lose digits. The union of all but a few of k classes is the sum of O(log k)
+    nested halves of the classes. Halves are kept for the next union: the unions of all classes but
+    one, in order, take O(k log k) additions.
     """
 
     def __init__(self, moments: ClassMoments, labels: Sequence[Hashable]) -> None:
@@ -71,7 +71,7 @@ class Unions:
         self._halves: dict[tuple[int, int], _Array] = {}
 
     def of(self, contraction: Contraction) -> tuple[_Array, _Array]:
-        """Mean (d,), which must not be written to, and covariance (d, d) of a contraction."""
+        """Return the mean (d,), not to be modified, and the covariance (d, d) of a contraction."""
         chosen, factors = contraction.indices, contraction.weights
         if not contraction.others:
             return self._union(chosen, factors)
@@ -82,16 +82,16 @@ class Unions:
         for span in spans:
             if span not in selected:
                 selected[span] = self._union(np.arange(*span))[1]
-        some = np.flatnonzero(factors)
+        weighted = np.flatnonzero(factors)
         ranges = [np.arange(*span) for span in selected]
         weights = [contraction.others * self.weights[r].sum() for r in ranges]
-        weights += (factors[some] * self.weights[chosen[some]]).tolist()
-        means = [self._mean(r) for r in ranges] + [self.means[c] for c in chosen[some]]
-        covariances = [*selected.values(), *(self._covariance(c) for c in chosen[some])]
+        weights += (factors[weighted] * self.weights[chosen[weighted]]).tolist()
+        means = [self._mean(r) for r in ranges] + [self.means[c] for c in chosen[weighted]]
+        covariances = [*selected.values(), *(self._covariance(c) for c in chosen[weighted])]
         return _merged(np.array(weights), np.array(means), covariances)
 
     def mean(self, contraction: Contraction) -> _Array:
-        """Mean (d,) of a contraction; equals that of `of` up to rounding."""
+        """Mean (d,) of a contraction, equal to the mean from `of` up to rounding."""
         if len(contraction.indices) == 1 and not contraction.others:
             own: _Array = self.means[contraction.indices[0]]
             return own
@@ -115,7 +115,7 @@ class Unions:
 
 
 def _merged(weights: _Array, means: _Array, covariances: Iterable[_Array]) -> tuple[_Array, _Array]:
-    """Mean and covariance of the union of parts: covariances within plus that of the means."""
+    """Mean and covariance of a union: mean covariance of its parts plus covariance of means."""
     shares = weights / weights.sum()
     mean = shares @ means
     deviations = means - mean
@@ -157,12 +157,12 @@ class ClassMatrices:
     centre : (d,) array, optional
         Origin of the samples of bordered matrices.
     n_columns : int, optional
-        Number of columns of the samples, if the matrices are those of their span.
+        Number of columns of the samples, if the matrices are in coordinates of their span.
 
     Attributes
     ----------
     units, ridges : (G,) arrays
-        Mean eigenvalue of each denominator that was formed, and its ridge as a multiple of that.
+        Mean eigenvalue of each formed denominator, and its ridge in multiples of that eigenvalue.
     """
 
     def __init__(
@@ -334,7 +334,7 @@ class ClassMatrices:
     def _formed(
         self, covariance: _Array, mean: _Array | None, *, overwrite: bool = False
     ) -> _Array:
-        """The (D, D) matrix: covariance + mean mean^T over the scales, and the constant's border.
+        """Form (D, D): covariance + mean mean^T, divided by the scales, with the constant's border.
 
         With `overwrite`, a matrix without a border replaces the covariance.
         """
@@ -358,7 +358,7 @@ class ClassMatrices:
 
 
 def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
-    """The smallest of the numbers `_RIDGES`, from D eps on, that makes the core accept `matrix`.
+    """Smallest of `_RIDGES`, at least D eps, that makes `matrix` positive definite in the core.
 
     A ridge below D eps is within the rounding errors of a typical entry.
     """
@@ -383,7 +383,7 @@ class Span:
 
     Let Z (n, d) be samples, less an origin and divided by column scales, n < d, and :math:`Z^T
     = Q R` with orthonormal columns of Q (d, r), r = n. All second moments and covariances of
-    the samples about points of their span are :math:`Q S Q^T`, where S (r, r) is that of the
+    the samples about points of their span are :math:`Q S Q^T`, where S (r, r) is the matrix of the
     coordinates :math:`R^T`, and with a ridge :math:`B = Q (S_j + \rho I) Q^T + \rho (I - Q
     Q^T)`. On the complement of the span, the numerator vanishes and the denominator is
     :math:`\rho I`. Hence the eigenpairs with :math:`\lambda \neq 0` of
@@ -435,7 +435,7 @@ class Span:
 
 
 def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool) -> Span | None:
-    """The span of few samples divided by column scales (d,), or None; see `few_samples`.
+    """Span of few samples, divided by column scales (d,); None unless `few_samples` are kept.
 
     With `about_mean`, the origin is the mean of the samples, otherwise zero.
     """
@@ -448,11 +448,11 @@ def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool)
     divisors = np.ones(X.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64)
     shares = weights / weights.sum()
     origin = X[0] + shares @ (X - X[0]) if about_mean else np.zeros(X.shape[1])
-    apart = X - origin
+    centred = X - origin
     if about_mean:
-        apart[:, varying(shares @ apart**2, origin, len(X)) == 0] = 0.0
+        centred[:, varying(shares @ centred**2, origin, len(X)) == 0] = 0.0
     with one_blas_thread():  # faster: QR of few columns has many short steps
-        scaled = (apart / divisors).T
+        scaled = (centred / divisors).T
         basis, coordinates = qr(scaled, mode="economic", overwrite_a=True, check_finite=False)
     reduced = ClassMoments(moments.classes_).update(coordinates.T, y, weights)
     return Span(reduced, basis, origin, divisors)

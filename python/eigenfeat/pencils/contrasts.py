@@ -1,16 +1,16 @@
 r"""Problems between groups of classes: contractions of the tensor of second moments.
 
-For many classes all pairs are too many. A contraction of :math:`E[x x^T y]` with nonnegative
-weights :math:`u` averages the examples of the classes as :math:`u` prescribes (Karampatziakis and
-Mineiro 2014, section 5):
+Many classes have too many pairs to solve them all. A contraction of :math:`E[x x^T y]` with
+nonnegative weights :math:`u` is a weighted average of the second moments of the classes
+(Karampatziakis and Mineiro 2014, section 5):
 
 .. math::
 
     C(u) = \sum_c u_c W_c C_c / \sum_c u_c W_c
 
-with :math:`W_c` the weight of class c, so that with :math:`u` of zeros and ones :math:`C(u)` is
-the second moment of the samples of these classes together; the covariance of a contraction is their
-covariance. Contractions are formed when they are needed, and never kept.
+where :math:`W_c` is the weight of class c. If :math:`u` has zeros and ones, :math:`C(u)` is the
+second moment of the pooled samples of the classes with ones, and the covariance of the contraction
+is their pooled covariance. Contractions are formed when needed and not stored.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Contraction", "Contrasts", "class_tree", "one_vs_rest"]
 
 # Values of the parameter `pairs` of `pair_directions` and `GEM`.
-KINDS = (
-    *("all", "hypercube", "confusion", "one_vs_rest", "class_tree"),
-    *("random_groups", "auto"),
-)
+KINDS = ("all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_groups", "auto")
 
 _Array = npt.NDArray[np.float64]
 
@@ -46,7 +43,7 @@ _POWER_STEPS = 30
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """Weights of classes: `weights` (n,) at `indices` (n,), `others` of all other classes."""
+    """Weights of classes: `weights` (n,) at `indices` (n,), and `others` for each other class."""
 
     indices: npt.NDArray[np.int64]
     weights: _Array
@@ -144,7 +141,7 @@ class Contrasts:
         return f"Contrasts({len(self)} problem{'s' if len(self) != 1 else ''})"
 
     def weights(self, n_classes: int | None = None) -> tuple[_Array, _Array]:
-        """All weights above and below, shape (P, k) each; k is required without `classes`."""
+        """Weights above and below, shape (P, k) each; without `classes`, k must be given."""
         k = n_classes if self.n_classes is None else self.n_classes
         if k is None:
             raise ValueError("n_classes: expected a number where there are no classes, got None")

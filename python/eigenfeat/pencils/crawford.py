@@ -32,7 +32,7 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
-_MAX_TANGENTS = 100  # about ten are usual
+_MAX_TANGENTS = 100  # angles; about ten are usual
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6)
     A, B : array-like of shape (d, d)
         Symmetric matrices.
     tolerance : float > 0
-        Stop when the difference of the bounds is this fraction of the upper one.
+        Stop when the difference of the bounds is this fraction of the upper bound.
 
     Returns
     -------
@@ -223,7 +223,7 @@ class PairConditions:
     crawford : ndarray of shape (P,)
         Crawford number of each pencil, including the ridge: a lower bound, to 1e-6.
     sampling_error : ndarray of shape (P,)
-        Estimated distance of the two matrices together from those of infinitely many samples:
+        Estimated distance of the two matrices from their limits for infinitely many samples:
         ``sqrt(|E_i|^2 + (1 + ridge)^2 |E_j|^2)`` with
         ``|E_c| = |C_c| (2 sqrt(r_c / n_c) + r_c / n_c)`` and the effective rank
         ``r_c = tr C_c / |C_c|``. An estimate for Gaussian samples.
@@ -236,15 +236,15 @@ class PairConditions:
     def bounds(self, pairs: Labels, eigenvalues: _Array) -> _Array:
         """Ends (F, 2) of the `eigenvalues` (F,) of `pairs` (F, 2) for infinitely many samples.
 
-        They are those of `eigenvalue_bounds`, and as reliable as the estimate `sampling_error`.
-        They are infinite if it is not less than the Crawford number, as with few samples.
+        The ends of `eigenvalue_bounds` for the estimate `sampling_error`. They are infinite if the
+        sampling error is not below the Crawford number, as with few samples.
         """
         known = {tuple(pair): at for at, pair in enumerate(self.pairs.tolist())}
         out = np.empty((len(eigenvalues), 2))
         for row, (pair, value) in enumerate(zip(pairs.tolist(), eigenvalues, strict=True)):
             at = known[tuple(pair)]
-            known_here = float(self.crawford[at]), float(self.sampling_error[at])
-            out[row] = eigenvalue_bounds([value], *known_here)[0]
+            crawford_and_error = float(self.crawford[at]), float(self.sampling_error[at])
+            out[row] = eigenvalue_bounds([value], *crawford_and_error)[0]
         return out
 
 

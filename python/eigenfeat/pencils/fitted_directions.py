@@ -58,7 +58,7 @@ class ScaleReport:
     ----------
     choice : {"none", "columns"}
     basis : {"given", "trial", "rule"}
-        Given by the caller, by errors on held-out samples, or by the spread of the standard
+        Basis of the choice: the caller, errors on held-out samples, or the spread of the standard
         deviations, if there is no trial or its errors differ by less than a standard error.
     column_scale : (d,) array
         Divisors of the columns: ones, or the standard deviations.
@@ -102,7 +102,7 @@ def settle_scale(moments: ClassMoments, scale: str, trial: ScaleReport | None) -
 
 
 def by_rule(deviations: Array) -> str:
-    """The choice by the columns' deviations (d,): "columns" if some are much larger than others."""
+    """Return "columns" if the largest deviation (d,) of a column is far above the median."""
     return "columns" if _spread(deviations) > MAX_SPREAD else "none"
 
 
@@ -131,7 +131,7 @@ def _spread(deviations: Array) -> float:
 MIN_TRIAL_SAMPLES = 300  # with fewer, errors are mostly noise
 MAX_TRIAL_SAMPLES = 3000
 MAX_TRIAL_FEATURES = 5000
-ONE_FOLD_FEATURES = 400  # from here on, one half is held out only, and pairs are one-way
+ONE_FOLD_FEATURES = 400  # from here on, a trial has a single fold, and pairs have one order
 FOUR_CLASSES_FEATURES = 1500  # from here on, a trial uses four classes instead of 16
 TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the least-squares classifier
 
@@ -175,7 +175,7 @@ def _by_trial(
     weights = np.ones(len(labels)) if sample_weight is None else sample_weight
     halves = (np.arange(0, len(labels), 2), np.arange(1, len(labels), 2))
     folds = [halves] if d >= ONE_FOLD_FEATURES else [halves, halves[::-1]]
-    held_out = np.concatenate([weights[some] for _, some in folds])
+    held_out = np.concatenate([weights[queries] for _, queries in folds])
     wrong, errors = {}, {}
     for choice in ("none", "columns"):
         scale = scale_report(choice, "trial", deviations).column_scale
@@ -283,7 +283,7 @@ def _least_squares(
 
 @dataclass(frozen=True, eq=False)
 class Solution(Directions):
-    """Directions, and the scale of the columns that they were solved for."""
+    """Directions, and the report on the column scale that they were solved with."""
 
     scale: ScaleReport
 
@@ -306,8 +306,8 @@ class SolvedWhenRead:
     """Base class of estimators whose solution is computed from `moments_` when it is first read.
 
     `partial_fit` only accumulates moments; `fit` reads the solution. There is no lock, because a
-    forked process could inherit it locked: threads that read at the same time may each compute
-    the solution, with equal results.
+    forked process could inherit it locked: threads that read simultaneously may each compute the
+    solution, with equal results.
     """
 
     moments_: ClassMoments
@@ -377,7 +377,7 @@ class FittedDirections(SolvedWhenRead):
         """(F, 2) ends of the eigenvalues for infinitely many samples, if the estimate holds."""
         pairs = self.pairs_
         if len(pairs) and (pairs[:, 0] == pairs[:, 1]).all():
-            raise AttributeError("eigenvalue_bounds_ needs pairs of two classes, got single ones")
+            raise AttributeError("eigenvalue_bounds_ needs pairs of classes, got single classes")
         return self.pair_conditions_.bounds(pairs, self.eigenvalues_)
 
     @property

@@ -36,8 +36,8 @@ _TOTAL_DIRECTIONS = 3000
 class PencilOptions:
     """How the pencils of class pairs are chosen, formed and solved; see `pair_directions`.
 
-    `GEM` creates it from its parameters, with the word for `scale`; pencils are solved with the
-    column scales themselves.
+    In the options of an estimator, `scale` is a word; in the options to solve pencils, it has the
+    column scales.
     """
 
     pairs: Pairs | Contrasts = "all"
@@ -76,7 +76,7 @@ class PencilOptions:
         return self.threshold == "auto"
 
     def checked(self, n_features: int) -> PencilOptions:
-        """The options with valid types; ValueError for an invalid one. Pairs are not checked."""
+        """Return checked options; ValueError for an invalid option. Pairs are not checked."""
         if not isinstance(self.denominator, str) or self.denominator not in (
             "second_moment",
             "covariance",

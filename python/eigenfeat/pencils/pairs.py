@@ -48,7 +48,7 @@ __all__ = [
 
 _Pairs = npt.NDArray[np.int64]
 _Array = npt.NDArray[np.float64]
-_BLOCK_CLASSES = 256  # rows of the matrix of distances that are computed at a time
+_BLOCK_CLASSES = 256  # rows of the distance matrix computed at a time
 _MAX_PLACEMENTS = 1000  # of labels on the corners of a cube
 _NEIGHBOURS = 3
 CONFUSION_RIDGE = 0.1
@@ -79,7 +79,7 @@ def whitened_means(
 
 
 def nearest_edges(points: _Array, nearest: int) -> tuple[_Pairs, _Array]:
-    """Pairs i < j, i among the nearest points of j or j of i, and their squared distances."""
+    """Pairs i < j with i among the nearest points of j or vice versa, and squared distances."""
     k = len(points)
     squares = (points**2).sum(axis=1)
     edges = []
@@ -95,9 +95,9 @@ def nearest_edges(points: _Array, nearest: int) -> tuple[_Pairs, _Array]:
 
 
 def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pairs:
-    """Select n_pairs / 2 edges: the closest that contain every class, then the closest of the rest.
+    """Select n_pairs / 2 edges: the closest that contain every class, then the closest others.
 
-    There are more if every class is not in an edge otherwise.
+    More edges are selected if the classes need them.
     """
     order = np.lexsort((edges[:, 1], edges[:, 0], distances))
     chosen = np.zeros(len(edges), dtype=bool)
@@ -163,9 +163,9 @@ def random_partitions(
 ) -> npt.NDArray[np.int64]:
     """Groups (R, k) of the classes in R random partitions, which together have `n_pairs` pairs.
 
-    A partition has six groups of equal size, or one smaller, and 30 ordered pairs of them; R is
-    rounded up. By default there are 600 pairs for up to 250 classes and 150,000 / k for more, but
-    at least 150, and at least two for each feature as long as that is no more than 600.
+    A partition has six groups, whose sizes differ by at most 1, and 30 ordered pairs of groups; R
+    is rounded up. By default there are 600 pairs for up to 250 classes and 150,000 / k for more
+    classes, but at least 150 and at least min(600, 2 n_features).
     """
     n_groups = min(_GROUPS_PER_PARTITION, n_classes)
     if n_pairs is None:
@@ -357,8 +357,7 @@ def _most_confused(table: LabelTable, pairs: Codes, counts: _Array, n_pairs: int
     added = np.sort(alone.reshape(-1, 2), axis=1)
     edges = np.concatenate([edges, added]).astype(np.int64)
     total = np.append(total, np.zeros(len(added)))
-    chosen = edges if n_pairs is None else closest_cover(edges, -total, k, n_pairs)
-    return chosen
+    return edges if n_pairs is None else closest_cover(edges, -total, k, n_pairs)
 
 
 def _encoded(
@@ -448,11 +447,11 @@ def _of_random_groups(
     partitions = random_partitions(len(labels), d, n_pairs, random_generator(random_state))
     n_groups = int(partitions.max()) + 1
     names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
-    whole = moments.classes_.tolist()
-    # Classes without weight are put into group 0, which they do not change.
-    groups = np.zeros((len(partitions), len(whole)), dtype=np.int64)
+    all_labels = moments.classes_.tolist()
+    # Classes without weight join group 0, which does not change it.
+    groups = np.zeros((len(partitions), len(all_labels)), dtype=np.int64)
     active = set(labels.tolist())
-    groups[:, [label in active for label in whole]] = partitions
+    groups[:, [label in active for label in all_labels]] = partitions
     groups += n_groups * np.arange(len(partitions))[:, None]
     merged = moments_of_groups(moments, groups, names)
     within = np.array([(i, j) for i in range(n_groups) for j in range(n_groups) if i != j])

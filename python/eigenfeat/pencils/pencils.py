@@ -99,7 +99,7 @@ class PencilResult:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        if type(self.status) is int:  # of a single pencil, as files have it
+        if type(self.status) is int:  # a single pencil read from a file
             vars(self)["status"] = Status(self.status)
 
     def _first(self) -> PencilResult:
@@ -137,10 +137,10 @@ def generalized_eigh(
         Minimum eigenvalue.
     solver : {"auto", "full", "subset", "tridiagonal", "krylov"}
         full: LAPACK's sygvd. subset: reduction to standard form, then syevr for the wanted range.
-        tridiagonal: the same for few vectors (up to 64, and d / 2), with multisection and inverse
-        iteration, else subset. krylov: block Lanczos, with tridiagonal for small problems (d below
-        256, or below some 3 `n_vectors` + 96) and for those in which it does not converge. auto:
-        the cheapest by a measured cost model.
+        tridiagonal: for up to 64 and d / 2 vectors, multisection and inverse iteration after the
+        reduction, else subset. krylov: block Lanczos; tridiagonal for small problems (d below 256,
+        or below about 3 `n_vectors` + 96) and where Lanczos does not converge. auto: the cheapest
+        by a measured cost model.
     n_threads : int, optional
         Number of threads; all by default. The result does not depend on it, bit for bit.
 
@@ -162,7 +162,7 @@ def generalized_eigh(
     Warns
     -----
     RuntimeWarning
-        If some pencils of a stack have no result (their numbers are NaN), or a residual is above
+        If some pencils of a stack have no result (their entries are NaN), or a residual is above
         the tolerance (1e-10 in float64, 1e-4 in float32). ``status`` shows which.
 
     Examples
@@ -477,7 +477,7 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
     centre, columns = None, None
     if options.bordered:
         centre = _pooled_mean(moments if span is None else span.moments)
-    if span is not None:  # whose coordinates are scaled already
+    if span is not None:  # its coordinates are already scaled
         options, columns = replace(options, scale=None), len(span.origin)
     unions = Unions(problems.moments, problems.labels)
     matrices = ClassMatrices(unions, problems.groups, options, centre, columns)
@@ -495,8 +495,8 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
 # ---- batches with a bounded number of matrices ---------------------------------------------------
 
 
-# Bytes of the matrices of a batch, or their number if that is larger. Where matrices occur in
-# several problems, a larger batch forms and factorises them less often.
+# A batch has at least _MIN_MATRICES matrices, and more up to a number of bytes. The limit is higher
+# if problems share matrices: larger batches then form and factorise them less often.
 _MAX_SHARED_BYTES = 2**30
 _MAX_BYTES = 2**27
 _MIN_MATRICES = 16
@@ -505,12 +505,12 @@ _MIN_MATRICES = 16
 def _solve_problems(
     problems: Problems, matrices: ClassMatrices, options: PencilOptions
 ) -> PairDirections:
-    """Solve batch by batch; raise SingularDenominatorError at the end if a denominator is."""
+    """Solve batch by batch, then raise SingularDenominatorError if denominators were singular."""
     m = directions_per_pair(options.n_directions, len(problems.items), problems.random_groups)
     m = min(m, matrices.order)
     batches = _batches(problems.items, matrices.order, options.about_mean)
     solver = options.solver
-    if solver == "auto":  # chosen for all problems together, whatever the batches are
+    if solver == "auto":  # chosen once, for all batches
         per_denominator = len(problems.items) / len(np.unique(problems.items[:, 1]))
         solver = core.choose_solver(matrices.order, m, per_denominator)
     core_options = core.PencilOptions(
@@ -596,7 +596,7 @@ def _check_memory(
     about_mean: bool,
     options: core.PencilOptions,
 ) -> None:
-    """MemoryError before anything is allocated: matrices, the core's scratch, and directions."""
+    """Raise MemoryError, before allocating, if matrices, scratch and directions would not fit."""
     n_matrices, largest = 0, 0.0
     for rows in batches:
         items = problems.items[rows]
@@ -607,7 +607,7 @@ def _check_memory(
     halves = 0
     if any(group.others for group in problems.groups):
         halves = 2 + len(problems.labels).bit_length()
-    directions = len(problems.items) * options.n_vectors / order  # at most, as matrices
+    directions = len(problems.items) * options.n_vectors / order  # upper bound, in matrices
     scratch = math.ceil(largest / (8 * order * order) + 2 * directions)
     check_memory("pair_directions", n_matrices + 2 + halves + scratch, order)
 

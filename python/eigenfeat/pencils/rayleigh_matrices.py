@@ -66,8 +66,8 @@ class Pooled:
 class Pencil:
     """``S v = lambda N v`` in the units of the input; N = None is the identity.
 
-    There are at most ``max_directions``, because of ``reason``. With ``smallest``, S and N = I
-    change places, and the directions have the smallest eigenvalues of S.
+    ``reason`` names the number that limits the directions to ``max_directions``. With ``smallest``,
+    the directions are the eigenvectors of S with the smallest eigenvalues.
     """
 
     signal: Array
@@ -81,7 +81,7 @@ class Pencil:
 class RayleighDirections:
     """Directions (d, m), eigenvalues (m,), origin of the projections (d,), column divisors (d,).
 
-    `ridge` is the given or chosen one, 0 without noise.
+    `ridge` is the given or chosen ridge, 0 without noise.
     """
 
     directions: Array
@@ -114,7 +114,7 @@ def fisher(pooled: Pooled, settings: Parameters) -> Pencil:
 
 
 def sliced(pooled: Pooled, settings: Parameters) -> Pencil:
-    """S = E_y[E[w|y] E[w|y]^T] with whitened w: the same S as `fisher`, N = Cov[x]."""
+    """S = E_y[E[w|y] E[w|y]^T] with whitened w, S as in `fisher`; N = Cov[x]."""
     rank, reason = _between_rank(pooled)
     return Pencil(pooled.between, pooled.spread(True), rank, reason)
 
@@ -125,7 +125,7 @@ def oriented(pooled: Pooled, settings: Parameters, noise: ClassMoments | Array |
     return Pencil(pooled.spread(settings.center), matrix, len(pooled.mean))
 
 
-_IN_SPAN = (principal, fisher, sliced)  # whose directions are in the span of the samples
+_IN_SPAN = (principal, fisher, sliced)  # directions are in the span of the samples
 
 
 def _between_rank(pooled: Pooled) -> tuple[int, str]:
@@ -178,7 +178,7 @@ def solve(
             return _solved_in(span, pencil_of, settings)
     elif pencil_of is vanishing and settings.n_components is not None:
         span = span_of(moments, scale, about_mean=settings.center)
-        result = None if span is None else _vanishing_beside(span, settings)
+        result = None if span is None else _vanishing_outside(span, settings)
         if result is not None:
             return result
     pooled = pool(moments)
@@ -205,7 +205,7 @@ def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> Rayleig
     )
 
 
-def _vanishing_beside(span: Span, settings: Parameters) -> RayleighDirections | None:
+def _vanishing_outside(span: Span, settings: Parameters) -> RayleighDirections | None:
     """Return directions that vanish on all samples; None if they are too few."""
     matrix = pool(span.moments).spread(settings.center)
     vectors = null_directions(matrix, span, int(settings.n_components or 1))
@@ -217,9 +217,9 @@ def _vanishing_beside(span: Span, settings: Parameters) -> RayleighDirections | 
 
 
 def null_directions(matrix: Array, span: Span, m: int) -> Array | None:
-    """Return the first m directions (d, m) of `smallest`, in the scaled columns; None if fewer.
+    """Return the first m directions (d, m) of `smallest`, in the scaled columns.
 
-    `matrix` (r, r) has the second moments of the span's coordinates.
+    `matrix` (r, r) has the second moments of the span's coordinates. Returns None if fewer exist.
     """
     values, vectors = np.linalg.eigh(matrix)
     bound = float(np.linalg.norm(matrix))
@@ -248,11 +248,11 @@ def _solved(
     settings: Parameters,
     n_columns: int | None = None,
 ) -> RayleighDirections:
-    """Solve a pencil; `n_columns` is that of the samples, if columns are coordinates of a span."""
+    """Solve a pencil; `n_columns` of the samples, if the columns are coordinates of their span."""
     m, ridge = _count(settings.n_components, pencil), 0.0
     signal = pencil.signal / scale / scale[:, None]
     exponent = 0
-    if pencil.noise is None:  # a power of two scales the signal to the identity's size
+    if pencil.noise is None:  # scale the signal by a power of two to about 1
         exponent = int(np.frexp(np.diag(signal).max())[1])
         signal = np.ldexp(signal, -exponent)
     if pencil.smallest:
@@ -313,7 +313,7 @@ def _with_ridge(
 ) -> tuple[Array, float]:
     """Return the scaled noise matrix plus the ridge, a multiple of its mean eigenvalue.
 
-    If the noise is zero up to rounding, the ridge is a multiple of the signal's instead. "auto"
+    If the noise is zero up to rounding, the signal's mean eigenvalue is used instead. "auto"
     chooses the ridge, and multiplies the matrix by the scale of `discriminant_ridge`.
     """
     r, size = len(scale), 1.0
@@ -333,7 +333,7 @@ def _with_ridge(
 
 
 def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None = None) -> float:
-    """Trace of scaled noise (d, d), or of the signal (by default `between`) if that is rounding."""
+    """Trace of scaled noise (d, d), or of the signal (default `between`) for noise of rounding."""
     sizes = (np.diag(pooled.spread(False)) / scale) / scale
     size = float(np.sum(sizes[~pooled.constant]))
     unit = float(np.trace(noise))
@@ -345,8 +345,8 @@ def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None 
 def smallest(matrix: Array, m: int, settings: Parameters, eps: float) -> tuple[Array, Array]:
     """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
 
-    They are the largest of ``t I - matrix``, where t is a bound on all eigenvalues; Rayleigh
-    quotients then give the small ones the accuracy that t has taken away.
+    Their vectors have the largest eigenvalues of ``t I - matrix``, where t bounds all eigenvalues.
+    Rayleigh quotients give the eigenvalues, as a subtraction from t would lose digits.
     """
     identity = np.eye(len(matrix))
     bound = float(np.linalg.norm(matrix))
@@ -375,7 +375,7 @@ def _by_pivots(basis: Array) -> Array:
 
 
 def of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
-    """Leave out directions whose signal is rounding, but not the first."""
+    """Drop directions whose signal is within rounding errors, except the first direction."""
     smallest_signal = len(vectors) * eps * values[0]
     selected = max(1, int(np.sum(values > smallest_signal)))
     return values[:selected], vectors[:, :selected]
@@ -388,8 +388,8 @@ def eigenpairs(A: Array, B: Array, m: int, settings: Parameters) -> tuple[Array,
 
 
 def _singular(noise: Array, ridge: float, n_columns: int) -> SingularDenominatorError:
-    """Return the error for a noise matrix that is singular, with a ridge that would do."""
-    text = f"ridge: expected one that makes the noise matrix positive definite, got {ridge:g}"
+    """Return the error for a singular noise matrix, with a sufficient ridge."""
+    text = f"ridge: expected a number that makes the noise matrix positive definite, got {ridge:g}"
     unit = float(np.trace(noise)) / (n_columns + ridge * len(noise))
     if not unit > 0:
         kind = "so is the signal" if ridge > 0 else "any ridge > 0 would do, if rows differ"

@@ -29,8 +29,8 @@ MARGIN = 1.2  # the largest eigenvalue scatters, and estimated edges are about 1
 
 _MAX_NOISE = 3.0  # eigenvalue that noise may reach at a quiet ridge
 _DISCRIMINANT_RIDGES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
-_GIVEN_RIDGE = 1e-3  # where there is nothing to estimate a ridge from
-_MIN_LEFT = 1e-3  # of the degrees of freedom, and of the squared distance between class means
+_DEFAULT_RIDGE = 1e-3  # if the spectrum or the weights allow no estimate
+_MIN_LEFT = 1e-3  # least share of degrees of freedom and of squared distances between means
 _TINY = 1e-12
 
 
@@ -44,14 +44,14 @@ def noise_edge(spectrum: _Array, ridge: float, below: float, above: float) -> fl
     size = float(spectrum[-1]) or ridge
     if not spectrum[0] + ridge > 0:
         return float("inf")
-    spectrum, selected = spectrum / size, (spectrum + ridge) / size
+    spectrum, regularised = spectrum / size, (spectrum + ridge) / size
     if not spectrum[-1] > 0:
         return 1.0
-    freedom = float(np.sum(spectrum / selected))
+    freedom = float(np.sum(spectrum / regularised))
     held_out = 1.0 / max(1.0 - freedom / below, 1.0 / below)
-    populations = [spectrum / selected * held_out]
+    populations = [spectrum / regularised * held_out]
     if below > len(spectrum):
-        populations.append(_shrunk(spectrum, below) / selected)
+        populations.append(_shrunk(spectrum, below) / regularised)
     return max(1.0, *(_edge(t, above) for t in populations))
 
 
@@ -125,21 +125,20 @@ def discriminant_ridge(
 
         a = tr(B A) - (k - 1) / n tr(A S) / q,   v = tr(B A S A) / q^2,   q = 1 - tr(A S) / (n - k),
 
-    with q as in generalised cross-validation. New samples have the covariance S plus ridge, times
-    the scale ``v / a``, as far as the logits of Gaussian classes are concerned.
+    with q as in generalised cross-validation. In the logits of Gaussian classes, the covariance of
+    new samples is S plus ridge, times the scale ``v / a``.
 
     Parameters
     ----------
     values, between : (r,) arrays
         Eigenvalues of S, and the diagonal of B in its eigenvectors; zero in further directions.
     n : float
-        Number of samples. Weights that add up to no more than the classes are no numbers of
-        samples: the ridge is then 1e-3.
+        Number of samples. If it does not exceed the number of classes, the ridge is 1e-3.
     n_classes, n_columns : int
     """
     trace, df, d = float(values.sum()), n - n_classes, float(n_columns)
     if not (df > 0 and trace > _TINY**2 * between.sum()):
-        return _GIVEN_RIDGE, 1.0
+        return _DEFAULT_RIDGE, 1.0
     values, between = np.maximum(values, 0.0) * d / trace, between * d / trace
     squares = float(values @ values)
     error = (1.0 - 2.0 / d) * squares + d * d

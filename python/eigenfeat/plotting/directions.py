@@ -98,7 +98,7 @@ def _of_pairs(part: Any) -> Directions | None:
         getattr(part, f"{name}_") if layer is None else getattr(layer, name)
         for name in ("directions", "eigenvalues", "pairs", "ranks")
     )
-    if not isinstance(weights, np.ndarray):  # a product of factors, for models of many columns
+    if not isinstance(weights, np.ndarray):  # a product of factors, in models of many columns
         return None
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
     # Clusters and groups of classes are named differently.

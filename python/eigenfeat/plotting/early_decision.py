@@ -57,7 +57,7 @@ class EarlyDecisionDisplay:
     mean : (times, channels, d) array
         Means of the completion of the series at these times.
     variance : (times, channels, d) array
-        Its variances.
+        Variances of the completion at these times.
 
     Attributes
     ----------

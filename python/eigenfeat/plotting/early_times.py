@@ -209,12 +209,9 @@ class EarlyTimesDisplay:
             keys.append(self.crosses_)
         if not title and final is not None:
             title = f"{np.mean(label == final):.1%} of early labels are final"
-        axis_label = (
-            "early label" if self.y is None and final is None else "label of complete series"
-        )
-        axes.set(
-            xlabel="samples", ylabel=axis_label if self.y is None else "true class", title=title
-        )
+        name = "early label" if final is None else "label of complete series"
+        name = name if self.y is None else "true class"
+        axes.set(xlabel="samples", ylabel=name, title=title)
         axes.set_xlim(0, self.n_samples)
         legend_above(axes, keys)
         self.ax_, self.figure_ = axes, root_figure(axes)

@@ -163,8 +163,8 @@ class FiltersDisplay:
         -------
         FiltersDisplay
         """
-        before = 0 if self.means is None else 2
-        width = before + max(len(images) for images in self.images)
+        n_means = 0 if self.means is None else 2
+        width = n_means + max(len(images) for images in self.images)
         names = [textwrap.fill(name, 11) for name in self.names]
         room = 0.1 + 0.085 * max(len(line) for name in names for line in name.split("\n"))
         figure = panel_figure(ax, max(1.05 * width + room, 3.6), 1.3 * len(names) + 0.95)
@@ -182,7 +182,7 @@ class FiltersDisplay:
                 ax.set_title(title, fontsize=9)
                 ax.set_axis_on()
             drawn = []
-            for ax, pixels, title in zip(line[before:], images, titles[before:], strict=False):
+            for ax, pixels, title in zip(line[n_means:], images, titles[n_means:], strict=False):
                 largest = max(float(np.abs(pixels).max()), np.finfo(pixels.dtype).tiny)
                 drawn.append(ax.imshow(pixels / largest, **options))
                 ax.set_title(title, fontsize=9)

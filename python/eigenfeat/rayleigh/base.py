@@ -144,8 +144,8 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fro
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; with missing entries only if `fit` had some. For blocks, an iterator over the
-            results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a batch of samples; directions are computed when next needed.
+        """Add a batch of samples; directions are computed when they are next read.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ class FromClassMoments(FromMoments):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a batch of samples; results are computed when next needed.
+        """Add a batch of samples; results are computed when they are next read.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     classes_ : (k,) array
         Labels, sorted.
     completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only if `fit` had some.
+        The Gaussian that completes missing entries; only after a fit with missing entries.
     column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
@@ -137,8 +137,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; with missing entries only if `fit` had some. For blocks, an iterator over the
-            results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
@@ -171,8 +171,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
 
     It finds the directions along which the mean of the whitened samples depends on y. Slices are
     classes, or bins of a continuous target. With classes and ``ridge=0``, the directions are those
-    of Fisher with another scale, and the eigenvalues are ``lambda / (1 + lambda)``. scikit-learn
-    has no counterpart.
+    of `FisherLDA` with another scale, and the eigenvalues are ``lambda / (1 + lambda)``.
+    scikit-learn has no counterpart.
 
     Parameters
     ----------

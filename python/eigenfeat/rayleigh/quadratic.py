@@ -93,7 +93,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
     moments_ : ClassMoments
         Moments of the classes.
     completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only if `fit` had some.
+        The Gaussian that completes missing entries; only after a fit with missing entries.
     n_features_in_ : int
         Number of input features, d.
     feature_names_in_ : (d,) array of str
@@ -160,8 +160,8 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; with missing entries only if `fit` had some. For blocks, an iterator over the
-            results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
@@ -222,7 +222,7 @@ def _class_gaussians(
     d = r if span is None else len(span.origin)
     unit = matrices.noise_unit(within, pooled, column_scale) / d
     if not unit > 0:
-        raise SingularDenominatorError("X: expected a column that varies, got constant ones only")
+        raise SingularDenominatorError("X: expected a column that varies, got constant columns")
     common = within + ridge * unit * np.eye(r)
     root = _root(common, "the pooled", ridge) if shrinkage == "auto" else None
     weights = np.array([moments.weight(c) for c in labels])
@@ -261,8 +261,7 @@ def _share(own: Array, weight: float, root: Array, d: int) -> float:
     In coordinates in which the target is I: for n Gaussian samples of covariance T, the expected
     squared error of the covariance A is ``(tr(T)^2 + tr(T^2)) / n``. As an estimate of T, A is too
     small with few samples, and I is too small if the class has a larger covariance; the larger
-    error is used.
-    Matrices are (d, d); A is zero outside the span in which it is given.
+    error is used. Matrices are (d, d); A is zero outside the span of the samples.
     """
     half = solve_triangular(root, own, lower=True)
     white = solve_triangular(root, half.T, lower=True)
@@ -283,7 +282,7 @@ def _root(matrix: Array, whose: str, ridge: float) -> Array:
     least = 10 * len(matrix) * np.finfo(np.float64).eps
     if not np.all(np.diag(factor) ** 2 > least * variances):
         raise SingularDenominatorError(
-            f"ridge: expected one that makes {whose} covariance matrix positive definite, got "
+            f"ridge: expected a number that makes {whose} covariance matrix positive definite, got "
             f"{ridge:g}; 1e-3 suffices, if samples of a class differ"
         )
     return factor

@@ -1,8 +1,8 @@
 """Relatives of GEM: directions that maximise a signal to noise ratio ``v^T S v / v^T N v``.
 
-Karampatziakis and Mineiro (2014), section 3 and Table 1; each line has a class. S and N come from
-`ClassMoments`, directions from `generalized_eigh`, scaled to ``v^T N v = 1``. The classes differ in
-these two matrices only:
+Karampatziakis and Mineiro (2014), section 3; each line of their Table 1 is a class here. S and N
+come from `ClassMoments`, directions from `generalized_eigh`, scaled to ``v^T N v = 1``. The classes
+differ only in these two matrices:
 
 ======================== ============================ ===============================
 class                    signal S                     noise N
@@ -306,7 +306,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         sample_weight: ArrayLike | None = None,
         noise: Rows | RowBlocks | None = None,
     ) -> OrientedPCA:
-        """Add a batch of samples and noise; directions are computed when next needed.
+        """Add a batch of samples and noise; directions are computed when they are next read.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class OrientedPCA(UnsupervisedRayleigh):
 
     def _check_alone(self, name: str) -> None:
         if self.noise_matrix is not None:
-            raise ValueError(f"{name}: expected None with a noise_matrix, got one")
+            raise ValueError(f"{name}: expected None with a noise_matrix, got a value")
 
     def _pencil_of(self) -> matrices.PencilOf:
         noise: Any = self.noise_moments_

@@ -23,7 +23,7 @@ _Float64s = npt.NDArray[np.float64]
 class PrefixGaussian:
     """x ~ N(mean, L L^T) with permuted entries, and its features ``y = B^T x + b``.
 
-    Given the first t entries of x in that order, y is Gaussian with mean
+    Given the first t permuted entries of x, y is Gaussian with mean
     ``feature_mean + gains[:t].T @ e`` and covariance ``gains[t:].T @ gains[t:]``, where ``e`` are
     innovations and ``gains = L^T B`` (Parrish 2012, (5.19); see prefix_gaussian.hpp).
 
@@ -127,13 +127,13 @@ class PrefixGaussian:
         return self._eigenvalues[t]
 
     def correlation_moments(self, t: int) -> _Float64s:
-        """Sum, Euclidean length, and a bound of the largest of the eigenvalues, (3,)."""
+        """Sum, Euclidean norm and an upper bound (3,) of the correlation's eigenvalues."""
         if t not in self._moments:
             varying = np.flatnonzero(self.variance_table[t] > 0)
             correlation = self._correlation(t, varying)
-            length = np.sqrt((correlation**2).sum())
+            norm = np.sqrt((correlation**2).sum())
             rows = np.abs(correlation).sum(axis=1).max(initial=0.0)  # Gershgorin
-            self._moments[t] = np.array([len(varying), length, min(length, rows)])
+            self._moments[t] = np.array([len(varying), norm, min(norm, rows)])
         return self._moments[t]
 
     @cached_property

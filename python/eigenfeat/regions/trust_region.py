@@ -24,14 +24,14 @@ _Float64s = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BallMinimum:
-    """Global minima of n quadratics over balls; for a single one, without the leading axis.
+    """Global minima of n quadratics over balls; without the leading axis for a single quadratic.
 
     Attributes
     ----------
     value : ndarray of shape (n,)
         ``min x^T A x + 2 g^T x + constant``.
     x : ndarray of shape (n, d)
-        A minimiser; in the hard case, one of two or of a sphere of minimisers.
+        A minimiser; the hard case may have two, or a sphere of minimisers.
     multiplier : ndarray of shape (n,)
         mu >= max(0, -a_min) with ``(A + mu I) x = -g`` and ``mu (radius - |x|) = 0``. Infinite for
         a radius of 0 and a nonzero slope.
@@ -71,7 +71,7 @@ class BallMinimum:
 
 @dataclass(frozen=True, eq=False)
 class SignCertificate:
-    """Proved signs of the minima of n quadratics over balls; for one, without the leading axis.
+    """Proved signs of the minima of n quadratics over balls; a single sign has no leading axis.
 
     Attributes
     ----------
@@ -186,16 +186,16 @@ def certified_sign(
 
     Every multiplier :math:`\mu \ge \max(0, -a_{min})` gives the lower bound
     :math:`c - \sum_i g_i^2 / (a_i + \mu) - \mu r^2`, and every point of the ball an upper bound.
-    The search stops once a bound determines the sign, mostly at once. Rounding never gives a wrong
-    sign: if both bounds are 0 to within rounding, the answer is 0.
+    The search stops once a bound determines the sign. Rounding never gives a wrong sign: if both
+    bounds are 0 to within rounding, the sign is 0.
 
     Parameters
     ----------
     A, g, constant, radius, diagonal, n_threads
         As in `trust_region_minimum`. For dense matrices, the bounds include the rounding error of
-        the reduction, for which a bound that holds for every matrix is used: 4 d (d + 20) eps of
-        ``|A|``, and 128 times as much from d = 2,049, where LAPACK's blocked code is used. If that
-        leaves the sign open, the measured rounding error of the eigenvectors is used.
+        the reduction, at most 4 d (d + 20) eps ``|A|`` for any matrix, and 128 times this number
+        from d = 2,049, where LAPACK's blocked code is used. If the sign is then undecided, the
+        measured rounding error of the eigenvectors is used.
 
     Returns
     -------

@@ -168,7 +168,9 @@ def test_classes_of_few_rows_and_constant_columns():
     linear = FisherLDA().fit(X[few], y[few])
     assert model.score(X[others], y[others]) > linear.score(X[others], y[others]) - 0.02
     assert np.isfinite(model.predict_log_proba(X)).all()
-    with pytest.raises(SingularDenominatorError, match="ridge: expected one that makes class 0's"):
+    with pytest.raises(
+        SingularDenominatorError, match="ridge: expected a number that makes class 0's"
+    ):
         QuadraticDiscriminant(**PLAIN).fit(X[few], y[few])
 
 
