@@ -10,14 +10,13 @@ namespace {
 
 using py::literals::operator""_a;
 
-template <class T>
-py::tuple vectors_of(const Array<T>& matrices, const Array<T>& whitening, int n_threads) {
+py::tuple vectors_of(const Array<double>& matrices, const Array<double>& whitening, int n_threads) {
   require_dimensions(matrices, 3, "matrices");
   const index_t n = matrices.shape(0);
   const auto covariances = flattened_rows(matrices, n, "matrices");
   const auto root = matrix_view(whitening, "whitening");
-  auto vectors = allocate<T>({n, root.cols * (root.cols + 1) / 2});
-  auto extremes = allocate<T>({n, 2});
+  auto vectors = allocate<double>({n, root.cols * (root.cols + 1) / 2});
+  auto extremes = allocate<double>({n, 2});
   auto status = allocate<int>({n});
   const auto vectors_view = matrix_output(vectors), extremes_view = matrix_output(extremes);
   const auto status_view = flat_output(status);
@@ -28,16 +27,15 @@ py::tuple vectors_of(const Array<T>& matrices, const Array<T>& whitening, int n_
   return py::make_tuple(vectors, extremes, status);
 }
 
-template <class T>
-py::tuple mean_vector_of(const Array<T>& matrices, const Array<double>& weights,
-                         const Array<T>& whitening, int n_threads) {
+py::tuple mean_vector_of(const Array<double>& matrices, const Array<double>& weights,
+                         const Array<double>& whitening, int n_threads) {
   require_dimensions(matrices, 3, "matrices");
   const index_t n = matrices.shape(0);
   const auto covariances = flattened_rows(matrices, n, "matrices");
   const auto root = matrix_view(whitening, "whitening");
   const auto shares = vector_view(weights, "weights");
   auto mean = allocate<double>({root.cols * (root.cols + 1) / 2});
-  auto extremes = allocate<T>({n, 2});
+  auto extremes = allocate<double>({n, 2});
   auto status = allocate<int>({n});
   const auto mean_view = flat_output(mean);
   const auto extremes_view = matrix_output(extremes);
@@ -64,20 +62,17 @@ Array<double> covariances_of(const Array<T>& epochs, int n_threads) {
   return covariances;
 }
 
-template <class T>
-void register_functions(py::module_& module) {
-  module.def("tangent_vectors", &vectors_of<T>, py::arg("matrices").noconvert(),
-             py::arg("whitening").noconvert(), "n_threads"_a);
-  module.def("mean_tangent_vector", &mean_vector_of<T>, py::arg("matrices").noconvert(),
-             py::arg("weights").noconvert(), py::arg("whitening").noconvert(), "n_threads"_a);
-  module.def("epoch_covariances", &covariances_of<T>, py::arg("epochs").noconvert(), "n_threads"_a);
-}
-
 }  // namespace
 
 void register_tangent_space(py::module_& module) {
-  register_functions<float>(module);
-  register_functions<double>(module);
+  module.def("tangent_vectors", &vectors_of, py::arg("matrices").noconvert(),
+             py::arg("whitening").noconvert(), "n_threads"_a);
+  module.def("mean_tangent_vector", &mean_vector_of, py::arg("matrices").noconvert(),
+             py::arg("weights").noconvert(), py::arg("whitening").noconvert(), "n_threads"_a);
+  module.def("epoch_covariances", &covariances_of<float>, py::arg("epochs").noconvert(),
+             "n_threads"_a);
+  module.def("epoch_covariances", &covariances_of<double>, py::arg("epochs").noconvert(),
+             "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

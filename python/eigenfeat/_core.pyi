@@ -461,20 +461,20 @@ def multiply_rows(
     n_threads: int,
 ) -> None: ...
 def tangent_vectors(
-    matrices: npt.NDArray[_T],  # (n, d, d)
-    whitening: npt.NDArray[_T],  # (d, r)
+    matrices: _F64,  # (n, d, d)
+    whitening: _F64,  # (d, r)
     n_threads: int,
 ) -> tuple[
-    npt.NDArray[_T],  # vectors (n, r (r + 1) / 2)
-    npt.NDArray[_T],  # extremes (n, 2)
+    _F64,  # vectors (n, r (r + 1) / 2)
+    _F64,  # extremes (n, 2)
     _I32,  # status (n,)
 ]: ...
 def mean_tangent_vector(
-    matrices: npt.NDArray[_T],  # (n, d, d)
+    matrices: _F64,  # (n, d, d)
     weights: _F64,  # (n,)
-    whitening: npt.NDArray[_T],  # (d, r)
+    whitening: _F64,  # (d, r)
     n_threads: int,
-) -> tuple[_F64, npt.NDArray[_T], _I32]: ...  # mean (r (r + 1) / 2,), extremes (n, 2), status (n,)
+) -> tuple[_F64, _F64, _I32]: ...  # mean (r (r + 1) / 2,), extremes (n, 2), status (n,)
 def epoch_covariances(
     epochs: npt.NDArray[_T],  # (n, channels, times)
     n_threads: int,

@@ -28,17 +28,15 @@ namespace eigenfeat {
 // matrices: (n, d * d), each symmetric, both triangles; vectors (n, r (r + 1) / 2);
 // extremes (n, 2): smallest (0 unless positive definite) and largest eigenvalue of W^T C_i W, to 1% of
 // themselves; status (n,), a Status each.
-template <class T>
-void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening,
-                     MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
-                     int n_threads);
+void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
+                     MatrixView<double> vectors, MatrixView<double> extremes,
+                     VectorView<int> status, int n_threads);
 
 // mean (r (r + 1) / 2) <- sum_i w_i s_i; each thread count gives the same bits. Scratch: a vector for each
 // vector register's number of matrices.
-template <class T>
-void mean_tangent_vector(MatrixView<const T> matrices, VectorView<const double> weights,
-                         MatrixView<const T> whitening, VectorView<double> mean,
-                         MatrixView<T> extremes, VectorView<int> status, int n_threads);
+void mean_tangent_vector(MatrixView<const double> matrices, VectorView<const double> weights,
+                         MatrixView<const double> whitening, VectorView<double> mean,
+                         MatrixView<double> extremes, VectorView<int> status, int n_threads);
 
 // C_i = sum_t (x_it - m_i) (x_it - m_i)^T / times of epochs x_i (channels, times) with means m_i, both
 // triangles, in float64. epochs: (n, channels * times) row-major; covariances (n, channels^2).

@@ -14,20 +14,19 @@ constexpr index_t kColumns = 4;        // of a block of inverses
 constexpr index_t kCheck = 4;          // entries of a column between two checks
 constexpr int kHalvings = 14;          // of the brackets of extreme eigenvalues
 
-// All of it for matrices of T, one in each lane.
-template <class T>
+// One matrix in each lane.
 struct LaneLogs {
-  using V = Vec<T>;
-  using Mask = typename Register<T>::integers;
+  using V = Vec<double>;
+  using Mask = Register<double>::integers;
 
-  static constexpr index_t kLanes = kWidth<T>;
-  // squares below it are none, and a part of an entry below kNothing counts as 0: none becomes denormal
-  static constexpr T kSmallest = sizeof(T) == 8 ? T(2.2250738585072014e-308) : T(1.17549435e-38f);
-  static constexpr T kNothing = sizeof(T) == 8 ? T(1e-100) : T(1e-12f);
+  static constexpr index_t kLanes = kWidth<double>;
+  // Smaller squares, and parts of an entry below kNothing, count as 0, to avoid denormals.
+  static constexpr double kSmallest = 2.2250738585072014e-308;
+  static constexpr double kNothing = 1e-100;
 
-  static EIGENFEAT_INLINE V get(const T* from) { return load(from); }
-  static EIGENFEAT_INLINE void put(const V& v, T* to) { store<T>(v, to); }
-  static EIGENFEAT_INLINE V all(T x) { return V{} + x; }
+  static EIGENFEAT_INLINE V get(const double* from) { return load(from); }
+  static EIGENFEAT_INLINE void put(const V& v, double* to) { store<double>(v, to); }
+  static EIGENFEAT_INLINE V all(double x) { return V{} + x; }
   static EIGENFEAT_INLINE V choose(const Mask& mask, const V& yes, const V& no) {
     return mask ? yes : no;
   }
@@ -45,9 +44,11 @@ struct LaneLogs {
 
   // One matrix row by row, kLanes numbers each.
   struct Matrix {
-    T* data;
+    double* data;
     index_t stride;
-    EIGENFEAT_INLINE T* at(index_t i, index_t j) const { return data + (i * stride + j) * kLanes; }
+    EIGENFEAT_INLINE double* at(index_t i, index_t j) const {
+      return data + (i * stride + j) * kLanes;
+    }
   };
 
   // Rows lie an odd number of vectors apart: of an even number, those of a column would share few sets
@@ -57,8 +58,9 @@ struct LaneLogs {
   // Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal: the last
   // step's update A -= v w^T + w v^T, and the products p = A u of this step with what comes out.
   template <index_t R>
-  static EIGENFEAT_INLINE void update_rows(const Matrix& a, index_t i, index_t first, const T* v,
-                                           const T* w, const T* u, T* p) {
+  static EIGENFEAT_INLINE void update_rows(const Matrix& a, index_t i, index_t first,
+                                           const double* v, const double* w, const double* u,
+                                           double* p) {
     V vi[R], wi[R], ui[R], sum[R];
     for (index_t r = 0; r < R; ++r) {
       vi[r] = get(v + (i + r) * kLanes);
@@ -70,7 +72,7 @@ struct LaneLogs {
       const V vj = get(v + j * kLanes), wj = get(w + j * kLanes), uj = get(u + j * kLanes);
       V below = get(p + j * kLanes);
       for (index_t r = 0; r < R; ++r) {
-        T* entry = a.at(i + r, j);
+        double* entry = a.at(i + r, j);
         const V x = get(entry) - vi[r] * wj - wi[r] * vj;
         put(x, entry);
         sum[r] += x * uj;
@@ -80,7 +82,7 @@ struct LaneLogs {
     }
     for (index_t r = 0; r < R; ++r) {
       for (index_t s = 0; s <= r; ++s) {
-        T* entry = a.at(i + r, i + s);
+        double* entry = a.at(i + r, i + s);
         const V x = get(entry) - vi[r] * wi[s] - wi[r] * vi[s];
         put(x, entry);
         sum[r] += x * ui[s];
@@ -92,9 +94,9 @@ struct LaneLogs {
 
   // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on; u stays below
   // the diagonal of its column, beta in `betas`. Each step's update is made in the next one's pass.
-  static void reduce(T* matrix, index_t n, T* d, T* e, T* betas, T* work) {
+  static void reduce(double* matrix, index_t n, double* d, double* e, double* betas, double* work) {
     const Matrix a{matrix, stride_of(n)};
-    T *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
+    double *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
     for (index_t i = 0; i < n * kLanes; ++i) v[i] = w[i] = 0.0;
     for (index_t k = 0; k + 1 < n; ++k) {
       // column k as it is after the last update
@@ -112,7 +114,7 @@ struct LaneLogs {
       const V alpha = x > V{} ? -norm : norm;
       const V head = x - alpha;
       // u is scaled to u_1 = 1: beta = -head / alpha
-      const V inverse = choose(reflects, T(1) / choose(reflects, head, all(1)), V{});
+      const V inverse = choose(reflects, 1.0 / choose(reflects, head, all(1)), V{});
       const V beta = choose(reflects, -head / choose(reflects, alpha, all(1)), V{});
       put(choose(reflects, alpha, x), e + k * kLanes);
       put(beta, betas + k * kLanes);
@@ -129,7 +131,7 @@ struct LaneLogs {
       for (; i < n; ++i) update_rows<1>(a, i, k + 1, v, w, u, p);
       V dot = V{};
       for (index_t j = k + 1; j < n; ++j) dot += get(p + j * kLanes) * get(u + j * kLanes);
-      const V half = T(0.5) * beta * beta * dot;
+      const V half = 0.5 * beta * beta * dot;
       for (index_t j = k + 1; j < n; ++j) {
         const V uj = get(u + j * kLanes);
         put(uj, v + j * kLanes);
@@ -137,14 +139,14 @@ struct LaneLogs {
       }
     }
     const V last =
-        get(a.at(n - 1, n - 1)) - T(2) * get(v + (n - 1) * kLanes) * get(w + (n - 1) * kLanes);
+        get(a.at(n - 1, n - 1)) - 2.0 * get(v + (n - 1) * kLanes) * get(w + (n - 1) * kLanes);
     put(last, d + (n - 1) * kLanes);
     put(V{}, e + (n - 1) * kLanes);
   }
 
   // Two reflections H = I - beta u u^T, and what they add to a symmetric matrix: A -= u w^T + w u^T each.
   struct Reflections {
-    T *u[2], *w[2];
+    double *u[2], *w[2];
   };
 
   // Rows [i, i + R) of a matrix and their entries of the vectors of two reflections.
@@ -168,7 +170,7 @@ struct LaneLogs {
         below[b] = get(next.w[b] + j * kLanes);
       }
       for (index_t r = 0; r < R; ++r) {
-        T* entry = a.at(i + r, j);
+        double* entry = a.at(i + r, j);
         V x = get(entry) - rows.v[r][0] * wj[0] - rows.v[r][1] * wj[1];
         if (inside) x = x - rows.w[r][0] * vj[0] - rows.w[r][1] * vj[1];
         put(x, entry);
@@ -198,7 +200,7 @@ struct LaneLogs {
     rotate_columns<R, true>(a, i, rows, first, i, last, next);
     for (index_t r = 0; r < R; ++r) {
       for (index_t s = 0; s <= r; ++s) {
-        T* entry = a.at(i + r, i + s);
+        double* entry = a.at(i + r, i + s);
         V x = get(entry);
         for (index_t b = 0; b < 2; ++b)
           x = x - rows.v[r][b] * rows.w[s][b] - rows.w[r][b] * rows.v[s][b];
@@ -211,28 +213,29 @@ struct LaneLogs {
     }
     for (index_t r = 0; r < R; ++r) {
       for (index_t b = 0; b < 2; ++b) {
-        T* product = next.w[b] + (i + r) * kLanes;
+        double* product = next.w[b] + (i + r) * kLanes;
         put(get(product) + rows.sum[r][b], product);
       }
     }
   }
 
-  static EIGENFEAT_INLINE V dot(const T* x, const T* y, index_t n) {
+  static EIGENFEAT_INLINE V dot(const double* x, const double* y, index_t n) {
     V sum = V{};
     for (index_t i = 0; i < n; ++i) sum += get(x + i * kLanes) * get(y + i * kLanes);
     return sum;
   }
 
   // w <- beta w - (beta^2 / 2) (u^T w) u, of products w = A u
-  static void finish(const T* u, const V& beta, T* w, index_t n) {
-    const V half = T(0.5) * beta * beta * dot(u, w, n);
+  static void finish(const double* u, const V& beta, double* w, index_t n) {
+    const V half = 0.5 * beta * beta * dot(u, w, n);
     for (index_t i = 0; i < n; ++i)
       put(beta * get(w + i * kLanes) - half * get(u + i * kLanes), w + i * kLanes);
   }
 
   // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two in a pass.
   // Each pair's update is made in the next one's pass; the last pass has no reflections.
-  static void rotate(const T* a, index_t n, const T* betas, T* matrix, T* work) {
+  static void rotate(const double* a, index_t n, const double* betas, double* matrix,
+                     double* work) {
     const Matrix out{matrix, stride_of(n)};
     const index_t line = n * kLanes;
     Reflections last = {{work, work + line}, {work + 2 * line, work + 3 * line}};
@@ -258,7 +261,7 @@ struct LaneLogs {
       // what the first reflection changes of the second one's products
       const V along = dot(next.w[0], next.u[1], n), across = dot(next.u[0], next.u[1], n);
       for (index_t j = 0; j < n; ++j) {
-        T* product = next.w[1] + j * kLanes;
+        double* product = next.w[1] + j * kLanes;
         put(get(product) - along * get(next.u[0] + j * kLanes) -
                 across * get(next.w[0] + j * kLanes),
             product);
@@ -272,7 +275,8 @@ struct LaneLogs {
 
   // By bisection: lambda is above x where all pivots of T - x are positive. The smallest eigenvalue of a
   // positive definite T is between 1 / t and n / t with t the trace of its inverse.
-  static void extremes(const T* d, const T* e, index_t n, T* work, T* low, T* high) {
+  static void extremes(const double* d, const double* e, index_t n, double* work, double* low,
+                       double* high) {
     V below = get(d), above = get(d), beside = V{};
     for (index_t i = 0; i < n; ++i) {
       const V size = magnitudes(get(e + i * kLanes)), di = get(d + i * kLanes);
@@ -285,7 +289,7 @@ struct LaneLogs {
     V pivot = get(d);
     for (index_t i = 0; i < n; ++i) {
       positive &= pivot > V{};
-      put(T(1) / pivot, work + i * kLanes);
+      put(1.0 / pivot, work + i * kLanes);
       if (i + 1 == n) break;
       const V ei = get(e + i * kLanes);
       pivot = get(d + (i + 1) * kLanes) - ei * ei * get(work + i * kLanes);
@@ -297,10 +301,10 @@ struct LaneLogs {
       entry = inverse + ratio * ratio * entry;
       trace += entry;
     }
-    V from = choose(positive, T(1) / trace, V{}),
-      to = choose(positive, static_cast<T>(n) / trace, V{});
+    V from = choose(positive, 1.0 / trace, V{}),
+      to = choose(positive, static_cast<double>(n) / trace, V{});
     for (int step = 0; step < kHalvings; ++step) {
-      const V x = T(0.5) * (from + to), y = T(0.5) * (below + above);
+      const V x = 0.5 * (from + to), y = 0.5 * (below + above);
       V p = get(d) - x, q = y - get(d);
       Mask smaller = p > V{}, larger = q > V{};
       for (index_t i = 1; i < n; ++i) {
@@ -324,8 +328,8 @@ struct LaneLogs {
   // is the weighted diagonal entry of its column times the ratios on the way up, of which the columns share
   // those above row q.
   template <index_t R>
-  static EIGENFEAT_INLINE void take_columns(const Matrix& matrix, index_t q, const T* ratios,
-                                            const T* diagonal) {
+  static EIGENFEAT_INLINE void take_columns(const Matrix& matrix, index_t q, const double* ratios,
+                                            const double* diagonal) {
     V heads[R][kNodes], way[kNodes];
     for (index_t r = 0; r < R; ++r) {
       for (index_t g = 0; g < kNodes; ++g)
@@ -360,10 +364,11 @@ struct LaneLogs {
 
   // (T + t)^-1 = U^-T D^-1 U^-1 of ``T + t = U^T D U`` from the first entry on: column q of the inverse
   // follows upward from its diagonal entry by ratios -e_p / d_p, all without a difference.
-  static void logarithm(const T* d, const T* e, index_t n, const T* shifts, const T* weights,
-                        const T* constants, index_t count, T* out, T* work) {
+  static void logarithm(const double* d, const double* e, index_t n, const double* shifts,
+                        const double* weights, const double* constants, index_t count, double* out,
+                        double* work) {
     const Matrix matrix{out, stride_of(n)};
-    T *ratios = work, *diagonal = work + n * kNodes * kLanes;
+    double *ratios = work, *diagonal = work + n * kNodes * kLanes;
     for (index_t q = 0; q < n; ++q) {
       for (index_t p = 0; p <= q; ++p) put(V{}, matrix.at(q, p));
     }
@@ -380,7 +385,7 @@ struct LaneLogs {
         const V ei = get(e + i * kLanes);
         const V next = i + 1 < n ? get(d + (i + 1) * kLanes) : V{};
         for (index_t g = 0; g < kNodes; ++g) {
-          const V inverse = T(1) / pivot[g], ratio = -ei * inverse;
+          const V inverse = 1.0 / pivot[g], ratio = -ei * inverse;
           put(inverse, diagonal + (i * kNodes + g) * kLanes);
           put(ratio, ratios + (i * kNodes + g) * kLanes);
           pivot[g] = next + shift[g] + ei * ratio;
@@ -415,9 +420,9 @@ struct LaneLogs {
   }
 
   template <index_t R, index_t S>
-  static EIGENFEAT_INLINE void multiply_block(const T* a, index_t m, const T* w,
+  static EIGENFEAT_INLINE void multiply_block(const double* a, index_t m, const double* w,
                                               const index_t* ends, index_t columns, index_t i,
-                                              index_t j, T* out) {
+                                              index_t j, double* out) {
     const index_t from = stride_of(m), to = stride_of(columns), end = end_of<S>(ends, j);
     V sum[R][S] = {};
     for (index_t k = 0; k < end; ++k) {
@@ -431,8 +436,8 @@ struct LaneLogs {
     }
   }
 
-  static void multiply(const T* a, index_t n, index_t m, const T* w, const index_t* ends,
-                       index_t columns, T* out) {
+  static void multiply(const double* a, index_t n, index_t m, const double* w, const index_t* ends,
+                       index_t columns, double* out) {
     const index_t rows = n - n % kSide, whole = columns - columns % kSide;
     for (index_t i = 0; i < rows; i += kSide) {
       for (index_t j = 0; j < whole; j += kSide)
@@ -449,8 +454,8 @@ struct LaneLogs {
   }
 
   template <index_t R, index_t S>
-  static EIGENFEAT_INLINE void project_block(const T* a, const T* w, const index_t* ends, index_t n,
-                                             index_t i, index_t j, T* out) {
+  static EIGENFEAT_INLINE void project_block(const double* a, const double* w, const index_t* ends,
+                                             index_t n, index_t i, index_t j, double* out) {
     const index_t stride = stride_of(n), end = end_of<S>(ends, j);
     V sum[R][S] = {};
     for (index_t k = 0; k < end; ++k) {
@@ -464,7 +469,8 @@ struct LaneLogs {
     }
   }
 
-  static void project(const T* a, const T* w, const index_t* ends, index_t n, T* out) {
+  static void project(const double* a, const double* w, const index_t* ends, index_t n,
+                      double* out) {
     const index_t whole = n - n % kSide;
     for (index_t i = 0; i < whole; i += kSide) {
       for (index_t j = 0; j <= i; j += kSide) project_block<kSide, kSide>(a, w, ends, n, i, j, out);
@@ -475,8 +481,8 @@ struct LaneLogs {
     }
   }
 
-  static constexpr LaneLogKernels<T> table() {
-    LaneLogKernels<T> table{};
+  static constexpr LaneLogKernels table() {
+    LaneLogKernels table{};
     table.lanes = kLanes;
     table.multiply = multiply;
     table.project = project;
@@ -491,7 +497,6 @@ struct LaneLogs {
 }  // namespace
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<float>) = EIGENFEAT_TIER::LaneLogs<float>::table();
-EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<double>) = EIGENFEAT_TIER::LaneLogs<double>::table();
+EIGENFEAT_DEFINE_FAMILY(LaneLogKernels) = EIGENFEAT_TIER::LaneLogs::table();
 
 }  // namespace eigenfeat

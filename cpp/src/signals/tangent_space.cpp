@@ -56,8 +56,7 @@ class LogRule {
     while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
   }
 
-  // The rule for a matrix of T whose condition is at most `condition`, of those for reaches in steps.
-  template <class T>
+  // The rule for a matrix whose condition is at most `condition`, of those for reaches in steps.
   static const LogRule& of(double condition) {
     static std::array<LogRule, kMaxSteps> rules;
     static std::array<std::once_flag, kMaxSteps> made;
@@ -66,7 +65,7 @@ class LogRule {
     const auto at = static_cast<std::size_t>(std::min(std::max(step, 1.0), most)) - 1;
     std::call_once(made[at], [&] {
       const double reach = static_cast<double>(at + 1) / kStepsOfReach;
-      rules[at] = LogRule(reach, -std::log(std::numeric_limits<T>::epsilon()) + kDigits);
+      rules[at] = LogRule(reach, -std::log(std::numeric_limits<double>::epsilon()) + kDigits);
     });
     return rules[at];
   }
@@ -111,11 +110,10 @@ class LogRule {
 };
 
 // What one thread needs for a block of matrices, one in each lane.
-template <class T>
 class Block {
  public:
   Block(index_t d, index_t r)
-      : kernels_(kernels<LaneLogKernels<T>>()),
+      : kernels_(kernels<LaneLogKernels>()),
         d_(d),
         r_(r),
         inputs_(d * padded(d) * kernels_.lanes),
@@ -132,11 +130,12 @@ class Block {
   }
 
   // Logarithms of matrices from `first` on, one in each lane.
-  void take(MatrixView<const T> matrices, MatrixView<const T> whitening, const index_t* ends,
-            index_t first, MatrixView<T> extremes, VectorView<int> status) {
+  void take(MatrixView<const double> matrices, MatrixView<const double> whitening,
+            const index_t* ends, index_t first, MatrixView<double> extremes,
+            VectorView<int> status) {
     const index_t lanes = kernels_.lanes, count = std::min(lanes, matrices.rows - first);
-    T *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
-    T *low = betas + r_ * lanes, *high = low + lanes;
+    double *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
+    double *low = betas + r_ * lanes, *high = low + lanes;
     fill(matrices, first);
     kernels_.multiply(inputs_.data(), d_, d_, whitening.data, ends, r_, products_.data());
     kernels_.project(products_.data(), whitening.data, ends, r_, reduced_.data());
@@ -144,7 +143,7 @@ class Block {
     kernels_.reduce(reduced_.data(), r_, d, e, betas, work_.data());
     kernels_.extremes(d, e, r_, work_.data(), low, high);
     const index_t n_nodes = choose_nodes(low, high);
-    const T* nodes = nodes_.data();
+    const double* nodes = nodes_.data();
     kernels_.logarithm(d, e, r_, nodes, nodes + kMaxNodes * lanes, nodes + 2 * kMaxNodes * lanes,
                        n_nodes, logs_.data(), work_.data());
     kernels_.rotate(reduced_.data(), r_, betas, logs_.data(), work_.data());
@@ -155,17 +154,17 @@ class Block {
   }
 
   // Their vectors; NaN for what is not positive definite.
-  void write(index_t first, VectorView<int> status, MatrixView<T> vectors) {
-    const T root = std::sqrt(T(2)), nothing = std::numeric_limits<T>::quiet_NaN();
+  void write(index_t first, VectorView<int> status, MatrixView<double> vectors) {
+    const double root = std::sqrt(2.0), nothing = std::numeric_limits<double>::quiet_NaN();
     const index_t count = std::min(kernels_.lanes, vectors.rows - first);
-    T* to[kMaxLanes];
+    double* to[kMaxLanes];
     for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
     for (index_t i = 0; i < r_; ++i) {
-      const T* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
-      kernels<ColumnKernels<T>>().scatter_rows(from, padded(r_) * kernels_.lanes, count, r_ - i, 0,
-                                               to);
+      const double* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
+      kernels<ColumnKernels<double>>().scatter_rows(from, padded(r_) * kernels_.lanes, count,
+                                                    r_ - i, 0, to);
       for (index_t l = 0; l < count; ++l) {
-        to[l][0] += static_cast<T>(shifts_[l]);
+        to[l][0] += shifts_[l];
         for (index_t j = 1; j < r_ - i; ++j) to[l][j] *= root;
         to[l] += r_ - i;
       }
@@ -187,23 +186,23 @@ class Block {
     const double root = std::sqrt(2.0);
     for (index_t i = 0; i < r_; ++i) {
       for (index_t j = i; j < r_; ++j) {
-        const T* entries = logs_.data() + (j * padded(r_) + i) * lanes;
+        const double* entries = logs_.data() + (j * padded(r_) + i) * lanes;
         double entry = 0.0;
-        for (index_t l = 0; l < lanes; ++l) entry += weight[l] * static_cast<double>(entries[l]);
+        for (index_t l = 0; l < lanes; ++l) entry += weight[l] * entries[l];
         *sum++ = i == j ? entry + shift : root * entry;
       }
     }
   }
 
  private:
-  void fill(MatrixView<const T> matrices, index_t first) {
+  void fill(MatrixView<const double> matrices, index_t first) {
     const index_t lanes = kernels_.lanes;
     if (first + lanes <= matrices.rows) {
-      kernels<ColumnKernels<T>>().scatter_rows(matrices.row(first), matrices.row_stride, d_ * d_,
-                                               lanes, 0, entries_.data());
+      kernels<ColumnKernels<double>>().scatter_rows(matrices.row(first), matrices.row_stride,
+                                                    d_ * d_, lanes, 0, entries_.data());
       return;
     }
-    const T* from[kMaxLanes];
+    const double* from[kMaxLanes];
     for (index_t l = 0; l < lanes; ++l)
       from[l] = matrices.row(std::min(first + l, matrices.rows - 1));
     for (index_t i = 0; i < d_; ++i) {
@@ -218,49 +217,49 @@ class Block {
   // no covariance and becomes the identity.
   void scale() {
     const index_t lanes = kernels_.lanes;
-    T factors[kMaxLanes];
+    double factors[kMaxLanes];
     bool scaled = false;
     for (index_t lane = 0; lane < lanes; ++lane) {
-      T peak = 0;
+      double peak = 0.0;
       bool sound = true;
       for (index_t i = 0; i < r_; ++i) {
-        const T entry = reduced_[(i * padded(r_) + i) * lanes + lane];
-        sound = sound && entry > 0 && entry < std::numeric_limits<T>::infinity();
+        const double entry = reduced_[(i * padded(r_) + i) * lanes + lane];
+        sound = sound && entry > 0 && entry < std::numeric_limits<double>::infinity();
         peak = std::max(peak, entry);
       }
       sound_[lane] = sound;
       exponents_[lane] = sound ? std::ilogb(peak) : 0;
-      if (std::abs(exponents_[lane]) < std::numeric_limits<T>::max_exponent / 16)
+      if (std::abs(exponents_[lane]) < std::numeric_limits<double>::max_exponent / 16)
         exponents_[lane] = 0;
-      factors[lane] = std::ldexp(T(1), -exponents_[lane]);
+      factors[lane] = std::ldexp(1.0, -exponents_[lane]);
       scaled = scaled || !sound || exponents_[lane] != 0;
     }
     if (!scaled) return;
     for (index_t i = 0; i < r_; ++i) {
       for (index_t j = 0; j <= i; ++j) {
-        T* entries = reduced_.data() + (i * padded(r_) + j) * lanes;
+        double* entries = reduced_.data() + (i * padded(r_) + j) * lanes;
         for (index_t lane = 0; lane < lanes; ++lane)
-          entries[lane] = sound_[lane] ? entries[lane] * factors[lane] : T(i == j ? 1 : 0);
+          entries[lane] = sound_[lane] ? entries[lane] * factors[lane] : i == j ? 1.0 : 0.0;
       }
     }
   }
 
-  bool positive(T low, T high) const {
-    return low > static_cast<T>(r_) * std::numeric_limits<T>::epsilon() * high;
+  bool positive(double low, double high) const {
+    return low > static_cast<double>(r_) * std::numeric_limits<double>::epsilon() * high;
   }
 
   // Each lane's own nodes, about the middle of its spectrum; those that it has fewer of weigh nothing.
-  index_t choose_nodes(const T* low, const T* high) {
+  index_t choose_nodes(const double* low, const double* high) {
     const index_t lanes = kernels_.lanes;
     const LogRule* rules[kMaxLanes];
     double middles[kMaxLanes];
     std::size_t count = 0;
     for (index_t lane = 0; lane < lanes; ++lane) {
       const bool good = positive(low[lane], high[lane]);
-      const double least = good ? static_cast<double>(low[lane]) : 1.0;
-      const double most = good ? static_cast<double>(high[lane]) : 1.0;
+      const double least = good ? low[lane] : 1.0;
+      const double most = good ? high[lane] : 1.0;
       middles[lane] = std::sqrt(least) * std::sqrt(most);
-      rules[lane] = &LogRule::of<T>(most / least);
+      rules[lane] = &LogRule::of(most / least);
       shifts_[lane] = std::log(middles[lane]) + exponents_[lane] * std::log(2.0);
       count = std::max(count, rules[lane]->nodes.size());
     }
@@ -268,40 +267,39 @@ class Block {
       for (index_t lane = 0; lane < lanes; ++lane) {
         const std::vector<LogRule::Node>& own = rules[lane]->nodes;
         const LogRule::Node node = j < own.size() ? own[j] : LogRule::Node{1.0, 0.0, 0.0};
-        T* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
-        to[0] = static_cast<T>(middles[lane] * node.shift);
-        to[kMaxNodes * lanes] = static_cast<T>(middles[lane] * node.weight);
-        to[2 * kMaxNodes * lanes] = static_cast<T>(node.constant);
+        double* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
+        to[0] = middles[lane] * node.shift;
+        to[kMaxNodes * lanes] = middles[lane] * node.weight;
+        to[2 * kMaxNodes * lanes] = node.constant;
       }
     }
     return static_cast<index_t>(count);
   }
 
-  Status judge(index_t lane, T low, T high, T* extremes) const {
+  Status judge(index_t lane, double low, double high, double* extremes) const {
     extremes[0] = std::ldexp(low, exponents_[lane]);
     extremes[1] = std::ldexp(high, exponents_[lane]);
     if (sound_[lane]) return positive(low, high) ? Status::ok : Status::not_positive_definite;
-    extremes[0] = extremes[1] = std::numeric_limits<T>::quiet_NaN();
+    extremes[0] = extremes[1] = std::numeric_limits<double>::quiet_NaN();
     return Status::not_positive_definite;
   }
 
   static constexpr index_t kMaxLanes = 16, kMaxNodes = 176;
-  const LaneLogKernels<T>& kernels_;
+  const LaneLogKernels& kernels_;
   index_t d_, r_;
-  AlignedBuffer<T> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
-  std::vector<T*> entries_;  // of the inputs
+  AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
+  std::vector<double*> entries_;  // of the inputs
   bool sound_[kMaxLanes] = {};
   int exponents_[kMaxLanes] = {};
   double shifts_[kMaxLanes] = {};
 };
 
 // For each column the row from which on it is 0; an upper triangle takes half of the products.
-template <class T>
-std::vector<index_t> ends_of(MatrixView<const T> w) {
+std::vector<index_t> ends_of(MatrixView<const double> w) {
   std::vector<index_t> ends(static_cast<std::size_t>(w.cols));
   for (index_t j = 0; j < w.cols; ++j) {
     index_t end = w.rows;
-    while (end > 0 && w(end - 1, j) == T(0)) --end;
+    while (end > 0 && w(end - 1, j) == 0.0) --end;
     ends[static_cast<std::size_t>(j)] = end;
   }
   return ends;
@@ -324,9 +322,9 @@ void centre(const T* from, index_t n, double* to) {
 }
 
 // Logarithms of matrices in blocks of the lanes, and what is to be done with each block, by its first.
-template <class T, class F>
-void for_lanes(MatrixView<const T> matrices, MatrixView<const T> whitening, MatrixView<T> extremes,
-               VectorView<int> status, int n_threads, F&& f) {
+template <class F>
+void for_lanes(MatrixView<const double> matrices, MatrixView<const double> whitening,
+               MatrixView<double> extremes, VectorView<int> status, int n_threads, F&& f) {
   const index_t n = matrices.rows, d = whitening.rows, r = whitening.cols;
   require(d >= 1 && r >= 1 && r <= d, "whitening", "shape (d, r) with 1 <= r <= d",
           "(" + std::to_string(d) + ", " + std::to_string(r) + ")");
@@ -338,13 +336,13 @@ void for_lanes(MatrixView<const T> matrices, MatrixView<const T> whitening, Matr
           "arrays of " + std::to_string(n) + " matrices",
           shape_text(extremes) + " and " + std::to_string(status.size));
   const std::vector<index_t> ends = ends_of(whitening);
-  const index_t lanes = kernels<LaneLogKernels<T>>().lanes;
+  const index_t lanes = kernels<LaneLogKernels>().lanes;
   const double width = static_cast<double>(d);
   const int threads = threads_for(static_cast<double>(n) * 8.0 * width * width * width, n_threads);
-  PerThread<Vector<Block<T>>> blocks(threads);
+  PerThread<Vector<Block>> blocks(threads);
   for_ranges(n, lanes, threads, [&](index_t first, index_t, int thread) {
     if (blocks[thread].empty()) blocks[thread].emplace_back(d, r);
-    Block<T>& block = blocks[thread].front();
+    Block& block = blocks[thread].front();
     block.take(matrices, whitening, ends.data(), first, extremes, status);
     f(block, first);
   });
@@ -352,30 +350,28 @@ void for_lanes(MatrixView<const T> matrices, MatrixView<const T> whitening, Matr
 
 }  // namespace
 
-template <class T>
-void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening,
-                     MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
-                     int n_threads) {
+void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
+                     MatrixView<double> vectors, MatrixView<double> extremes,
+                     VectorView<int> status, int n_threads) {
   const index_t n = matrices.rows, r = whitening.cols;
   require(vectors.rows == n && vectors.cols == r * (r + 1) / 2, "vectors",
           "those of " + std::to_string(n) + " matrices", shape_text(vectors));
-  for_lanes<T>(matrices, whitening, extremes, status, n_threads,
-               [&](Block<T>& block, index_t first) { block.write(first, status, vectors); });
+  for_lanes(matrices, whitening, extremes, status, n_threads,
+            [&](Block& block, index_t first) { block.write(first, status, vectors); });
 }
 
-template <class T>
-void mean_tangent_vector(MatrixView<const T> matrices, VectorView<const double> weights,
-                         MatrixView<const T> whitening, VectorView<double> mean,
-                         MatrixView<T> extremes, VectorView<int> status, int n_threads) {
-  const index_t n = matrices.rows, lanes = kernels<LaneLogKernels<T>>().lanes;
+void mean_tangent_vector(MatrixView<const double> matrices, VectorView<const double> weights,
+                         MatrixView<const double> whitening, VectorView<double> mean,
+                         MatrixView<double> extremes, VectorView<int> status, int n_threads) {
+  const index_t n = matrices.rows, lanes = kernels<LaneLogKernels>().lanes;
   require(weights.size == n && mean.size == whitening.cols * (whitening.cols + 1) / 2,
           "weights, mean", "those of " + std::to_string(n) + " matrices",
           std::to_string(weights.size) + " and " + std::to_string(mean.size));
   Vector<double> sums((n + lanes - 1) / lanes * mean.size);
-  for_lanes<T>(matrices, whitening, extremes, status, n_threads,
-               [&](const Block<T>& block, index_t first) {
-                 block.add(first, weights, sums.data() + first / lanes * mean.size);
-               });
+  for_lanes(matrices, whitening, extremes, status, n_threads,
+            [&](const Block& block, index_t first) {
+              block.add(first, weights, sums.data() + first / lanes * mean.size);
+            });
   std::fill(mean.data, mean.data + mean.size, 0.0);
   for (index_t first = 0; first < n; first += lanes) {
     const double* sum = sums.data() + first / lanes * mean.size;
@@ -412,16 +408,6 @@ void epoch_covariances(MatrixView<const T> epochs, index_t channels, MatrixView<
   });
 }
 
-template void tangent_vectors(MatrixView<const float>, MatrixView<const float>, MatrixView<float>,
-                              MatrixView<float>, VectorView<int>, int);
-template void tangent_vectors(MatrixView<const double>, MatrixView<const double>,
-                              MatrixView<double>, MatrixView<double>, VectorView<int>, int);
-template void mean_tangent_vector(MatrixView<const float>, VectorView<const double>,
-                                  MatrixView<const float>, VectorView<double>, MatrixView<float>,
-                                  VectorView<int>, int);
-template void mean_tangent_vector(MatrixView<const double>, VectorView<const double>,
-                                  MatrixView<const double>, VectorView<double>, MatrixView<double>,
-                                  VectorView<int>, int);
 template void epoch_covariances(MatrixView<const float>, index_t, MatrixView<double>, int);
 template void epoch_covariances(MatrixView<const double>, index_t, MatrixView<double>, int);
 
