@@ -101,11 +101,6 @@ void kernel_ridge(MatrixView<const double> kernel, VectorView<const double> weig
                   MatrixView<const double> targets, VectorView<const double> ridges,
                   MatrixView<double> out, int n_threads);
 
-// z (n, k) row-major, logits, become residuals w_i (softmax(z_i) - e_{y_i} + energy_weight z_i), on one
-// thread.
-LogitTerms logit_residuals(MatrixView<double> z, VectorView<const std::int32_t> labels,
-                           VectorView<const double> weights, double energy_weight);
-
 // gram <- Phi~^T diag(w) Phi~ of some rows, by products as in Metric: the lower triangle row by row,
 // entry (i, j) at i (i + 1) / 2 + j, p (p + 1) / 2 sums in double. Those of parts of the rows add up
 // to that of all rows: as Metric::make's to the rounding of float products. 4 p^2 bytes beside it.

@@ -69,13 +69,6 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
   return total;
 }
 
-LogitTerms logit_residuals(MatrixView<double> z, VectorView<const std::int32_t> labels,
-                           VectorView<const double> weights, double energy_weight) {
-  require(z.is_row_major() && z.cols >= 1, "z", "rows of logits", shape_text(z));
-  check_labels(labels, weights, z.rows, z.cols);
-  return softmax_residuals(z, labels.data, weights.empty() ? nullptr : weights.data, energy_weight);
-}
-
 template LogitTerms logit_gradient<float>(const FeatureRows<float>&, VectorView<const std::int32_t>,
                                           VectorView<const double>, double,
                                           MatrixView<const double>, MatrixView<double>, int);

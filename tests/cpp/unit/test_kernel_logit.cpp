@@ -116,37 +116,20 @@ TEST_CASE("kernel: the regressions of an indefinite one are NaN") {
                   std::invalid_argument);
 }
 
-TEST_CASE("residuals of logits are those of the fused gradient") {
-  const index_t n = 40, k = 5;
-  Matrix<double> z = random_rows(n, k);
-  Matrix<double> unit(n, n);
-  for (index_t i = 0; i < n; ++i) {
-    for (index_t j = 0; j < n; ++j) unit(i, j) = i == j ? 1.0 : 0.0;
-  }
+namespace {
+
+// Terms of a sample with logits z (1, k), which become residuals. Its only feature is 1.
+LogitTerms one_sample(Matrix<double>& z, std::int32_t label) {
+  const Matrix<double> unit(1, 1, {1.0});
   FeatureRows<double> rows;
   rows.dense = unit.read();
-  Vector<std::int32_t> labels(n);
-  Vector<double> weights(n);
-  for (index_t i = 0; i < n; ++i) {
-    labels[i] = static_cast<std::int32_t>(i % k);
-    weights[i] = 0.25 * static_cast<double>(i % 4);
-  }
-  Matrix<double> gradient(n, k);
-  const LogitTerms whole =
-      logit_gradient<double>(rows, read(labels), read(weights), 0.3, z.read(), gradient.view(), 1);
-  const LogitTerms terms = logit_residuals(z.view(), read(labels), read(weights), 0.3);
-  CHECK(terms.loss == doctest::Approx(whole.loss).epsilon(1e-14));
-  CHECK(terms.energy == doctest::Approx(whole.energy).epsilon(1e-14));
-  for (index_t i = 0; i < n; ++i) {
-    for (index_t c = 0; c < k; ++c)
-      CHECK(z(i, c) == doctest::Approx(gradient(i, c)).epsilon(1e-13));
-  }
-  labels[3] = 5;
-  CHECK_THROWS_AS(logit_residuals(z.view(), read(labels), read(weights), 0.3),
-                  std::invalid_argument);
+  const Vector<std::int32_t> labels{label};
+  Matrix<double> residuals(1, z.cols());
+  const LogitTerms terms =
+      logit_gradient<double>(rows, read(labels), {}, 0.0, z.read(), residuals.view(), 1);
+  for (index_t c = 0; c < z.cols(); ++c) z(0, c) = residuals(0, c);
+  return terms;
 }
-
-namespace {
 
 // Loss and residuals against long double, of samples whose labels are sure, unlikely and between.
 template <class T>
@@ -196,12 +179,11 @@ TEST_CASE("softmax: probabilities and losses of two classes are right to ulps of
   const index_t n = 7000;
   Matrix<double> z(n, 2);
   for (index_t i = 0; i < n; ++i) z(i, 1) = -0.1 * static_cast<double>(i) - 1e-9;
-  const Vector<std::int32_t> first{0};
   double worst = 0.0;
   for (index_t i = 0; i < n; ++i) {
     const long double share = std::exp(static_cast<long double>(z(i, 1)));
     Matrix<double> one(1, 2, {0.0, z(i, 1)});
-    const LogitTerms terms = logit_residuals(one.view(), read(first), {}, 0.0);
+    const LogitTerms terms = one_sample(one, 0);
     const long double loss = std::log1p(share), other = share / (1.0L + share);
     worst = std::max({worst, static_cast<double>(std::fabs(terms.loss - loss) / loss),
                       static_cast<double>(std::fabs(one(0, 1) - other) / other),
@@ -215,8 +197,7 @@ TEST_CASE("softmax: logits that are not finite, and far ones") {
   const double infinity = std::numeric_limits<double>::infinity();
   const auto loss_of = [](double first, double second, std::int32_t label) {
     Matrix<double> z(1, 2, {first, second});
-    const Vector<std::int32_t> labels{label};
-    return logit_residuals(z.view(), read(labels), {}, 0.0).loss;
+    return one_sample(z, label).loss;
   };
   CHECK_FALSE(std::isfinite(loss_of(nan, 0.0, 0)));
   CHECK_FALSE(std::isfinite(loss_of(0.0, nan, 0)));
@@ -238,8 +219,7 @@ TEST_CASE("softmax: residuals and losses of few and many classes, also where the
   }
   // A sure label's loss is the others' share, not rounding of 1.
   Matrix<double> z(1, 2, {40.0, 0.0});
-  const Vector<std::int32_t> labels{0};
-  const LogitTerms terms = logit_residuals(z.view(), read(labels), {}, 0.0);
+  const LogitTerms terms = one_sample(z, 0);
   CHECK(terms.loss == doctest::Approx(std::exp(-40.0)).epsilon(1e-15));
   CHECK(z(0, 0) == doctest::Approx(-std::exp(-40.0)).epsilon(1e-15));
 }
