@@ -34,6 +34,7 @@ from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import core_rows, row_blocks
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.columns import signed
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
@@ -170,12 +171,15 @@ def leading_pairs(
         U = U.T
     rank = min(estimator.n_components, np.count_nonzero(values > _MIN_EIGENVALUE * values[0]))
     rotation = root @ U[:, :rank]
+    left = P @ rotation
+    signs = np.sign(np.einsum("ij,ij->j", left, signed(left)))  # rounding does not choose them
+    rotation = rotation * signs
     return LeadingPairs(
         sums.weight,
         sums.mean,
         sums.target_mean,
-        P @ rotation,
-        right[:, :rank],
+        left * signs,
+        right[:, :rank] * signs,
         values[:rank],
         rotation.T @ sums.gram @ rotation,
     )

@@ -48,6 +48,12 @@ def test_embedding_is_the_dense_decomposition(targets, ridge):
     )
 
 
+@pytest.mark.parametrize("estimator", [LabelEmbedding(4), RandomizedCCA(4)])
+def test_the_largest_weight_of_a_component_is_positive(estimator):
+    W = estimator.fit(X, MANY).components_
+    assert np.all(W.max(axis=1) == np.abs(W).max(axis=1))
+
+
 def test_passes_approach_the_decomposition():
     centred, K = whitener(X)
     values = linalg.svdvals(K.T @ centred.T @ LABELS.toarray() / N)[:2]
