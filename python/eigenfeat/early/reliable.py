@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.types import Estimator, Labels, RandomState
-from eigenfeat._base.validation import MOST, show, warn_caller
+from eigenfeat._base.validation import MOST, check_number, show, warn_caller
 from eigenfeat.early.completion import GaussianCompletion, filled
 from eigenfeat.early.correction import (
     MAX_THRESHOLDS,
@@ -153,7 +153,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     reliability_ : float
         The promised reliability, if the rule is corrected.
     reliability_by_class_ : (G,) array
-        Certified share of final labels among the series of each class, at most `reliability`; NaN
+        Certified share of final labels among the series of each class, at most `reliability_`; NaN
         for classes without held-out samples. Each holds with the confidence of `correct`.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
@@ -283,7 +283,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
                 rows, y = rows.take(~mask), y[~mask]
             self._fit_parts(rows, y, layout)
             if self.correct is not False:
-                self._correct(rows, y, held_out)
+                self._correct(rows, y, held_out, float(self.reliability))
         return self
 
     def _check_promises(self, y: Labels) -> None:
@@ -344,11 +344,15 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         sampled = rule if isinstance(rule, SampledRule) else None
         self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
 
-    def _correct(self, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None) -> None:
+    def _correct(
+        self, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None, tau: float
+    ) -> None:
         """Correct the rule by folds, or by samples that were held out from the fit."""
         model = self.fitted_
-        self.correction_, steps, self.reliability_by_class_ = correct_rule(self, rows, y, held_out)
-        self.reliability_ = float(self.reliability)
+        self.correction_, steps, self.reliability_by_class_ = correct_rule(
+            self, rows, y, held_out, tau
+        )
+        self.reliability_ = tau
         self.fitted_ = replace(model, rule=CorrectedRule(model.rule, self.correction_))
         self.decision_times_ = np.append(steps, model.layout.length)
 
@@ -465,7 +469,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         """
         return Streams(self, n_series, reliability, steps=steps)
 
-    def calibrate(self: _Model, X: ArrayLike, y: ArrayLike) -> _Model:
+    def calibrate(
+        self: _Model, X: ArrayLike, y: ArrayLike, *, agreement: float | None = None
+    ) -> _Model:
         """Replace the correction of `fit` by that of further samples.
 
         The promises are then theorems, as with ``held_out=0.5``, and the fit uses all of its
@@ -477,6 +483,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             Complete samples that were not used for fitting.
         y : (n,) array-like
             Labels.
+        agreement : float between 0 and 1, optional
+            Share of final labels to promise, the new `reliability_`; `reliability` by default.
 
         Returns
         -------
@@ -484,13 +492,16 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             The estimator itself.
         """
         model = self._model()
+        tau = float(self.reliability) if agreement is None else check_number(agreement, "agreement")
+        if not 0 < tau < 1:
+            raise ValueError(f"agreement: expected a number in (0, 1), got {show(agreement)}")
         with unchanged_on_error(self):
             rows = whole_rows(self, X, model.layout)
             labels = column_or_1d(plain_labels(y))
             if len(labels) != len(rows.rows):
                 raise ValueError(f"y: expected {len(rows.rows)} labels, got {len(labels)}")
             self.fitted_ = self.uncorrected().fitted_
-            self._correct(rows, labels, (rows, labels))
+            self._correct(rows, labels, (rows, labels), tau)
         return self
 
     def uncorrected(self: _Model) -> _Model:
@@ -640,9 +651,9 @@ class _Test:
     n_times: int
 
     @classmethod
-    def of(cls, estimator: ReliableClassifier, n: int) -> _Test:
+    def of(cls, estimator: ReliableClassifier, tau: float, n: int) -> _Test:
         """Plan the test of a fitted rule on at most n samples."""
-        tau, correct = float(estimator.reliability), estimator.correct
+        correct = estimator.correct
         confidence = 0.0 if isinstance(correct, str) else float(correct)
         if isinstance(correct, bool):
             confidence = CONFIDENCE
@@ -657,7 +668,11 @@ class _Test:
 
 
 def correct_rule(
-    estimator: ReliableClassifier, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None
+    estimator: ReliableClassifier,
+    rows: Rows,
+    y: Labels,
+    held_out: tuple[Rows, Labels] | None,
+    tau: float,
 ) -> tuple[Correction, NDArray[np.int64], _Array]:
     """Learn the correction of a fitted rule by folds of its samples, or by held-out samples.
 
@@ -666,7 +681,7 @@ def correct_rule(
     """
     model, length = estimator.fitted_, estimator.n_features_in_
     tested, labels = (rows, y) if held_out is None else held_out
-    test = _Test.of(estimator, len(labels))
+    test = _Test.of(estimator, tau, len(labels))
     random = check_random_state(estimator.random_state)
     groups = _class_groups(estimator, y, labels, test.least)
     promises = _promises(estimator.conditional, groups, test)

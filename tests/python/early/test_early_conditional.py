@@ -225,7 +225,14 @@ def test_further_samples_replace_the_correction():
     before = dict(vars(model))
     with pytest.raises(ValueError, match="y: expected 1700 labels, got 3"):
         model.calibrate(held_out, labels[:3])
+    with pytest.raises(ValueError, match=r"agreement: expected a number in \(0, 1\), got 1.5"):
+        model.calibrate(held_out, labels, agreement=1.5)
     assert vars(model) == before
+    stricter = clone(model).set_params(reliability=0.95).fit(X, y).calibrate(held_out, labels)
+    model.calibrate(held_out, labels, agreement=0.95)
+    assert model.reliability_ == 0.95
+    assert_array_equal(model.correction_.share, stricter.correction_.share)
+    assert_array_equal(model.predict_early(new).time, stricter.predict_early(new).time)
     assert not hasattr(model.fit(X, y), "correction_")
 
 
