@@ -23,9 +23,9 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from adjustText import adjust_text
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 
 BENCH = Path(__file__).resolve().parent
 OURS, PEER, SECOND = "#b3261e", "#4a5a68", "#1f6fb2"
@@ -182,39 +182,19 @@ def _scatter(ax: Axes, x: pd.Series, y: pd.Series, ours: dict[str, bool]) -> Non
     """Dots with names, ours in red: each name stands where it covers the least."""
     for name in y.index:
         ax.plot(x[name], y[name], "o", color=OURS if ours[name] else PEER, markersize=8)
-    figure = ax.get_figure(root=True)
-    figure.draw_without_rendering()
-    dots = ax.transData.transform(np.column_stack([x[y.index], y]))
-    taken = [Bbox.from_extents(*(dot - 8), *(dot + 8)) for dot in dots]
-    for name in sorted(y.index, key=lambda name: (not ours[name], y[name])):
-        tried = []
-        for dx, dy, align in PLACES:
-            text = ax.annotate(
-                name,
-                (x[name], y[name]),
-                xytext=(dx, dy),
-                textcoords="offset points",
-                ha=align,
-                va="center",
-                color=OURS if ours[name] else DARK,
-                fontsize=10.5,
-                fontweight="bold" if ours[name] else "normal",
-            )
-            text.set_in_layout(False)
-            box = text.get_window_extent()
-            out = max(0.0, box.x1 - figure.bbox.x1) + max(0.0, ax.bbox.x0 - box.x0)
-            covered = sum(_common(box, other) for other in taken)
-            tried.append((100 * out + covered, len(tried), text, box))
-        best = min(tried[:], key=lambda one: one[:2])
-        for one in tried:
-            if one is not best:
-                one[2].remove()
-        taken.append(best[3])
-
-
-def _common(box: Bbox, other: Bbox) -> float:
-    both = Bbox.intersection(box, other)
-    return 0.0 if both is None else float(both.width * both.height)
+    texts = [
+        ax.text(
+            x[name],
+            y[name],
+            name,
+            color=OURS if ours[name] else DARK,
+            fontsize=10.5,
+            fontweight="bold" if ours[name] else "normal",
+        )
+        for name in y.index
+    ]
+    arrows = {"arrowstyle": "-", "color": PEER, "lw": 0.6}
+    adjust_text(texts, x[y.index], y, ax=ax, expand=(1.3, 1.7), arrowprops=arrows)
 
 
 def _corner(ax: Axes, text: str, ha: str, va: str) -> None:
@@ -235,8 +215,6 @@ EARLY_NAMES = {
     "ECTS": "ECTS",
     "fixed time, 1-NN": "fixed time",
 }
-PLACES = [(8, 0, "left"), (-8, 0, "right"), (0, 13, "center"), (0, -13, "center")]
-PLACES += [(4, 13, "left"), (4, -13, "left"), (-4, 13, "right"), (-4, -13, "right")]
 CHARTS: dict[str, Callable[[Axes], None]] = {
     "ranks": ranks,
     "mnist": mnist,
