@@ -156,7 +156,7 @@ def _solve_classes(
     m = min(int(settings.n_components or 1), d)
     span = span_of(moments, scale, about_mean=True)
     if span is not None and smallest and m > d - span.basis.shape[1]:
-        span = None  # there are fewer directions that vanish on all samples
+        span = None  # fewer than m directions vanish on all samples
     if span is not None:
         moments, scale = span.moments, np.ones(span.basis.shape[1])
     pooled = matrices.pool(moments)
@@ -164,12 +164,12 @@ def _solve_classes(
     for label in labels:
         mean, matrix = moments.mean(label), moments.covariance(label)
         origin = mean if settings.center else pooled.mean
-        apart = mean - origin
-        matrix = (matrix + np.outer(apart, apart)) / scale / scale[:, None]
+        shift = mean - origin
+        matrix = (matrix + np.outer(shift, shift)) / scale / scale[:, None]
         matrix[pooled.constant] = matrix[:, pooled.constant] = 0.0
         size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
-            matrix = np.zeros_like(matrix)  # equal samples have variances of rounding errors
+            matrix = np.zeros_like(matrix)  # variances of equal samples are rounding errors
         if span is None:
             result, vectors = _end_of_spectrum(matrix, m, settings, smallest, pooled.eps)
             vectors = vectors / scale[:, None]

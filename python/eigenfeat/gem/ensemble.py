@@ -42,10 +42,10 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
 
     Parameters
     ----------
-    estimator : GEMClassifier, Pipeline that ends with one, or None, default=None
+    estimator : GEMClassifier, Pipeline that ends with a GEMClassifier, or None, default=None
         Estimator to clone for each member; None means
         ``GEMClassifier(gem=GEM(pairs="hypercube"))``. If neither the pairs nor another step is
-        random, the members are nearly the same.
+        random, the members are nearly equal.
     n_members : int >= 1, default=5
         Number of members.
     random_state : int, RandomState or None, default=0
@@ -59,7 +59,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     Attributes
     ----------
     members_ : list of GEMClassifier or of Pipeline
-        Fitted members. Each is identical, bit for bit, to the same member fitted alone.
+        Fitted members. Each is identical, bit for bit, to a member that is fitted alone.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -76,7 +76,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
 
     See Also
     --------
-    GEMClassifier : One member.
+    GEMClassifier : A single classifier.
     sklearn.ensemble.VotingClassifier : Arithmetic means, other classifiers.
 
     References
@@ -91,8 +91,9 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     >>> from sklearn.pipeline import make_pipeline
     >>> from eigenfeat import GEMClassifier, GEMEnsemble
     >>> X, y = load_digits(return_X_y=True)
-    >>> one = make_pipeline(RBFSampler(gamma=0.001, n_components=300), GEMClassifier())
-    >>> GEMEnsemble(one, n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    >>> member = make_pipeline(RBFSampler(gamma=0.001, n_components=300), GEMClassifier())
+    >>> model = GEMEnsemble(member, n_members=2).fit(X[:1000], y[:1000])
+    >>> model.score(X[1000:], y[1000:]) > 0.95
     True
     """
 
@@ -175,7 +176,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         first.check_parameters()
         samples = first.prepare(X, y, sample_weight)
         moments = None
-        if not isinstance(first, JointGEMClassifier):  # whose members hold out different samples
+        if not isinstance(first, JointGEMClassifier):  # joint members hold out different samples
             sizes = len(samples.classes), samples.n_samples, samples.n_features
             gem = first.depth_options().layer(0, *sizes).fit_samples(samples)
             moments = gem.moments_
@@ -229,8 +230,8 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
             last = base.steps[-1][1] if base.steps else None
             if not isinstance(last, GEMClassifier):
                 raise ValueError(
-                    "estimator: expected a GEMClassifier, or a pipeline that ends with one, got a "
-                    f"pipeline that ends with {show(last)}"
+                    "estimator: expected a GEMClassifier, or a pipeline that ends with a "
+                    f"GEMClassifier, got a pipeline that ends with {show(last)}"
                 )
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_members)
         members = [_reseeded(clone(base), int(seed)) for seed in seeds]

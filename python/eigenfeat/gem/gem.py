@@ -126,7 +126,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    GEMClassifier : GEM and other views with a classifier, without storing the features.
+    GEMClassifier : GEM with a logit, without storing the features.
     eigenfeat.gem.RandomizedGEM : For tens of thousands of columns and more.
     eigenfeat.gem.GEMPatches : GEM on patches of images and signals.
 

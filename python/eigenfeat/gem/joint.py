@@ -269,7 +269,7 @@ class JointGEMClassifier(GEMClassifier):
     def _train(
         self, samples: LabelledSamples, first: GEM, layers: list[Layer], logit: MultinomialLogit
     ) -> tuple[list[Layer], MultinomialLogit]:
-        """Layers and logit after all epochs; `first` is the fitted extractor of the first layer."""
+        """Layers and logit after all epochs; `first` is the fitted GEM of the first layer."""
         if not all(len(layer.offset) for layer in layers):
             self._log("joint training: there are no directions")
             return layers, copy.copy(logit)
@@ -363,7 +363,7 @@ def train_jointly(
     _train(options, steps, training, draw, epoch_done)
     with np.errstate(all="ignore"):  # values that are not finite raise an error below
         trained = start.finished(training, layers, logit)
-    # A step of rate 0 may change weights by rounding errors: after they have been read.
+    # After `finished` has read the weights: a step of rate 0 may change them by rounding errors.
     after = sum(steps.step(training, first[:_COMPARED_SAMPLES], 0.0))
     if not (np.isfinite(after) and _is_finite(*trained)):
         raise _not_finite(options)
@@ -561,16 +561,16 @@ class _Start:
         )
 
     def training(self) -> core.LayerTraining32:
-        """A training in the core that has not made a step."""
+        """A training in the core, before its first step."""
         sizes = [_root_mean_square(own) for own in self.directions]
         # Steps are relative to weights of standardised features, and zero for constant features. An
-        # input column is compared with its own size, another feature with the largest deviation.
+        # input column is compared with its own size, other features with the largest deviation.
         compared = np.abs(self.centre) + self.deviations
         compared[self.n_input :] = self.deviations[self.n_input :].max(initial=0.0)
-        moves = self.deviations > 1e-6 * compared
-        size = _root_mean_square(self.weights[moves] * self.deviations[moves, None])
+        varies = self.deviations > 1e-6 * compared
+        size = _root_mean_square(self.weights[varies] * self.deviations[varies, None])
         rates = np.zeros(len(self.weights))
-        rates[moves] = size / self.deviations[moves]
+        rates[varies] = size / self.deviations[varies]
         return core.LayerTraining32(
             directions=[_single(own) for own in self.directions],
             offsets=[_single(offset) for offset in self.offsets],

@@ -1,7 +1,7 @@
 """Layers of GEM features: Algorithm 1, lines 1 to 5, once for each layer.
 
-The input of the next layer are the shifted square roots of both half waves of a hidden layer's
-projections, and a constant (Karampatziakis and Mineiro, ICML 2014, section 4.1).
+After a hidden layer, the input of the next layer consists of the shifted square roots of both half
+waves of the projections, and a constant (Karampatziakis and Mineiro, ICML 2014, section 4.1).
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def solve_layers(
 
 # ---- directions of hidden layers -----------------------------------------------------------------
 #
-# A layer of F directions has 2 F + 1 features. The next layer keeps their second moments of k
-# classes twice, for a block of samples and for all samples before it: 16 k (2 F + 1)^2 bytes.
+# A layer of F directions has 2 F + 1 features. The next layer stores the second moments
+# of k classes twice, of the current block and of all samples before: 16 k (2 F + 1)^2 bytes.
 
 
 _MAX_BYTES = 2**31  # of the next layer's moments

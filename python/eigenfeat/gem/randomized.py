@@ -49,7 +49,7 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     ----------
     ridge : float > 0 or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. None: 0.2 times
-        the mean over as many eigenvalues as the class has samples, at most all.
+        the mean over min(n, d) eigenvalues, for n samples of the class.
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float or None, default=1.5
@@ -70,9 +70,9 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=0
         Seed of the Krylov spaces.
     n_threads : int or None, default=None
-        Number of threads, all by default. Results do not depend on it.
+        Number of threads; None means all. Results do not depend on it.
     verbose : int, default=0
-        1 prints progress.
+        1 prints a line for each step on stderr.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
         Returns
         -------
         RandomizedGEM
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -219,12 +219,14 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
         projections = self.directions_.project(rows, self.offset_, self.n_threads)
         if self.expansion == "none":
             return projections
-        none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
+        no_directions = np.empty((0, projections.shape[1]), dtype=projections.dtype)
         options: dict[str, Any] = {"expansion": self.expansion, "powers": tuple(self.powers)}
         blocks = row_blocks(len(projections), projections.shape[1])
         return np.concatenate(
             [
-                ExpandedFeatures(None, none, projections=projections[part], **options).toarray()
+                ExpandedFeatures(
+                    None, no_directions, projections=projections[part], **options
+                ).toarray()
                 for part in blocks
             ]
         )

@@ -51,8 +51,8 @@ _Fits = list[tuple[MultinomialLogit, float]]  # fitted logits and their seconds
 _SELECTION = ("gem__threshold", "gem__n_directions")
 _EXPANSION = ("gem__expansion", "gem__powers", "gem__include_input")
 
-# Scores are of logits before the temperature and of errors with the class weights; only the best
-# candidate is trained jointly.
+# Scores do not depend on the temperature, are comparable only with equal class weights, and are
+# computed before joint training.
 _NOT_SEARCHED = (
     *("logit__temperature", "class_weight"),
     *("epochs", "perturbation", "learning_rate"),
@@ -303,7 +303,7 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         if name not in known:
             hint = next((full for full in sorted(known) if full.endswith(f"__{name}")), None)
-            hint = "gem__NAME and logit__NAME among them" if hint is None else f"{hint!r} perhaps"
+            hint = "such as 'gem__ridge'" if hint is None else f"perhaps {hint!r}"
             raise ValueError(f"grid: expected parameters of GEMClassifier, {hint}, got {name!r}")
         if name in _NOT_SEARCHED:
             raise ValueError(f"grid: expected {name} in the estimator, got it in the grid")
@@ -312,7 +312,7 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
         if name == "logit__penalty" and "auto" in list(values):
             raise ValueError("grid: expected numbers as penalties, got 'auto'")
     if base.nested("logit").penalty == "auto" and "logit__penalty" not in grid:
-        expected = "expected a penalty that is a number, or some in grid"
+        expected = "expected a penalty that is a number, or penalties in grid"
         raise ValueError(f"estimator: {expected}, got 'auto'")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
 
@@ -337,7 +337,7 @@ def _columns(trials: list[Trial], scoring: str) -> dict[str, Any]:
     losses = np.array([[split[scoring] for split in trial["splits"]] for trial in trials])
     summaries = [_summary(trial) for trial in trials]
     names = ("error", "log_loss", "n_directions_kept", "n_iter", "seconds")
-    others = {name: np.array([one[name] for one in summaries]) for name in names}
+    others = {name: np.array([summary[name] for summary in summaries]) for name in names}
     scores = 1 - losses if scoring == "error" else -losses
     return cv_results([trial["params"] for trial in trials], scores, **others)
 
@@ -413,7 +413,7 @@ class _SearchSamples:
 
     @property
     def _weighted(self) -> NDArray[np.bool_] | None:
-        """Mask of the given samples with positive weight; None if all have one."""
+        """Mask of the given samples with positive weight; None if all weights are positive."""
         if isinstance(self.samples, BlockSamples):
             return self.samples.weighted
         weight = self._given[2]
@@ -437,11 +437,11 @@ class _SearchSamples:
                 f"class {label!r}"
             )
         for part in (train, held_out):
-            twice = np.flatnonzero(part[1:] == part[:-1])
-            if not self.samples.in_memory and len(twice):
+            repeated = np.flatnonzero(part[1:] == part[:-1])
+            if not self.samples.in_memory and len(repeated):
                 raise ValueError(
-                    "cv: expected splits that take a sample once, of blocks, got sample "
-                    f"{part[twice[0]]} twice"
+                    "cv: expected splits of blocks without repeated samples, got sample "
+                    f"{part[repeated[0]]} twice"
                 )
         return _Split(self.base, self.samples.subset(train), self.samples.subset(held_out))
 

@@ -1,4 +1,4 @@
-"""Linear models on expanded rows: multinomial logit and calibrated least squares."""
+"""Linear classifiers: multinomial logit and calibrated least squares."""
 
 import lazy_loader
 

@@ -61,7 +61,7 @@ class ScoreMap:
 
     @classmethod
     def unfitted(cls, low: Floats, high: Floats, n_powers: int) -> ScoreMap:
-        """Map of scores to [-1, 1], or to 0 where all are equal, without weights."""
+        """Map with zero weights; it scales scores to [-1, 1], and equal scores of a class to 0."""
         peak = float(np.abs(np.stack([low, high])).max())
         low = np.where(high - low <= _SCORE_ROUNDING * peak, high, low)
         weights = np.zeros((n_powers * len(low) + 1, len(low)))
@@ -78,7 +78,7 @@ class ScoreMap:
         return gram, target
 
     def fitted(self, gram: _Array, target: _Array, ridge: float) -> ScoreMap:
-        """Ridge regression of the labels' indicators on powers of the scores; changes `gram`."""
+        """Ridge regression of the labels' indicators on powers of the scores; overwrites `gram`."""
         size = np.sqrt(np.diag(gram))
         size = np.where(size > 0, size, 1.0)
         gram /= size[:, None] * size
@@ -111,7 +111,7 @@ class Passes:
 
     def __init__(self, problem: LogitProblem) -> None:
         self._problem = problem
-        self._how = problem.shape[1], problem.constant, problem.rows.n_threads
+        self._arguments = problem.shape[1], problem.constant, problem.rows.n_threads
 
     def of_labels(self) -> _Array:
         """``Phi^T Y`` (p, k), rows weighted."""
@@ -120,18 +120,18 @@ class Passes:
 
     def calibrate(self, W: _Array, n_powers: int, ridge: float) -> ScoreMap:
         """Calibrate the scores at W."""
-        low, high = self._problem.rows.reduce(score_ranges, merge_ranges, *self._how, W)
+        low, high = self._problem.rows.reduce(score_ranges, merge_ranges, *self._arguments, W)
         mapped = ScoreMap.unfitted(low, high, n_powers)
         gram, target = self._sum(calibration_sums, W, mapped)
         return mapped.fitted(gram, target, ridge)
 
-    def residuals(self, W: _Array, calibration: ScoreMap, wanted: bool) -> tuple[float, _Array]:
-        """Mean squared error of a model and, if wanted, ``Phi^T (Y - P)`` (p, k)."""
-        total, products = self._sum(residual_products, W, calibration, wanted)
-        return float(total) / self._problem.total, products
+    def residuals(self, W: _Array, calibration: ScoreMap, products: bool) -> tuple[float, _Array]:
+        """Mean squared error of a model and, with `products`, ``Phi^T (Y - P)`` (p, k)."""
+        total, sums = self._sum(residual_products, W, calibration, products)
+        return float(total) / self._problem.total, sums
 
     def _sum(self, function: Any, *arguments: Any) -> Any:
-        return self._problem.rows.reduce(function, reductions.add, *self._how, *arguments)
+        return self._problem.rows.reduce(function, reductions.add, *self._arguments, *arguments)
 
 
 # ---- sums over a block ---------------------------------------------------------------------------
@@ -165,9 +165,9 @@ def residual_products(
     n_threads: int | None,
     W: _Array,
     calibration: ScoreMap,
-    wanted: bool,
+    products: bool,
 ) -> tuple[float, _Array]:
-    """Sum of squared errors, and ``Phi^T (Y - P)`` if it is wanted; merged by `reductions.add`."""
+    """Sum of squared errors and, with `products`, ``Phi^T (Y - P)``; for `reductions.add`."""
     scores = block.scores(W, constant, n_threads)
     out, total = np.empty_like(scores), 0.0
     calibrated = calibration.apply(scores)
@@ -181,7 +181,7 @@ def residual_products(
             total += float(block.weight[rows] @ squares)
             R *= block.weight[rows, None]
         out[rows] = R
-    return total, block.products(out, constant, n_threads) if wanted else np.zeros(0)
+    return total, block.products(out, constant, n_threads) if products else np.zeros(0)
 
 
 # ---- rows of scores ------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     calibration_ridge : float > 0, default=1e-2
         Penalty on the calibration's weights, as a fraction of the mean squares of the powers.
     fit_intercept : bool, default=True
-        Whether to add a constant feature, which the ridge leaves out.
+        Whether to add a constant feature, which the ridge does not penalise.
     gram_rows : int or None, default=20000
         Number of samples for the Gram matrix; None means all.
     early_stopping, validation_fraction : bool, float, default=False, 0.1
@@ -354,7 +354,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         return self
 
     def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
-        """Numbers of samples to fit and of samples to hold out, class by class."""
+        """Indices of the training and the held-out samples, drawn class by class."""
         check_held_out(codes, self.classes_, self.validation_fraction, "early_stopping")
         options = {"stratify": codes, "random_state": random}
         parts = train_test_split(
@@ -395,7 +395,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     @over_blocks
     def predict_proba(self, X: Features) -> Floats:
-        """Class probabilities, (n, k); none is exactly 0."""
+        """Class probabilities (n, k), all positive."""
         scores = self._calibrated(X)
         for rows in row_slices(*scores.shape):
             P = on_simplex(scores[rows].astype(np.float64))
@@ -415,7 +415,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         return self.calibration_.apply(scores)
 
     def _iterate(self, passes: Passes, metric: Any, held_out: Passes | None, centre: Any) -> _Step:
-        """Take all steps and return the best one."""
+        """Take all steps and return the best step."""
         threads = _threads.resolve(self.n_threads)
         products = passes.of_labels()
         W = 0.5 * metric.solve(products, threads)
@@ -425,8 +425,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         for number in range(self.n_iterations + 1):
             if number:
                 W = W + metric.solve(products, threads)
-            how = (self.calibration_powers, self.calibration_ridge)
-            calibration = passes.calibrate(W, *how)
+            calibration = passes.calibrate(W, self.calibration_powers, self.calibration_ridge)
             error, products = passes.residuals(W, calibration, number < self.n_iterations)
             self.error_history_.append(error)
             step = _Step(number, uncentred(W, centre), calibration)

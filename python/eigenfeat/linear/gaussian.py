@@ -6,14 +6,14 @@ With means m_c, shares pi_c and the covariance S within classes of the features,
           \qquad H = S + \rho D^2,
 
 are the logits of Gaussian classes (Fisher 1936), with the covariance shrunk as in Friedman,
-"Regularized discriminant analysis", 1989. D holds the features' deviations within classes or, if it
-is common to all, the root of their mean square. One Gram matrix, one Cholesky factor for each rho,
-and a solve for each class: no iterations over the rows.
+"Regularized discriminant analysis", 1989. D is diagonal: the features' deviations within classes
+or, if `common`, the root of their mean square. A fit takes one Gram matrix, a Cholesky factor for
+each rho and a solve for each class, without iterations over the samples.
 
-rho and the temperature minimise the log loss of samples left out one by one, which needs no other
-fit. Without a sample x of class c, of weight w out of W_c, u = x - m_c, n the sum of all weights
-(in S, n stays), the Sherman-Morrison formula gives, with q = u^T H^-1 u and f = w W_c / (n (W_c -
-w)),
+rho and the temperature minimise the leave-one-out log loss, which needs no other fit. Let a sample
+x of class c have the weight w, its class the weight W_c, and all samples the weight n, by which S
+is divided also without x. With u = x - m_c, q = u^T H^-1 u and f = w W_c / (n (W_c - w)), the
+Sherman-Morrison formula gives
 
 .. math:: (x - m_b)^T H_-^{-1} (x - m_b) = (x - m_b)^T H^{-1} (x - m_b)
           + \frac{f}{1 - f q} \bigl(u^T H^{-1} (x - m_b)\bigr)^2
@@ -48,13 +48,12 @@ _Array = NDArray[np.float64]
 
 # Exponents j of the shrinkages 10^(j / 2): the first one tried, the least and the largest.
 _FIRST_EXPONENT, _MIN_EXPONENT, _MAX_EXPONENT = -2, -8, 4
-# Sizes of the samples that are left out one by one: as many as have this number of logits, between
-# the two numbers of samples.
+# Numbers of left-out samples: the number of logits divided by the classes, within the bounds.
 _MAX_LOGITS, _MIN_LEFT_OUT, _MAX_LEFT_OUT = 2_000_000, 1_000, 10_000  # for the temperature
 _MAX_TRIED_LOGITS, _MIN_TRIED = 500_000, 500  # for each shrinkage
-_MAX_CLASS_SHARE = 0.999  # of a class's weight that one sample may have to be left out
+_MAX_CLASS_SHARE = 0.999  # of its class's weight, for a sample to be left out
 _FIRST_TEMPERATURE = 8.0
-_PIECE = 1_024  # samples that are an array at a time
+_PIECE = 1_024  # samples converted to a dense array at a time
 _MIN_REMAINDER = 1e-6  # of 1 - f q, in float32
 _MIN_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean square 1
 
@@ -112,9 +111,9 @@ class GaussianClasses:
         self._within = within - self._of_means(self.means + self.centre)
         row = np.arange(varying)
         variances = np.maximum(self._within[row * (row + 3) // 2] / self.total, 0.0)
-        if common:  # in the units of the features; else as they are scaled
-            some = self.scale > 0
-            mean = np.mean(variances[some] / self.scale[some] ** 2) if some.any() else 0.0
+        if common:  # one variance in the units of the features
+            used = self.scale > 0
+            mean = np.mean(variances[used] / self.scale[used] ** 2) if used.any() else 0.0
             variances = mean * self.scale**2
         self._unit = variances
         self._left_out = self._drawn(rows, random)
@@ -122,15 +121,16 @@ class GaussianClasses:
     def chosen(self, stops: Callable[[], bool]) -> tuple[Shrunk, int]:
         """Weights of the shrinkage with the least loss, and the number of shrinkages tried.
 
-        The search goes downhill, and ends if `stops`, called after each shrinkage, is true.
+        The search ends when the loss rises, or when `stops`, called after each shrinkage, is true.
         """
-        some = None if self._left_out is None else self._thinned(self._left_out)
-        best, exponent, tried = self.shrunk(10.0 ** (_FIRST_EXPONENT / 2), some), _FIRST_EXPONENT, 1
+        drawn = None if self._left_out is None else self._thinned(self._left_out)
+        exponent, tried = _FIRST_EXPONENT, 1
+        best = self.shrunk(10.0 ** (exponent / 2), drawn)
         stopped = stops()
         for step in (1, -1):
             while not stopped and _MIN_EXPONENT <= exponent + step <= _MAX_EXPONENT:
                 shrinkage = 10.0 ** ((exponent + step) / 2)
-                result, tried = self.shrunk(shrinkage, some, best.temperature), tried + 1
+                result, tried = self.shrunk(shrinkage, drawn, best.temperature), tried + 1
                 stopped = stops()
                 if not result.loss < best.loss:
                     break
@@ -153,7 +153,7 @@ class GaussianClasses:
             return result
 
         A = solve(self.means)
-        # Logits relative to the weighted mean of the classes have equal probabilities.
+        # Centred means change the logits of a sample by a constant, and no probability.
         half = 0.5 * np.einsum("ij,ij->j", A, self.means)
         constant = np.log(self.weights / self.total) - half - (self.centre * A).sum(axis=0)
         result = Shrunk(shrinkage, np.inf, 1.0, np.vstack([A, constant]), solve)
@@ -186,7 +186,7 @@ class GaussianClasses:
         return rows.gram(self.weights, self.scale, False, self._n_threads)
 
     def _drawn(self, rows: LabelledSamples, random: Any) -> Block | None:
-        """Samples to leave out, in proportion to the classes; none has nearly all of a class."""
+        """Draw samples to leave out, by class; none has nearly all of the weight of its class."""
         codes, k = rows.codes, len(self.weights)
         drawn = random.permutation(len(codes))
         order = drawn[np.argsort(codes[drawn], kind="stable")]
@@ -197,8 +197,8 @@ class GaussianClasses:
         result = rows.subset(np.sort(_evenly(order, most))).together()
         if result.weight is None:
             return result
-        some = np.flatnonzero(result.weight <= _MAX_CLASS_SHARE * self.weights[result.y])
-        return result.take(some) if len(some) else None
+        allowed = np.flatnonzero(result.weight <= _MAX_CLASS_SHARE * self.weights[result.y])
+        return result.take(allowed) if len(allowed) else None
 
     def _thinned(self, rows: Block) -> Block:
         most = max(_MIN_TRIED, _MAX_TRIED_LOGITS // len(self.weights))
@@ -212,10 +212,10 @@ class GaussianClasses:
         )
         for first in range(0, len(rows), _PIECE):
             piece = rows.take(slice(first, first + _PIECE))
-            out.append((self._left(result, piece, Q), np.asarray(piece.y), piece.weight))
+            out.append((self._piece_logits(result, piece, Q), np.asarray(piece.y), piece.weight))
         return out
 
-    def _left(self, result: Shrunk, piece: Block, Q: Floats) -> _Array:
+    def _piece_logits(self, result: Shrunk, piece: Block, Q: Floats) -> _Array:
         X = piece.X.toarray() if hasattr(piece.X, "toarray") else piece.X
         moved = X.astype(np.float64).T - self.centre
         length = np.einsum("ij,ij->j", moved, result.solve(moved))
@@ -246,7 +246,7 @@ class GaussianClasses:
 def class_sums(block: Block, k: int, n_threads: int | None) -> tuple[_Array, _Array]:
     """Sums (p, k) of the features of each class, and the weights (k,); merged by `add`.
 
-    Samples are sorted by class, so that a piece of them is multiplied with few classes.
+    Samples are sorted by class, so that each product involves few classes.
     """
     y = np.asarray(block.y)
     order = np.argsort(y, kind="stable")

@@ -53,10 +53,10 @@ _Array = NDArray[np.float64]
 Logits: TypeAlias = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
 
 # `python bench/tables.py` shows the effect of these numbers.
-_FOLDS = ((1_000, 3), (5_000, 2))  # most samples, number of folds; one fold for more samples
-_MAX_TRAINED, _MAX_HELD = 20_000, 10_000  # samples of the one fold
-_MAX_LOGITS = 4_000_000  # numbers that are held out in it
-_MIN_CHOOSING = 60  # held-out samples from which folds end their paths and try few penalties
+_FOLDS = ((1_000, 3), (5_000, 2))  # maximum number of samples, folds; one fold beyond
+_MAX_TRAINED, _MAX_HELD = 20_000, 10_000  # samples of a single fold
+_MAX_LOGITS = 4_000_000  # held-out logits of a single fold
+_MIN_CHOOSING = 60  # held-out samples; with fewer, each fold tries all penalties
 _RISE = 0.02  # relative rise of the log loss after which no smaller penalty is tried
 _TIE = 0.002  # relative difference of log losses that is noise; the larger penalty is taken
 _TOLERANCE, _MAX_ITERATIONS = 1e-3, 30  # of the fit to a fold
@@ -157,13 +157,13 @@ def log_loss(logits: Logits, temperature: float) -> float:
 
 def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[float, float]:
     """Log loss of logits (m, k) at their own temperature, and that temperature."""
-    one = [(logits, codes, weight)]
-    T = temperature(one)
-    return log_loss(one, T), T
+    block = [(logits, codes, weight)]
+    T = temperature(block)
+    return log_loss(block, T), T
 
 
 def together(logits: Logits) -> tuple[_Array, Codes, _Array]:
-    """Logits in float64, indices of labels, and weights of sum 1."""
+    """Concatenate logits (float64), indices of labels, and weights, scaled to the sum 1."""
     z = np.concatenate([part[0] for part in logits]).astype(np.float64)
     codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
     weight = np.concatenate([np.ones(len(p[0])) if p[2] is None else p[2] for p in logits])
@@ -261,5 +261,5 @@ def choose_penalty(
 def held_out_logits(
     block: Block, W: _Array, constant: bool, n_threads: int | None = None
 ) -> Logits:
-    """Logits, indices of labels and weights of one block of features; lists add up."""
+    """Logits, indices of labels and weights of a block of features, as a list of one tuple."""
     return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]

@@ -3,7 +3,8 @@
 The inverse Hessian is built on ``gamma H^-1`` (Nocedal and Wright 2006, algorithm 7.4), where H
 bounds the Hessian and its solves cost less than an evaluation. SciPy's L-BFGS has no metric; its
 first steps follow the plain gradient. An iteration takes one solve: ``H^-1`` of a difference of
-gradients is the difference of the solved gradients. The core has the pairs and the recursion.
+gradients is the difference of the solved gradients. The core stores the pairs and computes the
+directions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MAX_HALVINGS = 30
 # samples with hardly a penalty it was up to 200 times.
 _RECENT_SHARE, _MIN_RECENT = 8, 2
 _ROUGH_GAP, _ROUGH_NOISE = 1e-6, float(np.finfo(np.float32).eps)  # of the objective in float32
-_FIRST_GAP = 8.0  # factor of the first estimate: the metric may be this much too large
+_FIRST_GAP = 8.0  # factor of the first estimate, because the metric may be too large
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def minimise(
             near = gap <= max(tolerance, _ROUGH_GAP) * abs(state.objective)
             if not near and iteration < max_iterations:
                 result = _line_search(rough, state, direction, slope, _ROUGH_NOISE)
-            if result is None:  # no rough step is left
+            if result is None:  # continue with the exact objective
                 rough, state = None, _evaluated(evaluate, solve, state.point)
                 history[-1] = state.objective
                 continue
@@ -155,7 +156,7 @@ def minimise(
             break
         result = result or _line_search(evaluate, state, direction, slope, noise)
         if result is None and pairs.pairs:
-            pairs.forget()  # the pairs may mislead; the metric alone does not
+            pairs.forget()  # restart with the metric alone
             result = _line_search(evaluate, state, -state.solved, -square, noise)
         if result is None:
             reason = "precision"

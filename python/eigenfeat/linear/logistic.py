@@ -68,8 +68,8 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 PENALTY = 0.03  # the default
-PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
-_MAX_LBFGS_CLASSES = 100  # of solver="auto"; classes are Gaussian beyond
+PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # candidates of penalty="auto"
+_MAX_LBFGS_CLASSES = 100  # above it, solver="auto" means "gaussian"
 
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
@@ -104,7 +104,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
     def scores_of(self, rows: CoreRows) -> Floats:
         """Logits of features with the constant, as `decision_function` returns them."""
-        if "coef_" not in self.__dict__:  # the check itself takes longer than a few samples
+        if "coef_" not in self.__dict__:  # the check takes longer than the scores of few samples
             check_is_fitted(self, "coef_")
         weights = np.ascontiguousarray(self.coef_, dtype=np.float64)
         constants = np.ascontiguousarray(self.intercept_, dtype=np.float64)
@@ -132,7 +132,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         return samples
 
     def _keep(self, W: NDArray[np.float64]) -> None:
-        """Store the weights W (p, k), the constant's last."""
+        """Store the weights W (p, k), whose last row is the intercept."""
         if len(self.classes_) == 2:
             W = W[:, 1:] - W[:, :1]
         self.coef_ = np.ascontiguousarray(W[:-1].T)
@@ -181,7 +181,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     ridge_scale : {"columns", "common"}, default="columns"
         Scale of the ridge: each feature's mean square, or one mean for features of one unit.
     fit_intercept : bool, default=True
-        Whether to add a constant feature, which the ridge and `l2` leave out.
+        Whether to add a constant feature, which the ridge and `l2` do not penalise.
     tol : float > 0, default=1e-4
         Iterations stop when `gap_` is at most this fraction of the objective.
     max_iter : int >= 1, default=200
@@ -207,7 +207,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     penalty_, temperature_ : float
         Values in use; with Gaussian classes, `penalty_` is the shrinkage of the covariance.
     n_iter_, objective_, objective_history_ : (1,) array of int, float, list of float
-        Iterations; the objective at the end, and at the start and after each of them.
+        Number of iterations; objective at the end; objective before and after each iteration.
     gap_, gradient_norm_ : float
         Estimate, not a bound, of the objective's excess over its minimum; norm of the gradient.
     stop_reason_ : {"converged", "precision", "stopped", "iterations", "closed form"}
@@ -285,8 +285,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
         Parameters
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
-            Finite features. Blocks are read in every iteration; memory
-            grows with the number of samples by only one to four bytes per sample.
+            Finite features. Blocks are read in every iteration, with one to four bytes of memory
+            per sample.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -355,7 +355,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             yield self
             return
         reduced = SampleFeatures.of(problem, self._penalty(k, 1.0), self.tol)
-        whole, inner = (problem, problem) if reduced is None else (reduced, reduced.problem)
+        fold_source, solved = (problem,) * 2 if reduced is None else (reduced, reduced.problem)
         energies: Any = [self.penalty] if penalties is None else penalties
         choice = None
         auto_penalty = penalties is None and isinstance(self.penalty, str)
@@ -363,15 +363,15 @@ class MultinomialLogit(Iterative, LinearClassifier):
         if auto_penalty or self.temperature == "auto":
             parts = draw_folds(problem.rows.codes, k, random)
         if auto_penalty:
-            choice = self._choose(whole, parts, PENALTIES)
+            choice = self._choose(fold_source, parts, PENALTIES)
             energies = [PENALTIES[choice.number]]
         elif self.temperature == "auto" and len(energies) == 1:
-            choice = self._choose(whole, parts, energies)
+            choice = self._choose(fold_source, parts, energies)
         start = None
         if choice is not None and len(parts) == 1 and reduced is None:
             start = choice.weights
         path = minima(
-            inner,
+            solved,
             [self._penalty(k, energy) for energy in energies],
             tolerance=self.tol,
             max_iterations=self.max_iter,
@@ -390,7 +390,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             model._record(minimum, uncentred(W, centre))
             chosen = choice
             if chosen is None and self.temperature == "auto":
-                chosen = self._choose(whole, parts, [energy])
+                chosen = self._choose(fold_source, parts, [energy])
             model._apply_temperature(self.temperature if chosen is None else chosen.temperature)
             yield model
 
@@ -496,7 +496,7 @@ def cross_fit(
     Parameters
     ----------
     logit : MultinomialLogit
-        Its other parameters.
+        Estimator with all other parameters.
     folds : iterable of (LabelledSamples, LabelledSamples)
         Training and held-out samples of each fold, with their own features.
     penalties : sequence of float

@@ -1,7 +1,7 @@
 r"""The penalised multinomial logit: objective, gradient and metric.
 
 With ``z_i = W^T phi_i`` for the features phi_i of sample i, weights w_i of sum n, and
-root mean squares r_j of the features (or one for all, with `common`), the objective is
+root mean squares r_j of the features (with `common`, one number for all features), the objective is
 
     f(W) = sum_i w_i loss_i(W)
            + penalty / 2 (1/2 sum_i w_i |z_i|^2 + ridge sqrt(n) sum_j r_j^2 |W_j|^2)
@@ -13,8 +13,8 @@ memory or in blocks.
 **Metric.** The search takes steps in ``H = 1/2 Phi^T diag(w) Phi + diagonal``: the first term
 bounds the curvature of the loss (Boehning 1992), the second is that of the sums over j. H has two
 forms: a Cholesky factor of the Gram matrix of the features, or of the kernel of samples where these
-are fewer. The minimum does not depend on H, so a subsample makes the kernel where the Gram matrix
-costs more than it saves.
+are fewer. The minimum does not depend on H, so H may come from the kernel of a subsample, where the
+Gram matrix of all samples costs more than it saves.
 
 **Few samples of many features.** With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum is
 ``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and ``V = L^T A`` the
@@ -65,20 +65,20 @@ _Array = npt.NDArray[np.float64]
 # `bench/run.py logit logit_gem` shows the effect of the first three numbers.
 _MAX_GRAM_PASSES = 60  # evaluations that the metric of all samples may cost
 _SUBSAMPLE_PASSES = 8  # evaluations that the kernel of the subsample costs
-_MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
-_MIN_COPIED = 500_000  # features of a problem of which a copy in float32 is made
-_MIN_SQUARE = 1e-20  # mean square of a feature that float32 holds with those of its samples
-_REDUCED_TOLERANCE = 1e-4  # at most: logits of other samples take more of the search than the loss
-_FLOAT32_TOLERANCE = 1e-3  # from which float32 products are exact enough for a search
-_MAX_READ_BYTES = 64e6  # of a fold of blocks that is read into memory
-_PILOT_SAMPLES = 512  # that estimate the curvature outside the span of a subsample
-_MISSING_SHARE = 0.5  # of a feature's squares, more than a subsample lacks by chance
+_MAX_KERNEL_SAMPLES = 4_000  # of a problem that is reduced to a feature for each sample
+_MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
+_MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
+_REDUCED_TOLERANCE = 1e-4  # largest; logits of other samples converge later than the loss
+_FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
+_MAX_READ_BYTES = 64e6  # of the largest fold of blocks that is read into memory
+_PILOT_SAMPLES = 512  # to estimate the curvature outside the span of a subsample
+_MISSING_SHARE = 0.5  # of a feature's squares; a subsample lacks less by chance
 _MAX_DIAGONAL = 1e12  # of the metric, relative to the Gram matrix; float32 holds it
 # Rounding, tested by tests/python/linear/test_constant_columns.py.
 _NEARLY_CONSTANT = 1e-6  # variance over mean square: below it, sums are too coarse
 _ROUNDING_BITS = 6  # columns of multiples of a 64th of their largest digit are rounding ...
 _COUNT_STEP = 2.0**-10  # ... unless they are multiples of this: counts and indicators
-_PIECE = 1 << 22  # numbers of samples that are an array at a time
+_PIECE = 1 << 22  # entries converted to a dense array at a time
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ class LogitProblem:
     common : bool
         Whether the ridge takes one mean square for all features.
     n_original : int, optional
-        Number of features that `rows`, of a Cholesky factor, stand for; see the head of the file.
+        Number of original features, if `rows` has those of a Cholesky factor; see the head of the
+        file.
 
     Attributes
     ----------
@@ -120,8 +121,8 @@ class LogitProblem:
     total : float
         Sum of the weights.
     flat : (p,) array of bool
-        Features whose weights are 0: those that are constant but for rounding, if there is an
-        intercept, and those that are rounding beside all others.
+        Features whose weights are 0: with an intercept, features that are constant up to rounding;
+        features that are rounding errors compared with the largest feature.
     mean_squares : (p,) array
         Mean squares of the features; 0 where flat.
     scale : (p,) array
@@ -146,10 +147,10 @@ class LogitProblem:
         self.n_original = n_original
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_samples, self.dtype = rows.n_samples, rows.dtype
-        self._how = constant, rows.n_threads  # None has a meaning of its own on a worker
+        self._arguments = constant, rows.n_threads  # each worker resolves None itself
         self._block = rows.together() if rows.in_memory else None
         self._features = None if self._block is None else self._block.core(constant)
-        sums, squares, self.total = rows.reduce(feature_sums, add, *self._how)
+        sums, squares, self.total = rows.reduce(feature_sums, add, *self._arguments)
         self.shape = (len(squares), len(rows.classes))
         if n_original is None:
             self._check_squares(squares)
@@ -183,12 +184,12 @@ class LogitProblem:
         if lost.any():
             column = int(np.argmax(lost))
             raise ValueError(
-                "X: expected finite features whose squares fit float64, got some that "
+                "X: expected finite features whose squares fit float64, got squares that "
                 f"{'vanish' if finite.all() else 'overflow'} in feature {column}; scale the columns"
             )
 
     def _without_spread(self, sums: _Array, squares: _Array) -> npt.NDArray[np.bool_]:
-        """Which features (p,) have no more spread than rounding explains; see `flat`."""
+        """Mask (p,) of the features that vary by no more than rounding; see `flat`."""
         rows, varying = self.rows, slice(self.varying)
         flat = np.zeros(len(squares), dtype=bool)
         flat[varying] = squares[varying] == 0
@@ -204,8 +205,8 @@ class LogitProblem:
         peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         constant = is_rounding(high / 2 - low / 2, peak, rows.n_samples, rows.dtype)
         flat[asked] = constant & (small[asked] | self.constant)
-        # Differences of rounded numbers, such as a centred constant, are few steps of their last
-        # digit; columns of a small unit are not, nor counts beside columns of a large unit.
+        # Rounding errors, as of a centred constant, are small multiples of a last digit. Columns of
+        # a small unit are not; counts beside columns of a large unit are recognised.
         left = small[asked] & ~flat[asked]
         if left.any():
             step = np.ldexp(1.0, np.frexp(peak[left])[1] - _ROUNDING_BITS)
@@ -234,7 +235,7 @@ class LogitProblem:
             how = energy_weight, W, self.n_threads
             return self._features.gradient(self._block.y, self._block.weight, *how)
         result: tuple[float, float, _Array] = self.rows.reduce(
-            logit_terms, add, *self._how, energy_weight, W
+            logit_terms, add, *self._arguments, energy_weight, W
         )
         return result
 
@@ -279,13 +280,13 @@ class LogitProblem:
     ) -> core.Metric:
         """Cholesky factor of H for a penalty.
 
-        Where rounding makes H indefinite, its diagonal grows.
+        If rounding makes H indefinite, the diagonal is raised.
 
         Parameters
         ----------
         penalty : Penalty
         sample : (m,) array of indices, optional
-            Samples that stand for all.
+            Subsample that represents all samples.
         coarse : bool
             Whether to multiply features in 8 bits where that is faster, and to store the factor of
             a subsample's kernel in float32: enough for a preconditioner.
@@ -298,8 +299,8 @@ class LogitProblem:
             raise ValueError(
                 f"penalty: expected a finite weight of the squares, got {plain.max():g}"
             )
-        # The diagonal of scaled features is to fit float32: features that the penalty dominates
-        # are scaled by it.
+        # Features that the penalty dominates are scaled by the penalty, so that the diagonal fits
+        # float32.
         with np.errstate(divide="ignore", over="ignore"):
             scale = np.minimum(self.scale, np.sqrt(_MAX_DIAGONAL * self.total / plain))
         p = self.shape[0]
@@ -329,7 +330,7 @@ class LogitProblem:
     def _gram(
         self, rows: LabelledSamples, scale: _Array, dual: bool, coarse: bool
     ) -> tuple[float, _Array, Callable[[Any, float], core.Metric], Block | None]:
-        """Weight and squares of samples, the factor for a diagonal, and the samples if in memory.
+        """Weight, squares, a function that factorises, and the samples if they are in memory.
 
         Samples in blocks are read into memory if they take less memory than the Gram matrix, or if
         the kernel needs them; otherwise the matrix is summed block by block.
@@ -344,7 +345,7 @@ class LogitProblem:
                 return features.metric(weights, scale, diagonal, factor, *how)
 
             return _total(block), features.sums(weights, self.n_threads)[1], factorise, block
-        gram, squares, weight = rows.reduce(scaled_gram, add, *self._how, scale, coarse)
+        gram, squares, weight = rows.reduce(scaled_gram, add, *self._arguments, scale, coarse)
 
         def factorise_sum(diagonal: Any, factor: float) -> core.Metric:
             return core.Metric.from_gram(gram, scale, diagonal, factor, self.n_threads)
@@ -410,7 +411,7 @@ def minima(
 
 @dataclass(frozen=True, eq=False)
 class SampleFeatures:
-    """A problem of few samples as one with a feature for each sample; see the head of the file.
+    """Problem of few samples, reduced to a feature for each sample; see the head of the file.
 
     Attributes
     ----------
@@ -431,7 +432,7 @@ class SampleFeatures:
 
     @classmethod
     def of(cls, problem: LogitProblem, penalty: Penalty, tolerance: float) -> SampleFeatures | None:
-        """Reduce a problem; None if passes over its features are faster or the only way.
+        """Reduce a problem; None if passes over its features are faster or necessary.
 
         Parameters
         ----------
@@ -439,7 +440,7 @@ class SampleFeatures:
         penalty : Penalty
             Any of the penalties; they differ in `energy` alone.
         tolerance : float
-            Tolerance of the searches; large ones do with products in float32.
+            Tolerance of the searches; if it is large, products are in float32.
         """
         rows, n, varying = problem.rows, problem.n_samples, slice(problem.varying)
         if 2 * n > problem.varying or n > _MAX_KERNEL_SAMPLES:
@@ -473,17 +474,17 @@ class SampleFeatures:
 
     def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
         """The problem of training samples, with a feature for each, and held-out samples."""
-        whole, factor = self.problem, _cholesky(self.kernel[np.ix_(train, train)])
+        reduced, factor = self.problem, _cholesky(self.kernel[np.ix_(train, train)])
         crossed = self.kernel[np.ix_(train, held)]
         with threads.one_blas_thread():
             mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
         trained, tested = (self.block.take(part) for part in (train, held))
-        rows = _in_memory(whole.rows, Block(factor, trained.y, trained.weight))
+        rows = _in_memory(reduced.rows, Block(factor, trained.y, trained.weight))
         problem = LogitProblem(
-            rows, constant=whole.constant, common=True, n_original=whole.n_original
+            rows, constant=reduced.constant, common=True, n_original=reduced.n_original
         )
         features = Block(np.ascontiguousarray(mapped), tested.y, tested.weight)
-        return problem, _in_memory(whole.rows, features)
+        return problem, _in_memory(reduced.rows, features)
 
     def weights(self, V: _Array) -> _Array:
         """Weights (p, k) of the features from those of the reduced problem."""
@@ -506,7 +507,7 @@ def _in_memory(rows: LabelledSamples, block: Block) -> MemorySamples:
 
 @threads.one_blas_thread()
 def _cholesky(kernel: Floats) -> Floats:
-    """Lower factor of a kernel, whose diagonal grows until rounding leaves it positive."""
+    """Lower Cholesky factor of a kernel, with its diagonal raised until it is positive definite."""
     n = len(kernel)
     extra = np.sqrt(n) * float(np.finfo(kernel.dtype).eps) * kernel.diagonal().max()
     raised = kernel.copy()
@@ -514,7 +515,7 @@ def _cholesky(kernel: Floats) -> Floats:
         raised[np.diag_indices(n)] += extra
         try:
             factor = cholesky(raised, lower=True, check_finite=False)
-        except LinAlgError:  # samples that repeat make the kernel singular
+        except LinAlgError:  # repeated samples make the kernel singular
             extra *= 10.0
         else:
             return np.ascontiguousarray(factor)
@@ -610,7 +611,7 @@ def scaled_gram(
 ) -> tuple[_Array, _Array, float]:
     """``D Phi^T diag(w) Phi D``, D = diag(scale), as its packed lower triangle.
 
-    With it, the sums of squares (p,) of the features, and the weight. Entry (i, j) is at
+    Also returns the sums of squares (p,) of the features, and the weight. Entry (i, j) is at
     ``i (i + 1) / 2 + j``. Products are computed in float32, or with `coarse` from 8 bits of each
     feature where that is faster; sums are float64. Merged by `add`.
     """

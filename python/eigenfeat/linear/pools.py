@@ -6,7 +6,7 @@ probability distributions", Statistical Science 1, 1986) is
     p(y | x) ~ exp(sum_v w_v log p_v(y | x)),  w_v >= 0.
 
 The weights minimise the held-out log loss, which is convex in w, plus |w - prior|^2 / 2 with the
-weight of five samples, on targets smoothed as those of the temperature. Their sum is an inverse
+weight of five samples, on targets smoothed as in `held_out`. Their sum is an inverse
 temperature. As each log p_v is a row of logits less its normaliser, the pool of multinomial logits
 is a multinomial logit on their features, side by side.
 """
@@ -85,9 +85,9 @@ class PooledView:
 
 
 def asked_views(
-    given: Any, known: Sequence[str], kind: str, is_one: Callable[[Any], bool]
+    given: Any, known: Sequence[str], kind: str, is_kind: Callable[[Any], bool]
 ) -> tuple[list[str], dict[str, Any]]:
-    """Views that a user asks for.
+    """Split the parameter `views` into names and estimators.
 
     Parameters
     ----------
@@ -96,38 +96,38 @@ def asked_views(
     known : sequence of str
         Names of the views, in the order in which they are tried.
     kind : str
-        What an estimator has to be, for the error.
-    is_one : callable
-        Whether an object is such an estimator.
+        Expected kind of estimator, for the error message.
+    is_kind : callable
+        Whether an object is an estimator of this kind.
 
     Returns
     -------
     names : list of str
         In the order of `known`.
     estimators : dict of str to estimator
-        By the names of their classes, numbered from the second one of a class on.
+        By the names of their classes; from the second of a class on, with a number.
 
     Raises
     ------
     ValueError
-        If a name is unknown or occurs twice, nothing is asked for, or an object is no estimator.
+        If `given` is empty, or a name is unknown or repeated, or an estimator is of another kind.
     """
     asked = known if isinstance(given, str) and given == "auto" else given
     asked = [asked] if isinstance(asked, str) else list(asked)
-    names = [one for one in asked if isinstance(one, str)]
+    names = [view for view in asked if isinstance(view, str)]
     if not asked or not {*names} <= {*known} or len({*names}) < len(names):
         raise ValueError(
             f"views: expected 'auto' or distinct names out of {', '.join(known)}, got {given!r}"
         )
     estimators: dict[str, Any] = {}
-    for one in asked:
-        if isinstance(one, str):
+    for view in asked:
+        if isinstance(view, str):
             continue
-        if not hasattr(one, "fit") or isinstance(one, type) or not is_one(one):
-            raise ValueError(f"views: expected names or {kind}, got {show(one)}")
-        name = type(one).__name__
+        if not hasattr(view, "fit") or isinstance(view, type) or not is_kind(view):
+            raise ValueError(f"views: expected names or {kind}, got {show(view)}")
+        name = type(view).__name__
         count = sum(other.partition(" ")[0] == name for other in estimators)
-        estimators[f"{name} {count + 1}" if count else name] = one
+        estimators[f"{name} {count + 1}" if count else name] = view
     return [name for name in known if name in names], estimators
 
 
@@ -140,7 +140,7 @@ def pool_weights(
     than 8% of the sum of weights, and those that have equal probabilities for all samples, get 0.
     Where no classifier is better than equal probabilities, the best one has weight 0.02.
     """
-    L = np.stack([_log_probabilities(one) for one in logits])
+    L = np.stack([_log_probabilities(z) for z in logits])
     prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior
     keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
     w = np.zeros(len(L))
@@ -152,22 +152,22 @@ def pool_weights(
             break
         keep &= ~small
     if not w.any():
-        best = int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
+        best = int(np.argmin([loss_at_best(z, codes, weight)[0] for z in logits]))
         w[best] = _MIN_SUM
     return w
 
 
 def pool_probabilities(logits: Sequence[_Array], weights: _Array) -> _Array:
     """Probabilities (m, k) of the pool of classifiers with these logits (m, k) and weights (V,)."""
-    z = _combined(weights, np.stack([_log_probabilities(one) for one in logits]))
+    z = _combined(weights, np.stack([_log_probabilities(z) for z in logits]))
     return np.asarray(softmax(z, axis=1))
 
 
 def _combined(w: _Array, L: _Array) -> _Array:
-    """Sum of the weighted logits, in the order of the classifiers: the same with any BLAS."""
+    """Weighted sum of logits, in the order of the classifiers, without BLAS for equal bits."""
     out: _Array = w[0] * L[0]
-    for one, logits in zip(w[1:], L[1:], strict=True):
-        out += one * logits
+    for weight, logits in zip(w[1:], L[1:], strict=True):
+        out += weight * logits
     return out
 
 
@@ -183,7 +183,7 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _
     count, n, k = L.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     samples = float(n) if weight is None else 1.0 / float((share * share).sum())
-    wrong = 1.0 / ((samples + 2.0) * (k - 1.0))  # the target of each label that is not the sample's
+    wrong = 1.0 / ((samples + 2.0) * (k - 1.0))  # the target of each other label
     T = np.full((n, k), wrong)
     T[np.arange(n), codes] = 1.0 - (k - 1.0) * wrong
     T *= share[:, None]
@@ -204,7 +204,7 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _
         hessian = squares @ squares.T - (means * share) @ means.T + pull * np.eye(count)
         return float(value), means @ share - aimed + pull * (w - prior), hessian
 
-    # Newton's method, whose model with weights >= 0 is a problem of least squares.
+    # Newton's method: with weights >= 0, each step is a nonnegative least-squares problem.
     w, (value, gradient, hessian) = prior, terms(prior)
     for _ in range(_MAX_STEPS):
         R = np.linalg.cholesky(hessian).T

@@ -27,7 +27,7 @@ __all__ = ["Ridge", "fit_ridge"]
 _Array = NDArray[np.float64]
 
 _PENALTIES = np.logspace(2, -8, 41)
-_RISE = 0.05  # of the error, after which smaller penalties, good by chance alone, are not tried
+_RISE = 0.05  # relative rise of the error after which no smaller penalty is tried
 _MIN_REMAINDER = 1e-10  # of 1 - h_i
 
 
@@ -59,7 +59,7 @@ class Ridge:
 def fit_ridge(
     features: Floats, targets: _Array, share: _Array, *, common_scale: bool = False
 ) -> tuple[Ridge, _Array]:
-    """Fit a ridge regression, and predict each sample by the regression without it.
+    """Fit a ridge regression, with leave-one-out predictions.
 
     Parameters
     ----------

@@ -109,7 +109,9 @@ def test_unfit_splits_are_named(digits, kind):
             search(cv=cv).fit(*kind(X, y))
     twice = [(np.arange(480) // 2 * 2, np.arange(1, 480, 2))]
     if len(kind(X, y)) == 1:
-        with pytest.raises(ValueError, match="cv: expected splits that take a sample once"):
+        with pytest.raises(
+            ValueError, match="cv: expected splits of blocks without repeated samples"
+        ):
             search(cv=twice).fit(ArrayBlocks(X, y))
 
 

@@ -85,7 +85,7 @@ def test_automatic_numbers_of_directions_beside_others(digits):
     ("grid", "message"),
     [
         ({"rigde": [1]}, "grid: expected parameters of GEMClassifier, .*, got 'rigde'"),
-        ({"ridge": [1.0]}, "'gem__ridge' perhaps, got 'ridge'"),
+        ({"ridge": [1.0]}, "perhaps 'gem__ridge', got 'ridge'"),
         ({"gem__ridge": 1.0}, "grid: expected a sequence of values of gem__ridge, got 1.0"),
         ({"gem__ridge": []}, "grid: expected a sequence of values of gem__ridge"),
     ],

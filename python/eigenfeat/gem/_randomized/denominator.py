@@ -1,6 +1,6 @@
 r"""Solves with a regularised class matrix in the space of the class's samples.
 
-With samples ``Z`` (n, d), weighted and perhaps centred, and ``B = Z^T Z + r I``, the identity of
+With samples ``Z`` (n, d), weighted and optionally centred, and ``B = Z^T Z + r I``, the identity of
 Woodbury
 
 .. math:: B^{-1} g = (g - Z^T (Z Z^T + r I)^{-1} Z g) / r
@@ -9,7 +9,7 @@ leaves an (n, n) system with the kernel ``K = Z Z^T``. Up to `MAX_EXACT` samples
 Cholesky factor, more samples by conjugate gradients with the preconditioner ``D + F F^T``: F has
 the most frequent columns, D is the diagonal of the kernel of the other columns. In text, a few
 thousand frequent terms account for nearly all of the inner products of documents; most other terms
-occur once or twice. Columns of a single sample are in D exactly, and not in the products.
+occur once or twice. Columns of a single sample enter D exactly, and are left out of the products.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class RowCombinations(OmitsCaches):
     @property
     def shape(self) -> tuple[int, int]:
         """Features and directions."""
-        return self.n_features, sum(len(one) for one in self.combinations)
+        return self.n_features, sum(len(pair) for pair in self.combinations)
 
     @property
     def dtype(self) -> DType:
@@ -96,23 +96,23 @@ class RowCombinations(OmitsCaches):
         first = 0
         group: list[Combination] = []
         width = 0
-        for one in self.combinations:
-            if group and width + len(one) > room:
+        for pair in self.combinations:
+            if group and width + len(pair) > room:
                 yield first, self._form(group, n_threads).astype(dtype, copy=False)
                 first, group, width = first + width, [], 0
-            group.append(one)
-            width += len(one)
+            group.append(pair)
+            width += len(pair)
         formed = self._form(group, n_threads)
         if first == 0 and formed.size * self.dtype.itemsize <= KEPT_BYTES:
             self._formed = formed.astype(self.dtype, copy=False)
         yield first, formed.astype(dtype, copy=False)
 
     def _form(self, group: list[Combination], n_threads: int) -> Array:
-        widths = [len(one) for one in group]
+        widths = [len(pair) for pair in group]
         out = np.zeros((len(self.columns), sum(widths)))
         at = 0
-        for one, width in zip(group, widths, strict=True):
-            for c, factors in ((one.above, one.upper), (one.below, one.lower)):
+        for pair, width in zip(group, widths, strict=True):
+            for c, factors in ((pair.above, pair.upper), (pair.below, pair.lower)):
                 self.by_column[c].times(factors, out, out_at=at, add=True, n_threads=n_threads)
             at += width
         out *= self.factor[:, None]
@@ -135,7 +135,7 @@ class RowCombinations(OmitsCaches):
         return out
 
     def _numbered(self, X: Any) -> SparseRows:
-        """Samples in the columns of `columns`."""
+        """Samples restricted to `columns`, with columns numbered from 0."""
         X = sparse.csr_array(X)
         number = np.full(self.n_features, -1, dtype=np.int32)
         number[self.columns] = np.arange(len(self.columns), dtype=np.int32)
@@ -171,7 +171,7 @@ class RowCombinations(OmitsCaches):
         Raises
         ------
         MemoryError
-            If that is more than the machine has.
+            If the array does not fit into the machine's memory.
         """
         needed = self.shape[0] * self.shape[1] * self.dtype.itemsize
         if needed > physical_memory():

@@ -59,7 +59,7 @@ class Leading:
 
     values: Array  # (m,) descending
     left: Array  # (n, m) orthonormal eigenvectors `u` on the numerator's rows
-    steps: int  # columns to which S was applied
+    steps: int  # number of vectors to which S was applied
     error: Array  # (m,) ``|S u - lambda u| / lambda``
 
 
@@ -152,7 +152,7 @@ class PencilsOverClass:
         ]
         tolerance = np.repeat(wanted, widths)
         if relative is not None:
-            # It changes B v by |Z^T (K + r) e| / r <= |K + r| |e|_(K + r) / r.
+            # The error changes B v by |Z^T (K + r) e| / r <= |K + r| |e|_(K + r) / r.
             tolerance = relative * size * self.below.shift / (self.below.shift + self._largest)
         beta = -self.below.solve(np.ascontiguousarray(right), tolerance)
         beta = np.ascontiguousarray(self.below.centre(beta))

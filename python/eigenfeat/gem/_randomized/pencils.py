@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of residuals, relative
 BATCH = 32  # directions that are formed at a time
-MAX_CLASSES_ALL = 50  # for pairs="auto" to mean all pairs
+MAX_CLASSES_ALL = 50  # up to it, pairs="auto" means "all"
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,17 @@ def solve_pencils(
     items = _items(labels, options)
     movable = options.constant or options.covariance
     classes, scale = sort_by_class(X, codes, weight, scaled=options.scaled, movable=movable)
-    parts = _Parts(classes, options, len(items))
-    by_pair: dict[int, _OfPair] = {}
+    solver = _PencilSolver(classes, options, len(items))
+    by_pair: dict[int, _PairDirections] = {}
     for below in np.unique(items[:, 1]).tolist():
         started = time.perf_counter()
-        for item, result in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
+        for item, result in solver.over(below, np.flatnonzero(items[:, 1] == below), items):
             by_pair[item] = result
         log(f"pairs over class {labels[below]}", started)
-    if parts.unfinished:
+    if solver.unfinished:
         warnings.warn(
             f"RandomizedGEM: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got "
-            f"larger ones of {parts.unfinished} directions; see residuals_",
+            f"larger ones of {solver.unfinished} directions; see residuals_",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -145,7 +145,7 @@ def _items(labels: NDArray[Any], options: Options) -> NDArray[np.int64]:
 
 
 @dataclass(eq=False)
-class _OfPair:
+class _PairDirections:
     """Directions of one pair of classes."""
 
     combination: Combination
@@ -155,7 +155,7 @@ class _OfPair:
     steps: int
 
 
-class _Parts:
+class _PencilSolver:
     """Solves the pencils of one denominator after the other."""
 
     def __init__(self, classes: ClassSamples, options: Options, n_pairs: int) -> None:
@@ -169,7 +169,7 @@ class _Parts:
 
     def over(
         self, below: int, rows: NDArray[np.intp], items: NDArray[np.int64]
-    ) -> Iterator[tuple[int, _OfPair]]:
+    ) -> Iterator[tuple[int, _PairDirections]]:
         """Solve all pairs over one class."""
         options, classes = self._options, self._classes
         sizes = len(classes.roots[below]), classes.n_features
@@ -196,8 +196,8 @@ class _Parts:
         self.unfinished += sum(int((result.error > tolerance).sum()) for result in leading)
         for batch in _batches(leading):
             result = self._form(pencils, below, batch, leading, tolerance)
-            for index, one in zip(batch, result, strict=True):
-                yield int(rows[index]), one
+            for index, directions in zip(batch, result, strict=True):
+                yield int(rows[index]), directions
 
     def _centre(self, below: int) -> Array | None:
         if not (self._constant or self._covariance):
@@ -206,7 +206,7 @@ class _Parts:
         return centre if centre.any() else None
 
     def _all_units(self) -> Array:
-        """Mean eigenvalues of the denominators; if that is 0, the mean over all classes."""
+        """Mean eigenvalue of each denominator; where it is 0, the mean over all classes."""
         classes = self._classes
         spread = classes.squares - (classes.means**2).sum(axis=1)
         origin = classes.mean if self._constant else 0.0
@@ -229,7 +229,7 @@ class _Parts:
         batch: list[int],
         leading: list[Leading],
         tolerance: float,
-    ) -> Iterator[_OfPair]:
+    ) -> Iterator[_PairDirections]:
         """Directions of a batch of numerators, from their eigenvectors on the samples."""
         blocks = [leading[i].left / np.sqrt(leading[i].values) for i in batch]
         images = pencils.images(batch, blocks, [None] * len(batch), INNER * tolerance)
@@ -249,7 +249,7 @@ class _Parts:
             part = slice(at, at + block.shape[1])
             at = part.stop
             sign = signs[part]
-            yield _OfPair(
+            yield _PairDirections(
                 self._combination(i, below, pencils, block, beta[:, part], sums[part], sign),
                 offset[part] * sign,
                 leading[i].values,
@@ -342,25 +342,25 @@ def _signs(vectors: Array, offset: Array, constant: bool) -> Array:
 
 
 def _joined(
-    result: list[_OfPair],
+    result: list[_PairDirections],
     items: NDArray[np.int64],
     labels: NDArray[Any],
     classes: ClassSamples,
     scale: Array,
 ) -> RandomizedSolution:
-    counts = np.array([len(one.values) for one in result], dtype=np.int64)
-    directions = RowCombinations.of(classes, [one.combination for one in result])
-    offset = np.concatenate([one.offset for one in result])
+    counts = np.array([len(pair.values) for pair in result], dtype=np.int64)
+    directions = RowCombinations.of(classes, [pair.combination for pair in result])
+    offset = np.concatenate([pair.offset for pair in result])
     if classes.origin is not None:
         offset = offset - directions.project(classes.origin[None])[0]
     ranks = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return RandomizedSolution(
         directions,
         offset,
-        np.concatenate([one.values for one in result]),
+        np.concatenate([pair.values for pair in result]),
         labels[np.repeat(items, counts, axis=0)],
         ranks,
         scale,
-        np.concatenate([one.residuals for one in result]),
-        sum(one.steps for one in result),
+        np.concatenate([pair.residuals for pair in result]),
+        sum(pair.steps for pair in result),
     )
