@@ -1,8 +1,8 @@
 """What random tables have in common with other forms of themselves.
 
-Each relation draws a table, gives an estimator two forms of it, and returns the faults found:
-other containers and types of a column, samples in another order, and float32. `.ci/long` draws
-hundreds of tables for each.
+Each relation draws a table, gives an estimator two forms of it, and returns the faults found: other
+containers and types of a column, samples in another order, files mapped into memory, parallel
+folds, and float32. `.ci/long` draws hundreds of tables for each.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
-from random_tables import DEFAULTS, difference, random_table, results
+from random_tables import DEFAULTS, OF_EPOCHS, difference, random_table, results
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import has_fit_parameter
 from table_files import arrow_modules
 
@@ -28,6 +30,8 @@ ORDERED = {
     "RayleighPCA": {},
     "LDG": {"n_components": 1, "gamma": 1.0, "n_neighbors": 3},
 }
+FOLDED = ["FisherLDA", "QuadraticDiscriminant", "MultinomialLogit", "CalibratedLeastSquares"]
+FOLDED += ["TableClassifier, gem", "MulticlassSVM", "GEMClassifier", "TableRegressor"]
 
 
 def chosen(names, seed):
@@ -128,6 +132,44 @@ def order_faults(seed):
     return gap(known, other, name, 1e-3, "order of samples")
 
 
+def map_faults(seed):
+    names = [name for name in DEFAULTS if name not in OF_EPOCHS | {"MaxMarginPCA", "ITML"}]
+    name, table = chosen(names, seed), random_table(seed)
+    X = table.X.astype(float) if table.X.dtype == object else table.X
+    known = results(name, table, X, X)
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "X.npy", X)
+        forms = {"mmap_mode": np.load(Path(folder) / "X.npy", mmap_mode="r")}
+        forms["memmap"] = np.memmap(Path(folder) / "X", X.dtype, "w+", shape=X.shape, order="F")
+        forms["memmap"][:] = X
+        other = {form: results(name, table, Z, Z) for form, Z in forms.items()}
+        del forms
+    faults = []
+    for form, found in other.items():
+        if found is None or known is None:
+            same = found is known
+        else:
+            same = all(np.array_equal(found[key], known[key]) for key in known)
+        faults += [] if same else [f"{name}, {form}: {difference(known, found, name):.2g}"]
+    return faults
+
+
+def fold_faults(seed):
+    """Two workers, which get memory maps, predict as one."""
+    name, table = chosen(FOLDED, seed), random_table(seed, 60)
+    y = table.target if name == "TableRegressor" else table.y
+    y = y if name == "TableRegressor" else (np.arange(60) % 3 + (y == y[0])) % 3
+    X, found = table.X, []
+    for n_jobs in (1, 2):
+        try:
+            with warnings.catch_warnings(), joblib.parallel_config("loky", max_nbytes=100):
+                warnings.simplefilter("ignore")
+                found.append(cross_val_predict(DEFAULTS[name](), X, y, cv=3, n_jobs=n_jobs))
+        except ValueError as error:
+            found.append(np.array(str(error)))
+    return [] if np.array_equal(*found) else [f"{name}: workers predict otherwise"]
+
+
 def float32_faults(seed):
     table = random_table(seed)
     X, exact = table.X.astype(float), {"offset", "almost a copy", "residue"}
@@ -145,11 +187,13 @@ def float32_faults(seed):
 RELATIONS = {
     "containers": container_faults,
     "order": order_faults,
+    "maps": map_faults,
+    "folds": fold_faults,
     "float32": float32_faults,
 }
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("relation", [one for one in RELATIONS if one != "folds"])  # slow workers
 def test_some_random_tables(relation):
     for seed in (1, 2):
         assert RELATIONS[relation](seed) == []
