@@ -95,7 +95,6 @@ _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
 # Largest product of features and classes, with many samples.
 _MAX_BOOSTED = {"boosting": 3_000, "boosting_pairs": 1_000}
-_MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 _BOOSTING = {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}
 # Without an L2 penalty, boosting of many classes diverges.
 _BOOSTING_OF_MANY = {
@@ -617,8 +616,8 @@ def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     if boosts and not samples.is_large and k > _MAX_BOOSTED_CLASSES:
         return f"more than {_MAX_BOOSTED_CLASSES} classes, which need {MANY_SAMPLES:,} samples"
     numeric = len(statistics.numeric)
-    if name == "boosting_pairs" and not 2 <= numeric <= _MAX_PAIRED:
-        return f"not 2 to {_MAX_PAIRED} numeric columns"
+    if name == "boosting_pairs" and statistics.why_no_pairs:
+        return statistics.why_no_pairs
     n_features = varying + numeric * (numeric - 1) * (name == "boosting_pairs")
     if boosts and samples.is_large and k * n_features > _MAX_BOOSTED[name]:
         return f"features times classes are more than {_MAX_BOOSTED[name]:,}"

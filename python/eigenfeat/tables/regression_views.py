@@ -67,7 +67,6 @@ _TREES, _TREES_OF_MANY, _MANY = 200, 100, 5_000  # trees of a forest beyond 5,00
 _MIN_TREES, _MAX_TRIED, _MAX_TRIES = 50, 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
 _MAX_GROWN = 20_000  # samples of one tree
-_MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,6 +428,4 @@ def _reason_against(name: str, statistics: TableStatistics, n: int, n_outputs: i
         return f"more than {_MAX_MAP_COLUMNS} columns"
     if boosts and n_outputs > _MAX_BOOSTED_OUTPUTS:
         return f"more than {_MAX_BOOSTED_OUTPUTS} outputs"
-    if name == "boosting_pairs" and not 2 <= len(statistics.numeric) <= _MAX_PAIRED:
-        return f"not 2 to {_MAX_PAIRED} numeric columns"
-    return ""
+    return statistics.why_no_pairs if name == "boosting_pairs" else ""

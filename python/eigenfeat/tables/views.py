@@ -61,6 +61,7 @@ _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
+_MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
 # the value of a new sample, which rounding would move across it.
 _WAY = (np.sqrt(5.0) - 1.0) / 2.0
@@ -169,6 +170,12 @@ class TableStatistics(OmitsCaches):
         """For each numeric column a vector of B-splines, constant beyond the outermost knots."""
         at = np.linspace(_OUTER, _GRID - 1 - _OUTER, _KNOTS).round().astype(np.intp)
         return [_basis(self.quantiles[at, j]) for j in self.numeric]
+
+    @property
+    def why_no_pairs(self) -> str:
+        """Why trees do not read pairs of numeric columns; empty if they do."""
+        allowed = 2 <= len(self.numeric) <= _MAX_PAIRED
+        return "" if allowed else f"not 2 to {_MAX_PAIRED} numeric columns"
 
     @cached_property
     def numeric_pairs(self) -> NDArray[np.intp]:
