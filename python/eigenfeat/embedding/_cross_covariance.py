@@ -34,7 +34,7 @@ from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import core_rows, row_blocks
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.columns import signed
+from eigenfeat.moments.columns import column_signs
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
@@ -172,7 +172,7 @@ def leading_pairs(
     rank = min(estimator.n_components, np.count_nonzero(values > _MIN_EIGENVALUE * values[0]))
     rotation = root @ U[:, :rank]
     left = P @ rotation
-    signs = np.sign(np.einsum("ij,ij->j", left, signed(left)))  # rounding does not choose them
+    signs = column_signs(left)  # rounding does not choose them
     rotation = rotation * signs
     return LeadingPairs(
         sums.weight,

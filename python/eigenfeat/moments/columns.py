@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from eigenfeat._base.types import Floats
 
 __all__ = [
+    "column_signs",
     "deviations",
     "in_any_order",
     "is_rounding",
@@ -120,11 +121,15 @@ def _floating(X: npt.NDArray[Any]) -> Any:
     return X.dtype if X.dtype == np.float32 else np.float64
 
 
+def column_signs(vectors: Floats) -> NDArray[np.float64]:
+    """Sign of the entry of largest magnitude of each column."""
+    top = np.argmax(np.abs(vectors), axis=0)
+    return np.where(vectors[top, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+
+
 def signed(vectors: Floats) -> NDArray[np.float64]:
     """Flip signs of columns so that the entry of largest magnitude is positive."""
-    top = np.argmax(np.abs(vectors), axis=0)
-    signs = np.where(vectors[top, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
-    return np.asarray(vectors * signs, dtype=np.float64)
+    return np.asarray(vectors * column_signs(vectors), dtype=np.float64)
 
 
 def ledoit_wolf(centred: _Array, covariance: _Array, shares: _Array | None = None) -> float:

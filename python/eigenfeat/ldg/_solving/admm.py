@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from eigenfeat.moments.columns import signed
+
 __all__ = ["SparseDirection", "project_simplex", "project_sum_ball", "sparse_direction"]
 
 _Array = NDArray[np.float64]
@@ -219,7 +221,7 @@ def _norm(matrix: _Array) -> float:
 def _extremes(C: _Array) -> tuple[float, float, _Array]:
     """Smallest and largest eigenvalue, and the vector of the smallest."""
     values, vectors = eigh(C, check_finite=False)
-    return float(values[0]), float(values[-1]), _signed(vectors[:, 0])
+    return float(values[0]), float(values[-1]), signed(vectors[:, :1])[:, 0]
 
 
 def _smallest_eigenvalue(matrix: _Array) -> float:
@@ -258,9 +260,4 @@ def _leading_vector(outer: _Array, tol: float) -> _Array:
     part[np.abs(part) <= 10.0 * tol * np.abs(part).max()] = 0.0
     vector = np.zeros(len(outer))
     vector[support] = part / np.linalg.norm(part)
-    return _signed(vector)
-
-
-def _signed(vector: _Array) -> _Array:
-    top = vector[int(np.argmax(np.abs(vector)))]
-    return vector if top > 0 else 0.0 - vector  # 0 - x turns -0.0 into 0.0
+    return signed(vector[:, None])[:, 0] + 0.0  # + 0.0 turns -0.0 into 0.0
