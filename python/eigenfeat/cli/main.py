@@ -300,9 +300,9 @@ def compare() -> None:
 
     TableClassifier or TableRegressor beside models of scikit-learn (constant, logistic regression
     or ridge, random forest, HistGradientBoosting; SVM up to 5,000 rows) and those of LightGBM,
-    CatBoost and XGBoost that are installed, with default parameters, on the same folds. Other
-    models get categories one-hot, as numbers or native, as they like them, and medians for missing
-    numbers where they do not take these. The lowest log loss, or root mean squared error, comes
+    CatBoost and XGBoost that are installed, with default parameters, on the same folds. Categories
+    are one-hot, numeric or native, as each other model requires, and medians replace missing
+    numbers for models that do not take them. The lowest log loss, or root mean squared error, comes
     first; a model that fails has a line with its reason.
     """
 
