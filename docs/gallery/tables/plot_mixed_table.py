@@ -24,7 +24,7 @@ for view in model.views_:
     print(f"{view.name:15s} {view.weight:.2f} {view.note}")
 
 # %%
-# ``compare`` gives the other models columns prepared as they like them. The picture shows the log
+# ``compare`` prepares the columns as each other model requires. The picture shows the log
 # loss on held-out rows beside the time of a fit.
 
 models = compare(X, y, cv=3)

@@ -84,9 +84,9 @@ def compare(
 
     Use it before choosing a model: `TableClassifier` or `TableRegressor`, models of scikit-learn,
     and those of LightGBM, CatBoost and XGBoost that are installed, with default parameters and on
-    the same folds. Other models get columns prepared as they like them: categories one-hot for
-    linear models and SVM, as numbers for the forest, and native for boosting; missing numbers
-    completed by medians where a model does not take them.
+    the same folds. Columns are prepared as each other model requires: categories are one-hot for
+    linear models and SVM, numeric for the forest and native for boosting, and medians replace
+    missing numbers for models that do not take them.
 
     Parameters
     ----------
