@@ -26,7 +26,7 @@ from eigenfeat.io.errors import OptionError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
-from eigenfeat.samples.weights import row_weights
+from eigenfeat.samples.labelled import row_weights
 
 __all__ = [
     "STANDARD",

@@ -53,8 +53,8 @@ from eigenfeat.samples.estimator import (
     keep_columns,
     validate_data,
 )
+from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.out_of_core import over_blocks
-from eigenfeat.samples.weights import row_weights
 
 __all__ = ["LeadingPairs", "PairedSamples", "Sketching", "affine", "leading_pairs"]
 

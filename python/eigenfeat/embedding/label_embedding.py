@@ -20,11 +20,9 @@ from eigenfeat.embedding._cross_covariance import (
     leading_pairs,
 )
 from eigenfeat.expansion.features import row_blocks
-from eigenfeat.samples.blocks import as_blocks, is_blocks
-from eigenfeat.samples.dask_blocks import is_collection
-from eigenfeat.samples.estimator import unchanged_on_error
+from eigenfeat.samples.blocks import as_blocks, is_blocks, is_collection
+from eigenfeat.samples.estimator import prepare, unchanged_on_error
 from eigenfeat.samples.out_of_core import BlockScores, over_blocks
-from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Floats, Labels, RandomState, Rows, Targets, Weights

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import Layer, few_features, layer_features
-from eigenfeat.gem.gem import GEM
-from eigenfeat.gem.layers import Depth, solve_layers
+from eigenfeat.gem.gem import GEM, Depth, solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
@@ -25,15 +24,16 @@ from eigenfeat.samples.estimator import (
     NestedEstimators,
     Verbose,
     complete,
+    input_options,
     is_valid,
     keep_completion,
+    prepare,
     steps_of,
     unchanged_on_error,
     validate_columns,
     with_steps,
 )
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
-from eigenfeat.samples.prepare import input_options, prepare
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedFeatures

@@ -25,7 +25,7 @@ from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.layers import solve_layers
+from eigenfeat.gem.gem import solve_layers
 from eigenfeat.linear.held_out import temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.samples.blocks import ArrayBlocks

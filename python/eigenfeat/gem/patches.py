@@ -22,7 +22,8 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.gem.gem import GEM
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.samples.estimator import BaseEstimator, check_array, row_weights, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, check_array, unchanged_on_error
+from eigenfeat.samples.labelled import row_weights
 
 __all__ = ["GEMPatches"]
 

@@ -25,7 +25,7 @@ from eigenfeat.samples.estimator import (
     unchanged_on_error,
     validate_data,
 )
-from eigenfeat.samples.weights import weighted_rows
+from eigenfeat.samples.labelled import weighted_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -27,7 +27,7 @@ from eigenfeat._base.types import (
 from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.layers import solve_layers
+from eigenfeat.gem.gem import solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples import reductions
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps

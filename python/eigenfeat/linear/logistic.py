@@ -37,13 +37,13 @@ from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
+    prepare,
     unchanged_on_error,
     validate_data,
     with_steps,
 )
 from eigenfeat.samples.labelled import LabelledSamples
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
-from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -20,7 +20,8 @@ from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import deviations
 from eigenfeat.pencils.fitted_directions import MAX_SPREAD
-from eigenfeat.samples.estimator import BaseEstimator, row_weights, validate_data
+from eigenfeat.samples.estimator import BaseEstimator, validate_data
+from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.splits import checked_splitter, cv_results
 
 __all__ = ["SCALES", "ScaleSearch", "units"]

@@ -25,10 +25,10 @@ from eigenfeat.moments.columns import deviations
 from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
-    class_weighted,
     unchanged_on_error,
     with_steps,
 )
+from eigenfeat.samples.labelled import class_weighted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

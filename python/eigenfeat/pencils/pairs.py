@@ -31,8 +31,7 @@ from eigenfeat.pencils.contrasts import KINDS, Contraction, Contrasts, class_tre
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from eigenfeat.pencils.class_matrices import Span
-    from eigenfeat.pencils.options import PencilOptions
+    from eigenfeat.pencils.class_matrices import PencilOptions, Span
 
 __all__ = [
     "CONFUSION_RIDGE",

@@ -29,16 +29,18 @@ from eigenfeat._base.validation import (
     symmetric_matrices,
 )
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.class_matrices import ClassMatrices, Unions, span_of
-from eigenfeat.pencils.contrasts import Contrasts
-from eigenfeat.pencils.crawford import PairConditions, conditions_of
-from eigenfeat.pencils.options import (
+from eigenfeat.pencils.class_matrices import (
     SOLVERS,
+    ClassMatrices,
     PencilOptions,
+    Unions,
     check_solver,
     check_threshold,
     directions_per_pair,
+    span_of,
 )
+from eigenfeat.pencils.contrasts import Contrasts
+from eigenfeat.pencils.crawford import PairConditions, conditions_of
 from eigenfeat.pencils.pairs import Problems, problems_of
 
 if TYPE_CHECKING:

@@ -30,13 +30,12 @@ from eigenfeat.samples.estimator import (
     given_blocks,
     keep_columns,
     keep_completion,
+    prepare,
     unchanged_on_error,
     validate_data,
-    weighted_rows,
 )
-from eigenfeat.samples.labelled import MemorySamples
+from eigenfeat.samples.labelled import MemorySamples, weighted_rows
 from eigenfeat.samples.out_of_core import over_blocks, pooled_moments
-from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -22,8 +22,8 @@ from eigenfeat.report.measures import (
     regression_measures,
 )
 from eigenfeat.report.peers import Peer, peer_table, peers
+from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.targets import task_of
-from eigenfeat.samples.weights import row_weights
 from eigenfeat.tables import TableClassifier, TableRegressor
 
 if TYPE_CHECKING:

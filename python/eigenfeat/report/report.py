@@ -15,7 +15,7 @@ from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import check_path, show
 from eigenfeat.report.html import Html, fill_page, paragraph
-from eigenfeat.samples.weights import row_weights
+from eigenfeat.samples.labelled import row_weights
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -59,6 +59,7 @@ __all__ = [
     "check_known",
     "check_no_list",
     "is_blocks",
+    "is_collection",
     "joined",
     "merge_read",
     "read",
@@ -303,6 +304,11 @@ class GeneratedBlocks(RowBlocks):
 def is_blocks(X: object) -> TypeGuard[_Blocks]:
     """Whether `X` is `RowBlocks`, an iterator, or a function that returns an iterator."""
     return isinstance(X, (RowBlocks, Iterator)) or (callable(X) and not hasattr(X, "shape"))
+
+
+def is_collection(X: object) -> bool:
+    """Whether `X` is a Dask array, data frame, series or another collection."""
+    return hasattr(X, "__dask_graph__")
 
 
 def check_no_list(X: object) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import aligned, check_whole, naming_text, plain_rows, show
-from eigenfeat.samples.blocks import ArrayBlocks, Block, RowBlocks, joined
+from eigenfeat.samples.blocks import ArrayBlocks, Block, RowBlocks, is_collection, joined
 
 if TYPE_CHECKING:
     from dask.array import Array
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from eigenfeat.samples.columns import TableColumns
 
-__all__ = ["DaskBlocks", "dask_module", "is_collection", "is_dask_array", "is_dask_frame"]
+__all__ = ["DaskBlocks", "dask_module", "is_dask_array", "is_dask_frame"]
 
 _Result = TypeVar("_Result")
 
@@ -455,11 +455,6 @@ def dask_module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(f"eigenfeat needs {name}: pip install 'eigenfeat[dask]'") from error
-
-
-def is_collection(X: object) -> bool:
-    """Whether `X` is a Dask array, data frame, series or another collection."""
-    return hasattr(X, "__dask_graph__")
 
 
 def is_dask_array(X: object) -> bool:

@@ -28,9 +28,9 @@ from eigenfeat.samples.blocks import (
     check_known,
     check_no_list,
     is_blocks,
+    is_collection,
     stays_on_disk,
 )
-from eigenfeat.samples.dask_blocks import is_collection
 from eigenfeat.samples.dask_predictions import on_partitions
 from eigenfeat.samples.estimator import given_blocks, without_names
 

@@ -21,7 +21,8 @@ from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.linear.held_out import loss_at_best
 from eigenfeat.linear.pools import PooledView, asked_views, pool_probabilities, pool_weights
-from eigenfeat.samples.estimator import BaseEstimator, Verbose, row_weights, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
+from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import SessionAlignment
 from eigenfeat.signals.epoch_views import (
     Banks,

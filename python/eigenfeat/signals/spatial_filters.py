@@ -18,7 +18,8 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import generalized_eigh
-from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import check_session, mean_covariances, whitened
 from eigenfeat.signals.epochs import (
     epoch_blocks,

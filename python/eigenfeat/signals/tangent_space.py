@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
-from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import check_session
 from eigenfeat.signals.epochs import (
     epoch_blocks,

@@ -22,13 +22,13 @@ from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
     complete,
+    prepare,
     steps_of,
     unchanged_on_error,
     with_steps,
 )
 from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
-from eigenfeat.samples.prepare import prepare
 from eigenfeat.tables.classification_views import (
     VIEWS,
     EstimatorView,

@@ -18,9 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import Codes, Labels, RandomState, Rows, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show
 from eigenfeat.linear.pools import asked_views
-from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.blocks import RowBlocks, is_collection
 from eigenfeat.samples.completion import completed
-from eigenfeat.samples.dask_blocks import is_collection
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
@@ -28,14 +27,15 @@ from eigenfeat.samples.estimator import (
     encoded_names,
     given_blocks,
     keep_completion,
+    keep_source,
+    read_blocks,
     unchanged_on_error,
     validate_columns,
     with_steps,
 )
+from eigenfeat.samples.labelled import weighted_rows
 from eigenfeat.samples.out_of_core import over_blocks
-from eigenfeat.samples.prepare import keep_source, read_blocks
 from eigenfeat.samples.targets import output_deviations
-from eigenfeat.samples.weights import weighted_rows
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.regression_views import VIEWS, EstimatorView, Samples, View, candidate_views
 from eigenfeat.tables.search import PooledView, fitted_table, table_of, try_views

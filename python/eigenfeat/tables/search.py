@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.linear.pools import PooledView
-from eigenfeat.samples.estimator import complete, is_valid, validate_columns
-from eigenfeat.samples.prepare import input_options
+from eigenfeat.samples.estimator import complete, input_options, is_valid, validate_columns
 from eigenfeat.tables.views import Table, TableStatistics
 
 __all__ = ["PooledView", "fitted_table", "table_of", "try_views"]

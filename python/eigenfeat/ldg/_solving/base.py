@@ -28,12 +28,12 @@ from eigenfeat.moments.columns import signed
 from eigenfeat.samples.blocks import Block, RowBlocks
 from eigenfeat.samples.estimator import (
     BaseEstimator,
+    prepare,
     unchanged_on_error,
     validate_data,
 )
 from eigenfeat.samples.labelled import BlockSamples, LabelledSamples, MemorySamples
 from eigenfeat.samples.out_of_core import over_blocks
-from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
