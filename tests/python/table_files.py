@@ -1,4 +1,4 @@
-"""The same rows in files of every format, for the tests of readers and commands."""
+"""Rows in files of every format, and ways to damage them, for tests of readers and commands."""
 
 from __future__ import annotations
 
@@ -89,3 +89,26 @@ FORMATS = (
     "rows.svm",
     "rows.svm.gz",
 )
+
+
+def damaged(whole, rng):
+    """The file with something flipped, cut, put in, taken out, copied, exchanged or zeroed."""
+    data = bytearray(whole)
+    at, to = sorted(rng.integers(0, len(data), 2).tolist())
+    some = int(rng.integers(1, 40))
+    way = rng.integers(0, 9)
+    if way <= 2:
+        data[at] ^= 1 << int(rng.integers(0, 8))
+    elif way == 3:
+        data[at] = int(rng.integers(0, 256))
+    elif way == 4:
+        del data[at:]
+    elif way == 5:
+        data[at:at] = rng.bytes(some)
+    elif way == 6:
+        del data[at : at + some]
+    elif way == 7:
+        data[at : at + some] = data[to : to + some]
+    else:
+        data[at : at + some] = bytes(len(data[at : at + some]))
+    return bytes(data)

@@ -33,17 +33,13 @@ class DualSvm:
     labels : (n,) int32 array in [0, k)
     costs : (n,) float64 array of positive numbers
     n_classes : int
-    margin : float
-        Required excess of the score of the own class over all others.
     constant : bool
         Whether a last feature of ones is added, penalised like the others.
-    solver : {"sequential", "frank_wolfe"}
-    batch : int
-        Number of samples in a step of "frank_wolfe".
-    seed : int
-        Seed of the random orders.
     n_threads : int
         Number of threads, resolved.
+    **options
+        Of the core's solver: the required `margin` between scores, the `solver`, the `batch` of a
+        step of "frank_wolfe", and the `seed` of the random orders.
     """
 
     def __init__(
@@ -53,12 +49,9 @@ class DualSvm:
         costs: _Array,
         n_classes: int,
         *,
-        margin: float,
         constant: bool,
-        solver: str,
-        batch: int,
-        seed: int,
         n_threads: int,
+        **options: Any,
     ) -> None:
         rows = check_rows(X)
         self._constant, self._k, self._n_threads = constant, n_classes, n_threads
@@ -79,12 +72,9 @@ class DualSvm:
             labels=labels,
             costs=scaled,
             n_classes=n_classes,
-            margin=margin,
             constant=1.0 / self._scale if constant else 0.0,
-            solver=solver,
-            batch=batch,
-            seed=seed,
             n_threads=n_threads,
+            **options,
         )
 
     def start(self, duals: _Array) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import show
 from eigenfeat.maxmargin.svm import hinge_costs
@@ -40,44 +41,40 @@ class JointMoves:
     ----------
     X : (n, d) array
         Samples.
+    y : (n,) array
+        Labels.
+    weight : (n,) array
+        Weights of the samples' losses.
     svm : MulticlassSVM
         Its parameters and classes define J. The search starts at its `class_coef_` and
         `dual_coef_` if it was fitted to these samples.
-    y : (n,) array
-        Labels.
     max_iter : int
         Maximum number of steps of a minimisation.
     tol : float
         A minimisation stops when a step decreases J by less than this fraction of its first value.
-    n_threads : int
-        Number of threads, resolved.
-    weight : (n,) array, optional
-        Weights of the samples' losses.
     """
 
     def __init__(
         self,
         X: NDArray[Any],
         y: NDArray[Any],
+        weight: _Array,
         svm: Any,
         max_iter: int,
         tol: float,
-        n_threads: int,
-        weight: _Array | None = None,
     ) -> None:
         n, d = X.shape
         size = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)) * d)) if n else 0.0
         exponent = np.frexp(size)[1] if size > 0 and np.isfinite(size) else 0
-        self._scale = s = float(
-            np.ldexp(1.0, int(np.clip(exponent, -_MAX_EXPONENT, _MAX_EXPONENT)))
-        )
+        exponent = int(np.clip(exponent, -_MAX_EXPONENT, _MAX_EXPONENT))
+        self._scale = s = float(np.ldexp(1.0, exponent))
         self._rows = X.astype(np.float64) / s
         self._d = d
         if svm.fit_intercept:
             self._rows = np.hstack([self._rows, np.full((n, 1), 1.0 / s)])
         self._codes = np.searchsorted(svm.classes_, y).astype(np.int32)
         self._costs = hinge_costs(svm, self._codes, weight) * s * s
-        self._margin, self._threads = float(svm.loss_scale), n_threads
+        self._margin, self._threads = float(svm.loss_scale), threads.resolve(svm.n_threads)
         self._max_iter, self._tol = max_iter, tol
         self.start(svm.class_coef_, svm.dual_coef_)
         self.history: list[float] = []
@@ -159,11 +156,6 @@ class JointMoves:
         if self._rows.shape[1] == self._d:
             return np.zeros(len(self._weights))
         return self._weights[:, self._d] / self._scale
-
-    @property
-    def duals(self) -> _Array:
-        """Duals a (n, k): samples move by ``sigma2 * a @ coef``."""
-        return self._duals / self._scale**2
 
     def _normalised(self, flat: _Array, unit: float) -> tuple[float, _Array]:
         value, gradient = self._evaluate(flat.reshape(self._weights.shape))

@@ -50,14 +50,13 @@ class MovedSamples:
         self.weight = weight[self.known]
         self.moves = np.zeros(X.shape)
         self.unit = 0.0
-        labelled = X[self.known]
-        if len(labelled):
+        if self.known.any():
             self.moves[self.known] = svm.dual_coef_ @ svm.class_coef_
-            self.around = max(spread(labelled - labelled.mean(axis=0)), 1e-300)
+            self.around = max(spread(X[self.known] - X[self.known].mean(axis=0)), 1e-300)
             self.unit = spread(self.moves[self.known]) / self.around
 
     def sigma2_of(self, scale: float) -> float:
-        """Return the sigma2 for moves of this size, relative to the spread of labelled samples."""
+        """Return the sigma2 for moves of this size, relative to the spread of the samples."""
         return scale / self.unit if self.unit > 0 else 0.0
 
     def rows(self, sigma2: float) -> NDArray[Any]:
@@ -76,6 +75,11 @@ class MovedSamples:
         """Relative size of the moves in the latest call of `rows`."""
         return sigma2 * self.unit
 
+    def joint_moves(self, X: NDArray[Any], *, max_iter: int, tol: float) -> JointMoves:
+        """Return joint moves of the samples that have a class, or of their features X."""
+        known = self.known
+        return JointMoves(X[known], self.y[known], self.weight, self.svm, max_iter, tol)
+
 
 class JointlyMoved(MovedSamples):
     """Samples that move together with the SVM (equation 7)."""
@@ -84,9 +88,7 @@ class JointlyMoved(MovedSamples):
         super().__init__(*arguments)
         self.joint: JointMoves | None = None
         if self.unit > 0:
-            n_threads = threads.resolve(self.svm.n_threads)
-            X, y = self.X[self.known], self.y[self.known]
-            self.joint = JointMoves(X, y, self.svm, max_iter, tol, n_threads, self.weight)
+            self.joint = self.joint_moves(self.X, max_iter=max_iter, tol=tol)
         self._path: list[tuple[float, float]] = []
 
     def sigma2_of(self, scale: float) -> float:
@@ -126,7 +128,7 @@ class JointlyMoved(MovedSamples):
 
 
 class CorruptedSamples(MovedSamples):
-    """Several copies of every sample; copies of labelled samples are corrupted (equations 4, 5)."""
+    """Several copies of every sample, corrupted if it has a class (equations 4 and 5)."""
 
     def __init__(self, *arguments: Any, n_copies: int, random_state: Any) -> None:
         super().__init__(*arguments)
@@ -145,10 +147,9 @@ class CorruptedSamples(MovedSamples):
         copies = np.repeat(self.X[:, None, :], self._n_copies, axis=1)
         self._size = 0.0
         if self.unit > 0 and sigma2 > 0:
-            X, y, n_threads = self.X[self.known], self.y[self.known], self.svm.n_threads
+            X, y = self.X[self.known], self.y[self.known]
             random = np.random.RandomState(self._seed)
-            given = (X, y, self.svm, sigma2, self._n_copies, random, threads.resolve(n_threads))
-            made = corrupted_copies(*given, self.weight)
+            made = corrupted_copies(X, y, self.weight, self.svm, sigma2, self._n_copies, random)
             self._size = spread((made - X[:, None, :]).reshape(-1, X.shape[1])) / self.around
             copies[self.known] = made
         return copies.reshape(-1, self.X.shape[1])
@@ -185,12 +186,11 @@ _MAX_STEPS = 1_000  # of the search for a mode
 def corrupted_copies(
     X: NDArray[Any],
     y: NDArray[Any],
+    weight: _Array,
     svm: Any,
     sigma2: float,
     n_copies: int,
     random: np.random.RandomState,
-    n_threads: int,
-    weight: _Array | None = None,
 ) -> _Array:
     """Draw copies (n, n_copies, d) of samples from p_n.
 
@@ -204,19 +204,9 @@ def corrupted_copies(
     if svm.fit_intercept:
         scores += svm.dual_coef_.sum(axis=0)
     gram = np.ascontiguousarray(coef @ coef.T)
-    still = np.zeros_like(scores)
-    duals, _, _ = core.hinge_envelope(
-        scores,
-        gram,
-        codes,
-        costs,
-        float(svm.loss_scale),
-        sigma2,
-        still,
-        1e-9,
-        _MAX_STEPS,
-        n_threads,
-    )
+    still, margin, n_threads = np.zeros_like(scores), svm.loss_scale, threads.resolve(svm.n_threads)
+    given = (scores, gram, codes, costs, float(margin), sigma2, still, 1e-9, _MAX_STEPS, n_threads)
+    duals, _, _ = core.hinge_envelope(*given)
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)
     # With coef = along @ basis, basis of orthonormal rows, scores of noise are along @ its part.

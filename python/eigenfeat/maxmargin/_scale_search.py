@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import deviations
@@ -45,7 +46,6 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         "scales": ["array-like"],
         "classifier": [HasMethods(["fit", "score"]), None],
         "cv": ["cv_object"],
-        "unlabeled": [Integral, None],
         "scale": [StrOptions({"auto", "none", "columns"})],
     }
 
@@ -54,7 +54,6 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     scales: Sequence[float]
     classifier: Any
     cv: Any
-    unlabeled: int | None
     scale: str
     column_mean_: NDArray[np.float64]
     column_scale_: NDArray[np.float64]
@@ -74,15 +73,9 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         scales = _check_scales(self.scales)
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
-        known = _labelled(y, self.unlabeled)
-        weight = np.where(known, row_weights(sample_weight, len(y)), 0.0)
+        weight = row_weights(sample_weight, len(y))
         known = weight > 0
-        if (n_classes := len(np.unique(y[known]))) < 2:
-            raise ValueError(
-                "y: expected labelled samples of at least two classes, got "
-                f"{n_classes} class{'' if n_classes == 1 else 'es'} (samples labelled "
-                f"{self.unlabeled!r} have none)"
-            )
+        check_two_labels(np.unique(y[known]))
         given, raw = X, X.toarray() if sp.issparse(X) else X
         # A given C or sigma2 refers to unscaled columns.
         own = self.svm is not None or not isinstance(self.sigma2, str)
@@ -134,8 +127,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             self.cv_scores_ = np.zeros(len(scales))
             self._tabulate(scales, self.cv_scores_[:, None], 0)
             return 0.0
-        labelled = np.flatnonzero(weight)
-        splits = self._splits(X, y, labelled)
+        splits = self._splits(X, y, np.flatnonzero(weight))
         scores = np.full((len(scales), len(splits)), np.nan)
         errors: list[Exception] = []
         for fold, (train, test) in enumerate(splits):
@@ -192,13 +184,13 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             model = classifier.fit(known, y[train], **fitted)
         return float(model.score(asked, y[test], **scored))
 
-    def _splits(self, X: Any, y: Any, labelled: Any) -> list[tuple[Any, Any]]:
+    def _splits(self, X: Any, y: Any, known: Any) -> list[tuple[Any, Any]]:
         """Return training and held-out indices; the only sample of a class is never held out."""
         folds = 5 if self.cv is None else self.cv
-        divided = labelled
+        divided = known
         if isinstance(folds, Integral):
-            _, codes, counts = np.unique(y[labelled], return_inverse=True, return_counts=True)
-            divided = labelled[counts[codes] > 1]
+            _, codes, counts = np.unique(y[known], return_inverse=True, return_counts=True)
+            divided = known[counts[codes] > 1]
             if not len(divided):
                 raise ValueError(
                     "y: expected a class of two samples or more for sigma2='cv', got one sample of "
@@ -207,7 +199,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             if int(folds) > 1:
                 folds = min(int(folds), int(counts[counts > 1].min()))
         splitter = checked_splitter(folds, y[divided], len(divided))
-        alone = np.setdiff1d(labelled, divided)
+        alone = np.setdiff1d(known, divided)
         return [
             (np.concatenate([divided[train], alone]), divided[test])
             for train, test in splitter.split(X[divided], y[divided])
@@ -267,9 +259,3 @@ def _check_scales(scales: Any) -> NDArray[np.float64]:
     if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
         raise ValueError(f"scales: expected finite numbers >= 0, got {show(scales)}")
     return np.unique(checked)
-
-
-def _labelled(y: NDArray[Any], unlabeled: int | None) -> NDArray[np.bool_]:
-    if unlabeled is None or y.dtype.kind not in "iuf":
-        return np.ones(len(y), dtype=bool)
-    return np.asarray(y != unlabeled)

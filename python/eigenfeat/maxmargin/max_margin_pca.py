@@ -15,10 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base import threads
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, Rows
 from eigenfeat._base.validation import MOST
-from eigenfeat.maxmargin._joint import JointMoves, check_reach, spread
+from eigenfeat.maxmargin._joint import check_reach, spread
 from eigenfeat.maxmargin._movers import MovedSamples
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
@@ -51,9 +50,9 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
-        For "cv": sizes of the moves of `MaxMarginShift`, relative to the labelled samples about
-        their mean; each determines a `sigma2`.
-    classifier, cv, unlabeled, scale
+        For "cv": sizes of the moves of `MaxMarginShift`, relative to the spread of the samples;
+        each determines a `sigma2`.
+    classifier, cv, scale
         As in `MaxMarginShift`.
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
@@ -76,12 +75,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     feature_intercept_ : (k,) array
         Intercepts of the SVM of the features.
     svm_ : MulticlassSVM
-        SVM of the labelled samples, whose moves give the start.
+        SVM of the samples, whose moves give the start.
     sigma2_ : float
         The given or chosen value.
     relative_shift_ : float
-        Root mean square of features minus projections, relative to the labelled samples about
-        their mean.
+        Root mean square of features minus projections, relative to the spread of the samples.
     objective_ : float
         J; NaN if `sigma2_` is 0.
     objective_history_ : list of float
@@ -135,7 +133,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         scales: Sequence[float] = SCALES,
         classifier: Estimator | None = None,
         cv: CrossValidation = 5,
-        unlabeled: int | None = -1,
         scale: str = "auto",
         max_iter: int = 100,
         tol: float = 1e-5,
@@ -146,7 +143,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         self.scales = scales
         self.classifier = classifier
         self.cv = cv
-        self.unlabeled = unlabeled
         self.scale = scale
         self.max_iter = max_iter
         self.tol = tol
@@ -159,10 +155,9 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         X : (n, d) array-like or sparse matrix
             Finite samples.
         y : (n,) array-like
-            Labels; `unlabeled` for samples without a class.
+            Labels.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights, multiplied into the costs C_n. A sample of weight 0 counts as
-            unlabelled.
+            Nonnegative weights, multiplied into the costs C_n. A sample of weight 0 has no class.
 
         Returns
         -------
@@ -265,9 +260,7 @@ class _Components(MovedSamples):
         for _ in range(self._sweeps):
             Z = X @ W.T
             if joint is None:
-                n_threads = threads.resolve(self.svm.n_threads)
-                given = (Z[known], self.y[known], self.svm, _INNER_STEPS, _INNER_TOL, n_threads)
-                joint = JointMoves(*given, self.weight)
+                joint = self.joint_moves(Z, max_iter=_INNER_STEPS, tol=_INNER_TOL)
                 joint.start(self.svm.class_coef_ @ W.T, self.svm.dual_coef_)
             else:
                 joint.replace_rows(Z[known])

@@ -44,13 +44,11 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
-        For "cv": root mean squares of the moves, relative to the spread of the labelled samples.
+        For "cv": root mean squares of the moves, relative to the spread of the samples.
     classifier : classifier or None, default=None
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
         Folds for "cv".
-    unlabeled : int or None, default=-1
-        Label of samples without a class, which are not moved. None: all samples have a class.
     scale : {"auto", "none", "columns"}, default="auto"
         "columns" standardises columns before the SVM. "auto" standardises columns of different
         units, if `svm` and `sigma2` have their defaults.
@@ -72,7 +70,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     extractor_ : transformer
         Fitted to the moved samples.
     svm_ : MulticlassSVM
-        Fitted to the labelled samples, centred and scaled.
+        Fitted to the samples, centred and scaled.
     sigma2_ : float
         The given or chosen value.
     relative_shift_ : float
@@ -142,7 +140,6 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         scales: Sequence[float] = SCALES,
         classifier: Estimator | None = None,
         cv: CrossValidation = 5,
-        unlabeled: int | None = -1,
         scale: str = "auto",
         moves: str = "once",
         n_copies: int = 10,
@@ -156,7 +153,6 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.scales = scales
         self.classifier = classifier
         self.cv = cv
-        self.unlabeled = unlabeled
         self.scale = scale
         self.moves = moves
         self.n_copies = n_copies
@@ -172,10 +168,10 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         X : (n, d) array-like or sparse matrix
             Finite samples.
         y : (n,) array-like
-            Labels; `unlabeled` for samples without a class.
+            Labels.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the hinge losses. A sample of weight 0 counts as unlabelled. The
-            extractor ignores weights.
+            Nonnegative weights of the hinge losses. A sample of weight 0 has no class and does not
+            move. The extractor ignores weights.
 
         Returns
         -------

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from block_support import FarBlocks
 from random_tables import DEFAULTS, difference, random_table
 from sklearn.utils.validation import has_fit_parameter
 
@@ -93,6 +94,21 @@ def batches_of(size):
 def test_blocks(name):
     for seed in range(3):
         check(name, seed, [blocks_of(5 if seed % 2 else 17)])
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_far_from_zero_and_of_few_samples(name, rng):
+    y = np.arange(400) % 4
+    far = rng.standard_normal((400, 7)) * np.arange(1, 8) + 5 * np.eye(7)[y] + 1e6
+    few = rng.standard_normal((20, 50)) + np.eye(4, 50)[y[:20]]
+    for X, labels in ((far, y), (few, y[:20])):
+        memory = fitted(name, lambda model, X=X, y=labels: model.fit(X, y))
+        blocks = FarBlocks(X, labels, block_rows=7)
+        found = fitted(name, lambda model, blocks=blocks: model.fit(blocks))
+        assert difference(answers(memory, X), answers(found, X), name) < 1e-3
+        parts = [answers(found, X[start : start + 9]) for start in range(0, len(X), 9)]
+        whole = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        assert difference(answers(found, X), whole, name) < 1e-6
 
 
 @pytest.mark.parametrize("name", sorted(OF_RANK))

@@ -149,6 +149,13 @@ def test_rows_stay_as_they_are_and_disorder_makes_no_difference(name):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n in TAKE_SPARSE if n != "TableClassifier"])
+def test_sparse_rows_give_what_dense_ones_give(name):
+    found, wanted = (fitted(name)(rows)[0] for rows in (sp.csr_matrix(ROWS), ROWS))
+    np.testing.assert_allclose(np.abs(found), np.abs(wanted), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["RandomizedGEM", "LDG"])
 def test_rows_of_many_columns(name):
     wide = sp.lil_matrix((len(Y), 20_500))

@@ -40,6 +40,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from sklearn.svm import SVC
+from table_files import damaged
 
 import eigenfeat as ef
 from eigenfeat.io.saving import SCHEMA, _nodes
@@ -58,29 +59,6 @@ def same_outputs(path, expected):
 
 
 # ---- damage --------------------------------------------------------------------------------------
-
-
-def damaged(whole, rng):
-    """The file with something flipped, cut, put in, taken out, copied, exchanged or zeroed."""
-    data = bytearray(whole)
-    at, to = sorted(rng.integers(0, len(data), 2).tolist())
-    some = int(rng.integers(1, 40))
-    way = rng.integers(0, 9)
-    if way <= 2:
-        data[at] ^= 1 << int(rng.integers(0, 8))
-    elif way == 3:
-        data[at] = int(rng.integers(0, 256))
-    elif way == 4:
-        del data[at:]
-    elif way == 5:
-        data[at:at] = rng.bytes(some)
-    elif way == 6:
-        del data[at : at + some]
-    elif way == 7:
-        data[at : at + some] = data[to : to + some]
-    else:
-        data[at : at + some] = bytes(len(data[at : at + some]))
-    return bytes(data)
 
 
 @pytest.mark.parametrize("name", FUZZED)

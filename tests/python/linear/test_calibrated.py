@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -130,9 +129,6 @@ def test_calibration_clips_new_scores():
     assert_array_equal(calibration.apply(scores), [[0.5, 0.5], [1.5, -0.5], [1.5, -0.5]])
 
 
-# ---- what a model keeps --------------------------------------------------------------------------
-
-
 # ---- rows of every kind --------------------------------------------------------------------------
 
 
@@ -144,16 +140,6 @@ def test_features_that_are_not_formed(digits):
         assert model.n_features_in_ == X.shape[1]
         assert_allclose(model.predict_proba(queries), expected.predict_proba(rest), atol=0.02)
         assert np.mean(model.predict(queries) != expected.predict(rest)) < 0.01
-
-
-def test_sparse_and_float32_rows(overlapping):
-    X, y = overlapping
-    expected = CalibratedLeastSquares().fit(X, y).predict_proba(X)
-    sparse = CalibratedLeastSquares().fit(sp.csr_array(X), y)
-    assert_allclose(sparse.predict_proba(sp.csr_array(X)), expected, atol=1e-3)
-    single = CalibratedLeastSquares().fit(X.astype(np.float32), y)
-    assert single.predict_proba(X.astype(np.float32)).dtype == np.float32
-    assert_allclose(single.predict_proba(X), expected, atol=5e-3)
 
 
 def test_rows_far_from_zero(overlapping):

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from flat_gem import gem_classifier
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit, TableClassifier
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-from eigenfeat.samples.labelled import MemorySamples
 
 MODELS = {
     "columns": MultinomialLogit(),
@@ -115,21 +113,6 @@ def test_indicators_beside_nanoseconds_are_no_rounding(model, dtype, large):
     alone = model.fit(X[:, 1:], y).score(X[:, 1:], y)
     assert alone > 0.7
     assert model.fit(X, y).score(X, y) > alone - 0.05
-
-
-def test_flat_features_of_a_problem():
-    rng = np.random.default_rng(0)
-    noise = rng.standard_normal((60, 2))
-    X = np.column_stack(
-        [noise, np.full(60, 0.1), np.zeros(60), 1 + 2.0**-52 * np.sign(noise[:, 0])]
-    )
-    rows = MemorySamples.of(X, np.arange(60) % 2, None, 1)
-    assert_array_equal(LogitProblem(rows, constant=True).flat, [0, 0, 1, 1, 1, 0])
-    assert_array_equal(LogitProblem(rows, constant=False).flat, [0, 0, 0, 1, 0])
-    problem = LogitProblem(rows, constant=True)
-    solved = problem.metric(Penalty(0.03, 0.5, 0.0)).solve(np.ones((6, 2)), 1)
-    assert not solved[2:5].any()
-    assert solved[[0, 1, 5]].all()
 
 
 INDICATORS = [[1, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]]

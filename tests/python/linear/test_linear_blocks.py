@@ -9,9 +9,7 @@ from block_support import FarBlocks
 from logit_problems import problem
 
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
-from eigenfeat.samples.labelled import MemorySamples, scan_blocks
 
 
 def logit(**options):
@@ -74,16 +72,6 @@ def test_options_mean_the_same_on_blocks(digits, make, options):
     agree(found, memory, X, 1e-4 if make is logit else 1e-3)
 
 
-def test_columns_far_from_zero_are_centred_alike(digits):
-    X, y = digits[0] + 1000.0 * (np.arange(64) % 2), digits[1]
-    memory = logit().fit(X, y)
-    found = logit().fit(FarBlocks(X, y, block_rows=100))
-    Z = X - X.mean(axis=0)
-    scores = [m.decision_function(X) for m in (memory, found)]
-    np.testing.assert_allclose(scores[1], scores[0], atol=1e-4 * np.abs(Z).max())
-    np.testing.assert_allclose(found.objective_, memory.objective_, rtol=1e-9)
-
-
 def test_a_path_goes_by_blocks(digits):
     X, y = digits
     blocks = FarBlocks(X, y, block_rows=200)
@@ -102,35 +90,6 @@ def test_threads_change_no_bit(digits):
     for other in fits[1:]:
         np.testing.assert_array_equal(other.coef_, fits[0].coef_)
         np.testing.assert_array_equal(other.calibration_.weights, fits[0].calibration_.weights)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
-    X, y = digits[0].astype(dtype), digits[1]
-    rows = scan_blocks(ArrayBlocks(X, y, block_rows=97))
-    ours = LogitProblem(rows, constant=True)
-    theirs = LogitProblem(MemorySamples.of(X, y, None, n_threads=1), constant=True)
-    G = np.random.RandomState(1).randn(65, 10)
-    penalty = Penalty(0.03, 0.5, 0.0)
-    assert 600 * 64 > 65 * 66  # the matrix is smaller than the rows
-    for sample in (None, np.arange(0, 600, 2), np.arange(40)):
-        solved = [p.metric(penalty, sample, coarse=True).solve(G, 1) for p in (ours, theirs)]
-        np.testing.assert_allclose(*solved, atol=1e-3 * np.abs(solved[1]).max())
-
-
-def test_rows_in_blocks_are_known_by_their_numbers(digits):
-    X, y = digits
-    weight = (np.arange(600) % 3 > 0) * 2.0
-    rows = scan_blocks(FarBlocks(X, y, weight, block_rows=101))
-    kept = np.flatnonzero(weight)
-    np.testing.assert_array_equal(rows.classes[rows.codes], y[kept])
-    wanted = np.array([7, 3, 399, 0])
-    drawn = rows.take(wanted)
-    np.testing.assert_array_equal(drawn.X, X[kept[wanted]])
-    np.testing.assert_array_equal(drawn.y, y[kept[wanted]])
-    half = rows.subset(np.arange(0, 400, 2))
-    np.testing.assert_array_equal(half.codes, y[kept[::2]])
-    np.testing.assert_array_equal(half.subset([5, 9]).take([1]).X[0], X[kept[18]])
 
 
 # ---- errors --------------------------------------------------------------------------------------

@@ -112,17 +112,6 @@ def test_a_common_ridge_holds_back_small_features(name, rng):
 # ---- rows of other kinds -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-def test_sparse_rows(rng, intercept):
-    X, y = problem("digits")
-    X = X * (rng.random(X.shape) < 0.5)
-    dense = tight(fit_intercept=intercept).fit(X, y)
-    for source in (sp.csr_matrix(X), sp.csc_array(X), sp.coo_matrix(X)):
-        sparse = tight(fit_intercept=intercept).fit(source, y)
-        assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-10)
-        same_predictions(dense, sparse, X, sp.csr_array(X))
-
-
 @pytest.mark.parametrize(
     ("kind", "expansion"),
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
@@ -124,29 +122,6 @@ def test_it_is_that_of_an_exact_fit_of_the_fold(many, weighted, rng):
     z = exact.decision_function(X.take(test))
     aim = temperature([(z, y[test], None if weight is None else weight[test])])
     assert model.temperature_ == pytest.approx(aim, rel=0.03)
-
-
-@pytest.mark.long
-def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
-    y = rng.integers(0, 3, 5_010)
-    X = rng.standard_normal((5_010, 40)) + 0.4 * rng.standard_normal((3, 40))[y]
-    gem = GEM(n_directions=1, pairs="all", scale="none").fit(X, y)
-    random = rng.standard_normal((40, 900)) / np.sqrt(40)
-    layer = replace(
-        as_layer(gem).subset(np.zeros(len(gem.offset_), bool)),
-        directions=random,
-        offset=np.zeros(900),
-        eigenvalues=np.ones(900),
-        pairs=np.zeros((900, 2), int),
-        ranks=np.zeros(900, int),
-    )
-    features = layer.features(project_rows(X, [layer], None))
-    assert features.shape[1] > len(y)
-    model = MultinomialLogit(temperature="auto", tol=1e-3).fit(features, y)
-    train, test = draw_folds(y, 3, np.random.RandomState(0))[0]
-    exact = MultinomialLogit(tol=1e-4).fit(features.take(train), y[train])
-    aim = temperature([(exact.decision_function(features.take(test)), y[test], None)])
-    assert model.temperature_ == pytest.approx(aim, rel=0.05)
 
 
 def test_samples_in_blocks_have_the_same(rng):

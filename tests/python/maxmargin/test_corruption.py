@@ -49,13 +49,13 @@ def test_copies_have_the_papers_density(C, sigma2):
 def test_kinds_of_rows():
     X, y = rows(30)
     given = {"svm": MulticlassSVM(C=0.5), "moves": "corrupted", "n_copies": 4}
-    partly = np.where(np.arange(30) % 2, y, -1)
-    copies = MaxMarginShift(sigma2=0.1, **given).shift(X, partly).reshape(30, 4, 2)
+    known = np.arange(30) % 2
+    copies = MaxMarginShift(sigma2=0.1, **given).shift(X, y, known).reshape(30, 4, 2)
     assert_array_equal(copies[::2], np.repeat(X[::2, None], 4, axis=1))
     assert (copies[1::2] != X[1::2, None]).all()
-    again = MaxMarginShift(sigma2=0.1, **given).shift(X, partly).reshape(30, 4, 2)
+    again = MaxMarginShift(sigma2=0.1, **given).shift(X, y, known).reshape(30, 4, 2)
     assert_array_equal(again, copies)
-    other = MaxMarginShift(sigma2=0.1, random_state=1, **given).shift(X, partly)
+    other = MaxMarginShift(sigma2=0.1, random_state=1, **given).shift(X, y, known)
     assert (other.reshape(30, 4, 2)[1::2] != copies[1::2]).all()
     single = MaxMarginShift(sigma2=0.1, **given).shift(X.astype(np.float32), y)
     assert single.dtype == np.float32

@@ -65,22 +65,17 @@ def test_two_classes_are_the_papers_binary_case(digits):
     assert_allclose(moves, 2.0 * np.outer(alpha * signs, v), atol=1e-4)
 
 
-def test_unlabelled_rows_stay(digits):
+def test_samples_without_weight_stay(digits):
     X, y = digits
-    partly = y.copy()
-    partly[::3] = -1
-    shift = MaxMarginShift(PCA(3), sigma2=20.0, svm=SVM).fit(X, partly)
-    moved = shift.shift(X, partly)
-    known = partly != -1
+    known = np.arange(len(y)) % 3 > 0
+    shift = MaxMarginShift(PCA(3), sigma2=20.0, svm=SVM).fit(X, np.where(known, y, 77), known)
+    moved = shift.shift(X, y, known)
     assert_array_equal(moved[~known], X[~known])
     assert_allclose(moved[known], MaxMarginShift(sigma2=20.0, svm=SVM).shift(X[known], y[known]))
     assert_allclose(shift.extractor_.mean_, moved.mean(axis=0))
-    # -1 is a label like others where that is said.
-    signs = np.where(y > 4, 1, -1)
-    with pytest.raises(ValueError, match=r"got 1 class \(samples labelled -1 have none\)"):
-        MaxMarginShift(PCA(3), sigma2=1.0).fit(X, signs)
-    model = MaxMarginShift(PCA(3), sigma2=1.0, svm=SVM, unlabeled=None).fit(X, signs)
-    assert_array_equal(model.svm_.classes_, [-1, 1])
+    assert_array_equal(shift.svm_.classes_, np.arange(10))
+    with pytest.raises(ValueError, match="y: expected samples of at least two classes"):
+        shift.fit(X, y, y == 3)
 
 
 def test_kinds_of_rows_agree(digits):

@@ -43,14 +43,6 @@ def test_a_constant_weight_is_another_C(name, rows):
         assert_allclose(found.objective_, other.objective_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_weight_zero_is_no_class(name, rows):
-    X, y, weight = rows
-    found = clone(MODELS[name]).fit(X, y, weight > 0)
-    expected = clone(MODELS[name]).fit(X, np.where(weight > 0, y, -1))
-    assert_array_equal(found.transform(X), expected.transform(X))
-
-
 def test_the_moves_are_those_of_a_weighted_svm(rows):
     """Equation 9 with C_n of the rows: no multiplier exceeds its row's."""
     X, y, weight = rows

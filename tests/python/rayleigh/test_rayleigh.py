@@ -236,14 +236,6 @@ def test_slices_have_equal_weight(rows, rng):
     assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("member", [VanishingComponents, FisherLDA])
-def test_sparse_rows_give_what_dense_ones_give(rows, member):
-    X, y = rows
-    X = np.where(X > 5, X, 0.0)
-    dense, sparse = fitted(member, X, y), fitted(member, csr_matrix(X), y)
-    assert_allclose(sparse.transform(csr_matrix(X)), dense.transform(X), atol=1e-8)
-
-
 @pytest.mark.parametrize("member", FAMILY)
 @pytest.mark.parametrize("spoil", ["combination", "duplicates", "wide"])
 def test_singular_covariances_are_no_obstacle(rows, rng, member, spoil):
