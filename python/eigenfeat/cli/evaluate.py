@@ -22,7 +22,14 @@ from eigenfeat.cli.files import (
 )
 from eigenfeat.cli.output import WIDTH, Output, UsageError, aligned, wrapped
 from eigenfeat.io.rows import FileRows
-from eigenfeat.report.evidence import N_NEIGHBORS, evidence_of, features_of, neighbour_labels
+from eigenfeat.report.evidence import (
+    N_NEIGHBORS,
+    class_predictions,
+    codes_of,
+    evidence_of,
+    features_of,
+    neighbour_labels,
+)
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import (
     ClassificationMeasures,
@@ -145,55 +152,47 @@ def _neighbours(model: Any, rows: FileRows, weight: _Weight, output: Output) -> 
 def _classification(
     options: SimpleNamespace, model: Any, rows: FileRows, weight: _Weight, output: Output
 ) -> _Found:
-    classes = np.asarray(model.classes_)
-    model = without_names(model)
-    code_of = {label: code for code, label in enumerate(classes.tolist())}
-    probable, decides = (hasattr(model, one) for one in ("predict_proba", "predict_early"))
-    # True, predicted, probabilities, early decisions, and numbers of the rows.
-    parts: list[tuple[Any, ...]] = []
+    classes, model = np.asarray(model.classes_).tolist(), without_names(model)
+    decides = hasattr(model, "predict_early")
+    parts: list[dict[str, Any]] = []
     n = 0
     unknown: Counter[Any] = Counter()
     with output.rows("evaluating") as advance:
         for block, position in rows.blocks():
-            true = np.array([code_of.get(label, -1) for label in block.y.tolist()], dtype=np.intp)
-            unknown.update(block.y[true < 0].tolist())
+            true = codes_of(model, block.y)
             known = true >= 0
+            unknown.update(block.y[~known].tolist())
             if known.any():
-                X, true = block.X[known], true[known]
-                proba, early = np.ones((len(true), 1)), np.zeros((len(true), 2))
-                if probable:
-                    proba = np.asarray(model.predict_proba(X), dtype=float)
-                    predicted = proba.argmax(axis=1)
-                else:
-                    predicted = np.array([code_of[one] for one in model.predict(X).tolist()])
+                X = block.X[known]
+                predicted, proba = class_predictions(model, X)
+                part = {"true": true[known], "predicted": predicted, "proba": proba}
                 if decides:
                     decisions = model.predict_early(X)
-                    codes = [code_of[label] for label in np.asarray(decisions.label).tolist()]
-                    early = np.column_stack([codes, decisions.time])
-                parts.append((true, predicted, proba, early, n + np.flatnonzero(known)))
+                    part["early"] = codes_of(model, np.asarray(decisions.label))
+                    part["time"] = decisions.time
+                parts.append(part | {"index": n + np.flatnonzero(known)})
             n += len(block)
             advance(len(block), position.fraction)
     if not parts:
         raise ValueError(
             f"{rows.sources[0].path}: expected labels among those of {options.model}, "
-            f"{show(classes.tolist(), 200)}, got "
+            f"{show(classes, 200)}, got "
             + (f"{show(sorted(unknown, key=str), 200)}" if unknown else "no rows")
         )
-    true, predicted, proba, early, index = map(np.concatenate, zip(*parts, strict=True))
+    found: dict[str, Any] = {
+        name: None if first is None else np.concatenate([part[name] for part in parts])
+        for name, first in parts[0].items()
+    }
+    true, predicted = found["true"], found["predicted"]
     more: dict[str, Any] = {"seconds": advance.seconds}
     if decides:
         more["early"] = {
-            "accuracy": float(np.mean(early[:, 0] == true)),
-            "mean_time": float(np.mean(early[:, 1])),
-            "agreement": float(np.mean(early[:, 0] == predicted)),
+            "accuracy": float(np.mean(found["early"] == true)),
+            "mean_time": float(np.mean(found["time"])),
+            "agreement": float(np.mean(found["early"] == predicted)),
         }
-    measures = classification_measures(
-        classes.tolist(),
-        true,
-        predicted,
-        proba if probable else None,
-        None if weight is None else weight[index],
-    )
+    weight = None if weight is None else weight[found["index"]]
+    measures = classification_measures(classes, true, predicted, found["proba"], weight)
     return _Found(measures, dict(unknown), more)
 
 

@@ -26,14 +26,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Importance:
-    """Importance of a column.
-
-    Attributes
-    ----------
-    name : str
-    value, deviation : float
-        Mean over the permutations of what is lost, and its standard deviation.
-    """
+    """Importance of a column: mean over permutations of what is lost, and standard deviation."""
 
     name: str
     value: float
@@ -42,20 +35,11 @@ class Importance:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Mean prediction as a function of the value of one column.
-
-    Attributes
-    ----------
-    name : str
-    values : (p,) list
-        Values of the column: quantiles of numbers, or the most frequent categories.
-    means : (p, q) array
-        Mean probabilities of the q classes, or mean predicted numbers (q = 1).
-    """
+    """Mean prediction as a function of the value of one column."""
 
     name: str
-    values: list[Any]
-    means: _Array
+    values: list[Any]  # quantiles of numbers, or the most frequent categories
+    means: _Array  # (values, classes): mean probabilities; (values, 1) of a regression
 
     @property
     def numeric(self) -> bool:
@@ -64,27 +48,15 @@ class Effect:
 
 
 def column_importances(
-    model: Any, X: Any, y: NDArray[Any], names: Sequence[str], random_state: int = 0
+    model: Any, X: Any, y: NDArray[Any], names: Sequence[str]
 ) -> tuple[list[Importance], str]:
     """Permutation importances of columns, the largest first, and what they measure.
 
     A column gets its values from other samples. Its importance is what this costs: the rise in log
     loss, or in the root mean squared error of a regression, or the accuracy lost by a classifier
-    without probabilities.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted classifier or regressor.
-    X : (n, d) array, sparse matrix or pandas data frame
-        Samples that had no part in the fit; at most 400 of them, drawn at random, are used.
-    y : (n,) array
-        Labels that the model knows, or numbers.
-    names : (d,) sequence of str
-        Names of the columns.
-    random_state : int
+    without probabilities. At most 400 samples, drawn at random, are used.
     """
-    random = np.random.default_rng(random_state)
+    random = np.random.default_rng(0)
     X, y = _some(X, y, random)
     regression = is_regressor(model)
     unit = "rise in root mean squared error" if regression else "accuracy lost"
@@ -109,26 +81,13 @@ def column_importances(
     return found, unit
 
 
-def column_effect(
-    model: Any, X: Any, column: int, name: str, random_state: int = 0
-) -> Effect | None:
+def column_effect(model: Any, X: Any, column: int, name: str) -> Effect | None:
     """Mean predictions after all samples got one value of a column; None for a constant one.
 
-    This is the partial dependence of scikit-learn, also for categories and missing values.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted classifier with probabilities, or a regressor.
-    X : (n, d) array or pandas data frame
-        At most 400 samples, drawn at random, are used.
-    column : int
-        Index of the column.
-    name : str
-        Its name.
-    random_state : int
+    This is the partial dependence of scikit-learn, also for categories and missing values. At most
+    400 samples, drawn at random, are used.
     """
-    X, _ = _some(X, np.arange(X.shape[0]), np.random.default_rng(random_state))
+    X, _ = _some(X, np.arange(X.shape[0]), np.random.default_rng(0))
     rows, values = _points(_column(X, column))
     if len(rows) < 2:
         return None

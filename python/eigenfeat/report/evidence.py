@@ -25,8 +25,8 @@ from eigenfeat.report.measures import (
 )
 
 __all__ = [
-    *("N_NEIGHBORS", "Evidence", "evidence_of", "features_of", "neighbour_labels", "quietly"),
-    "standard_error",
+    *("N_NEIGHBORS", "Evidence", "class_predictions", "codes_of", "evidence_of", "features_of"),
+    *("neighbour_labels", "quietly", "standard_error"),
 ]
 
 N_NEIGHBORS = 3
@@ -138,9 +138,15 @@ def evidence_of(
     if regression:
         with quietly():
             return replace(evidence, predicted=np.asarray(model.predict(X)))
-    classes = np.asarray(model.classes_) if predicts else np.unique(y)
-    number = {label: code for code, label in enumerate(classes.tolist())}
-    codes = np.array([number.get(label, -1) for label in y.tolist()], dtype=np.intp)
+    if not predicts:
+        classes, codes = np.unique(y, return_inverse=True)
+        features = features_of(model, X)
+        predicted = neighbour_labels(features, codes, len(classes))
+        by = f"{N_NEIGHBORS} nearest neighbours in the features of the other samples"
+        return replace(
+            evidence, classes=classes, true=codes, predicted=predicted, features=features, by=by
+        )
+    classes, codes = np.asarray(model.classes_), codes_of(model, y)
     known = codes >= 0
     if not known.any():
         raise ValueError(
@@ -150,21 +156,11 @@ def evidence_of(
     if not known.all():
         X, y, codes = X[known], y[known], codes[known]
         weight = None if weight is None else weight[known]
-    evidence = replace(
-        evidence, X=X, y=y, classes=classes, true=codes, unknown=int((~known).sum()), weight=weight
-    )
-    with quietly():
-        if not predicts:
-            features = features_of(model, X)
-            predicted = neighbour_labels(features, codes, len(classes))
-            by = f"{N_NEIGHBORS} nearest neighbours in the features of the other samples"
-            return replace(evidence, predicted=predicted, features=features, by=by)
-        labels = np.asarray(model.predict(X)).tolist()
-        proba = None
-        if callable(getattr(model, "predict_proba", None)):
-            proba = np.asarray(model.predict_proba(X), dtype=np.float64)
-    predicted = np.array([number[label] for label in labels], dtype=np.intp)
-    return replace(evidence, predicted=predicted, proba=proba)
+    predicted, proba = class_predictions(model, X)
+    return replace(
+        evidence, X=X, y=y, classes=classes, true=codes, unknown=int((~known).sum()),
+        weight=weight, predicted=predicted, proba=proba,
+    )  # fmt: skip
 
 
 def _of_new_fits(evidence: Evidence, held_out: dict[str, Any]) -> Evidence:
@@ -193,6 +189,21 @@ def _of_new_fits(evidence: Evidence, held_out: dict[str, Any]) -> Evidence:
         true=np.searchsorted(classes, evidence.true),
         predicted=np.searchsorted(classes, evidence.predicted),
     )
+
+
+def codes_of(model: Any, y: NDArray[Any]) -> NDArray[np.intp]:
+    """Indices of labels among the classes of a classifier; -1 for labels that it does not know."""
+    code_of = {label: code for code, label in enumerate(np.asarray(model.classes_).tolist())}
+    return np.array([code_of.get(label, -1) for label in y.tolist()], dtype=np.intp)
+
+
+def class_predictions(model: Any, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+    """Indices of the predicted classes, and probabilities; None for a classifier without them."""
+    with quietly():
+        predicted = codes_of(model, np.asarray(model.predict(X)))
+        if not callable(getattr(model, "predict_proba", None)):
+            return predicted, None
+        return predicted, np.asarray(model.predict_proba(X), dtype=np.float64)
 
 
 def features_of(model: Any, X: Any) -> NDArray[np.float64]:

@@ -67,25 +67,8 @@ def held_out_parts(
 ) -> list[tuple[Codes, Codes]]:
     """Indices of samples to fit on and to hold out, drawn at random and class by class.
 
-    Parameters
-    ----------
-    y : (n,) array
-        Labels, or numbers with `continuous`.
-    holdout : float, optional
-        Share of the samples to hold out once, between 0 and 1.
-    cv : int, optional
-        Number of folds, each held out once.
-    random_state : int
-    continuous : bool
-
-    Returns
-    -------
-    list of (train, held out)
-
-    Raises
-    ------
-    ValueError
-        If neither or both are given, or the samples do not suffice.
+    Either a share of the samples (`holdout`) is held out once, or each of `cv` folds. The labels y
+    are numbers with `continuous`.
     """
     if (holdout is None) == (cv is None):
         raise ValueError("holdout: expected a share here or folds in cv, got both or neither")
@@ -127,22 +110,9 @@ def cross_predict(
     parts: Sequence[tuple[Codes, Codes]],
     sample_weight: NDArray[np.float64] | None = None,
 ) -> HeldOut:
-    """Fit a clone of an estimator for each part, and predict the samples that are held out.
+    """Fit a clone of an estimator for each of `held_out_parts`, and predict the held-out samples.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A classifier or a regressor, whose fit this leaves unchanged.
-    X : (n, d) array, sparse matrix or data frame
-    y : (n,) array
-    parts : sequence of (train, held out)
-        As of `held_out_parts`.
-    sample_weight : (n,) array, optional
-        Weights for the fits; a pipeline passes them to its last step.
-
-    Returns
-    -------
-    HeldOut
+    A pipeline passes the weights to its last step.
     """
     classes = np.unique(y)
     found: list[Part] = []
@@ -198,14 +168,8 @@ def origin(
 ) -> tuple[str, str]:
     """Which samples figures come from, as a short name and as a sentence.
 
-    Parameters
-    ----------
-    seen_in_fit : bool or None
-        Whether the samples had a part in the model's fit; None if that is not known.
-    holdout, cv : float or None, int or None
-        As of `held_out_parts`.
-    unit : str
-        What samples are called.
+    `seen_in_fit` is None if it is not known whether the samples had a part in the model's fit;
+    `unit` is what samples are called.
     """
     if holdout is not None:
         return "held out", (

@@ -118,12 +118,7 @@ class ClassificationMeasures:
     def verdict(self, unit: str = "samples") -> str:
         """Say in sentences how the predictions compare with those of a constant.
 
-        Shares of errors are of the weight of the samples.
-
-        Parameters
-        ----------
-        unit : str
-            What samples are called.
+        Shares of errors are of the weight of the samples, which are called `unit`.
         """
         amount = f"{self.errors:,} errors in {self.n_samples:,} {unit} ({1 - self.accuracy:.1%})"
         always = (
@@ -191,13 +186,7 @@ class RegressionMeasures:
     mean_mean_absolute_error: float
 
     def verdict(self, unit: str = "samples") -> str:
-        """Say in a sentence how the predictions compare with the mean.
-
-        Parameters
-        ----------
-        unit : str
-            What samples are called.
-        """
+        """Say in a sentence how the predictions compare with the mean of the target."""
         better = self.root_mean_squared_error < self.mean_root_mean_squared_error
         start = "Root" if better else "No better than the mean: root"
         return (
@@ -210,14 +199,10 @@ class RegressionMeasures:
         by = "mean of the target"
         return [
             ("R^2", self.r2, 0.0, by),
-            (
-                "root mean squared error",
-                self.root_mean_squared_error,
-                self.mean_root_mean_squared_error,
-                by,
-            ),
+            ("root mean squared error", self.root_mean_squared_error,
+             self.mean_root_mean_squared_error, by),
             ("mean absolute error", self.mean_absolute_error, self.mean_mean_absolute_error, by),
-        ]
+        ]  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """The measures as JSON can hold them, None where a number is not defined."""
@@ -231,23 +216,7 @@ def classification_measures(
     proba: _Array | None = None,
     sample_weight: _Array | None = None,
 ) -> ClassificationMeasures:
-    """Measure predicted classes and probabilities.
-
-    Parameters
-    ----------
-    classes : (k,) sequence
-        Labels.
-    true, predicted : (n,) arrays of int
-        Indices of the true and of the predicted classes.
-    proba : (n, k) array, optional
-        Probabilities of the classes.
-    sample_weight : (n,) array, optional
-        Weights of the samples.
-
-    Returns
-    -------
-    ClassificationMeasures
-    """
+    """Measure predicted classes (n,), as indices of `classes`, and probabilities (n, k)."""
     k, n = len(classes), len(true)
     labels = np.arange(k)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)

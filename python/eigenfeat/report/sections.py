@@ -32,7 +32,7 @@ from eigenfeat.plotting.figures import (
 )
 from eigenfeat.report.card import model_card
 from eigenfeat.report.column_sections import column_sections
-from eigenfeat.report.evidence import Evidence, quietly, standard_error
+from eigenfeat.report.evidence import Evidence, codes_of, quietly, standard_error
 from eigenfeat.report.held_out import taken
 from eigenfeat.report.html import Html, bar, cards, escaped, number, paragraph, picture, table
 from eigenfeat.report.measures import ClassificationMeasures
@@ -359,10 +359,7 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
         decisions = evidence.model.predict_early(evidence.X)
     time, n = np.asarray(decisions.time), len(evidence.true)
     length = int(getattr(evidence.model, "n_timepoints_", None) or evidence.X.shape[1])
-    number = {label: code for code, label in enumerate(evidence.classes.tolist())}
-    codes = np.array(
-        [number[label] for label in np.asarray(decisions.label).tolist()], dtype=np.intp
-    )
+    codes = codes_of(evidence.model, np.asarray(decisions.label))
     early = replace(evidence, predicted=codes, proba=None)
     final, accuracy = float((codes == evidence.predicted).mean()), float(early.right.mean())
     whole = f"complete series: {evidence.right.mean():.1%}"
