@@ -19,7 +19,7 @@ from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, reasons
+from eigenfeat.report.card import columns_by_kind, counted, reasons
 from eigenfeat.report.columns import column_importances
 from eigenfeat.report.evidence import quietly
 
@@ -131,10 +131,8 @@ def _estimator(model: Any) -> dict[str, Any]:
         parts = {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
         about["parameters"] = {name: plain(value) for name, value in parts.items()}
     if hasattr(model, "columns_"):
-        about["categories"] = {
-            str(name): [str(one) for one in categories.texts]
-            for name, categories in model.columns_.categories_.items()
-        }
+        found = model.columns_.categories_.items()
+        about["categories"] = {str(name): [*categories.texts] for name, categories in found}
     layout = getattr(model, "file_layout_", None) or {}
     about |= {"rows_of_fit": layout["rows"]} if "rows" in layout else {}
     if hasattr(model, "columns_"):
@@ -190,6 +188,8 @@ def _lines(described: dict[str, Any]) -> list[str]:
             entries = [
                 f"{c['importance']:+.4g} \u00b1 {c['deviation']:.2g}  {c['name']}" for c in value
             ]
+        elif name == "columns_by_kind":
+            lines.append(f"  {title}: {counted(value)}")
         elif name == "views":
             entries = [", ".join(f"{key} {weight:.2f}" for key, weight in value.items())]
         elif name == "unused_views":
@@ -200,8 +200,7 @@ def _lines(described: dict[str, Any]) -> list[str]:
             title = f"{len(value)} classes"
             entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]
         elif isinstance(value, dict):
-            text = ", ".join(f"{key}={entry}" for key, entry in value.items())
-            entries = wrapped(text)
+            entries = wrapped(", ".join(f"{key}={entry}" for key, entry in value.items()))
         elif isinstance(value, list):
             title = f"{len(value)} classes" if name == "classes" else title
             lines.append(f"  {title}: {_listed(value, 3 * WIDTH)}")
@@ -216,5 +215,5 @@ def _lines(described: dict[str, Any]) -> list[str]:
 
 def _listed(values: list[Any], width: int) -> str:
     """Values separated by commas, the last ones left out beyond `width` characters."""
-    text = ", ".join(map(repr, values[:width]))
+    text = ", ".join("missing" if one is None else repr(one) for one in values[:width])
     return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -15,7 +15,7 @@ from eigenfeat.cli.output import UsageError
 
 __all__ = [
     *("CLASSIFIERS", "EXTRACTORS", "MODELS", "TASKS"),
-    *("assignment", "full_name", "grid_values", "suited", "unfitted"),
+    *("assignment", "full_name", "grid_values", "set_error", "suited", "unfitted"),
 ]
 
 _Kinds = dict[str, tuple[str, str, dict[str, Any]]]  # module, class and parameters
@@ -73,13 +73,18 @@ def unfitted(options: SimpleNamespace, *, features: bool = False, regression: bo
     try:
         getattr(model, "check_parameters", model._validate_params)()
     except ValueError as error:
-        message = str(error)
-        for name, _ in options.assignments:
-            part = name.rpartition("__")[2]
-            if f"'{part}' parameter" in message or message.startswith(f"{part}: "):
-                raise UsageError(f"--set {name}: {message.removeprefix(f'{part}: ')}") from None
-        raise UsageError(f"--set: {message}") from None
+        raise set_error(options, error) or UsageError(f"--set: {error}") from None
     return model
+
+
+def set_error(options: SimpleNamespace, error: ValueError) -> UsageError | None:
+    """The error of the --set whose parameter a message names; None if it names none of them."""
+    message = str(error)
+    for name, _ in options.assignments:
+        part = name.rpartition("__")[2]
+        if f"'{part}' parameter" in message or message.startswith(f"{part}: "):
+            return UsageError(f"--set {name}: {message.removeprefix(f'{part}: ')}")
+    return None
 
 
 def _made(kind: tuple[str, str, dict[str, Any]]) -> Any:
@@ -104,14 +109,11 @@ def suited(model: Any, full: str, value: Any) -> Any:
     part, _, name = full.rpartition("__")
     owner = model.get_params()[part] if part else model
     allowed = getattr(owner, "_parameter_constraints", {}).get(name, [None])
-    if isinstance(value, str) and "," in value and {list, tuple} & {*filter(_is_type, allowed)}:
+    takes_lists = any(one in (list, tuple, "array-like") for one in allowed)
+    if takes_lists and isinstance(value, str) and "," in value:
         value = [literal(part) for part in value.split(",") if part.strip()]
     words = any("none" in getattr(one, "options", ()) for one in allowed)
     return "none" if value is None and words and None not in allowed else value
-
-
-def _is_type(allowed: object) -> bool:
-    return isinstance(allowed, type)
 
 
 # ---- values of parameters ------------------------------------------------------------------------

@@ -349,14 +349,13 @@ def inspect() -> None:
         help="Criterion of --model gem (default accuracy).",
     ),
     opt.task_option(),
-    opt.model_options("gem"),
+    opt.model_options("gem", ("gem", "reliable")),
     opt.categorical_option(),
     opt.memory_option(),
     opt.run_options(),
     opt.data_options(),
     examples="""\
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
-eigenfeat search rows.csv --target kind -o ldg.efm --model ldg --grid n_components=2,5,9
 eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
 )
 def search() -> None:
@@ -364,10 +363,9 @@ def search() -> None:
 
     Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them,
     by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
-    --grid its default grid. ldg: n_components, gamma and n_neighbors, by LDG's own
-    cross-validation. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and earliness
-    saved; reliability=A,B,C are the taus. shift: folds of MaxMarginShift and a linear SVM; the
-    shift is saved, for transform. Rows must fit into --memory.
+    --grid its default grid. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and
+    earliness saved; reliability=A,B,C are the taus. Rows must fit into --memory. LDG searches in
+    its fit, as in fit --model ldg --set n_components=2,5,9.
     """
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
-from sklearn.pipeline import Pipeline
+from sklearn.model_selection import ParameterGrid
 
 from eigenfeat.cli.files import (
     STANDARD,
@@ -35,7 +34,6 @@ __all__ = ["predict", "search", "transform"]
 
 # ---- search --------------------------------------------------------------------------------------
 
-OF_LDG = ("n_components", "gamma", "n_neighbors")
 SHOWN = 10  # candidates
 
 
@@ -44,44 +42,27 @@ def search(options: SimpleNamespace) -> int:
     output, started = Output("search", options.json, options.progress), time.perf_counter()
     if options.task == "regression":
         check_regression(options)
-    kind, base = options.model_kind, unfitted(options)
+    base = unfitted(options)
     searched = _search(options, base, grid_values(options.grid))
-    training = read_training(options, searched, base if kind == "gem" else searched, output)
+    reader = base if options.model_kind == "gem" else searched
+    training = read_training(options, searched, reader, output)
     rows = training.rows
     of_task(options, searched, training, output)
     fit_rows(options, searched, training, output)
-    model = getattr(searched, "best_estimator_", searched)
-    model = model["shift"] if kind == "shift" else model
+    model = searched.best_estimator_
     training.keep(model)
     save(model, options.output)
     result: dict[str, Any] = {"output": str(options.output), "estimator": type(model).__name__}
     result |= {"rows": rows.n_rows, "skipped": rows.n_skipped}
-    if kind == "ldg":
-        result |= {"best_params": {name: plain(getattr(model, f"{name}_")) for name in OF_LDG}}
-    else:
-        result |= {"best_params": _own_names(searched.best_params_)}
-        result |= {"best_score": float(searched.best_score_)}
-    result |= {"results": _candidates(searched)}
+    result |= {"best_params": _own_names(searched.best_params_)}
+    result |= {"best_score": float(searched.best_score_), "results": _candidates(searched)}
     result |= {"seconds": time.perf_counter() - started}
     output.result(result, _text(result))
     return 0
 
 
 def _candidates(searched: Any) -> list[dict[str, Any]]:
-    """What was tried: params, score and deviation, and whether it was chosen; the best first.
-
-    LDG chooses its parameters one after the other, and so they are listed.
-    """
-    if "params" not in searched.cv_results_:
-        return [
-            {"params": {name: plain(value)}, "score": float(score)}
-            | {"chosen": bool(value == getattr(searched, f"{name}_"))}
-            for name in OF_LDG[::-1]
-            if name in searched.cv_results_
-            for value, score in zip(
-                *(searched.cv_results_[key] for key in (name, f"{name}_accuracy")), strict=True
-            )
-        ]
+    """What was tried: params, score and deviation, and whether it was chosen; the best first."""
     tried = [searched.cv_results_[name] for name in ("params", "mean_test_score", "std_test_score")]
     listed = [
         {"params": _own_names(params), "score": float(score), "deviation": float(deviation)}
@@ -94,36 +75,19 @@ def _candidates(searched: Any) -> list[dict[str, Any]]:
 
 def _search(options: SimpleNamespace, base: Any, grid: dict[str, list[Any]]) -> Any:
     """What searches a grid for the model that the options name."""
-    kind = options.model_kind
-    if kind != "gem" and options.scoring is not None:
-        raise UsageError(f"--scoring: expected none with --model {kind}")
-    if kind == "ldg":
-        if options.cv is not None:
-            raise UsageError("--cv: expected none with --model ldg, which leaves rows out itself")
-        if foreign := sorted(set(grid) - set(OF_LDG)):
-            names = ", ".join(OF_LDG)
-            raise UsageError(f"--grid: expected {names} with --model ldg, got {foreign[0]}")
-        return base.set_params(**grid)
+    if options.model_kind != "gem" and options.scoring is not None:
+        raise UsageError(f"--scoring: expected none with --model {options.model_kind}")
     grid = {
         full: [suited(base, full, value) for value in values]
         for name, values in grid.items()
         for full in [full_name(base, name, f"--grid {name}")]
     }
-    if kind == "gem":
+    if options.model_kind == "gem":
         scoring = {"log_loss": "log_loss"}.get(options.scoring, "error")
         seed = base.random_state
         return GEMClassifierCV(
             base, grid or None, cv=options.cv, scoring=scoring, random_state=seed
         )
-    if kind == "shift":
-        from eigenfeat.maxmargin import MulticlassSVM
-
-        if not grid:
-            raise UsageError("--grid: expected parameters with --model shift, got none")
-        steps = Pipeline([("shift", base), ("svm", MulticlassSVM())])
-        named = {f"shift__{name}": values for name, values in grid.items()}
-        folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
-        return GridSearchCV(steps, named, cv=folds, error_score="raise")
     from eigenfeat.early import ReliableClassifierCV
 
     taus = grid.pop("reliability", None)
@@ -142,8 +106,8 @@ def _search(options: SimpleNamespace, base: Any, grid: dict[str, list[Any]]) -> 
 
 
 def _own_names(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters, those of `gem`, `logit` and the step `shift` by their own names."""
-    nested = ("gem__", "logit__", "shift__")
+    """Parameters, those of `gem` and `logit` by their own names."""
+    nested = ("gem__", "logit__")
     return {
         name.partition("__")[2] if name.startswith(nested) else name: plain(value)
         for name, value in params.items()

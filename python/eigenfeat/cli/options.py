@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -177,17 +177,13 @@ def categorical_option() -> Decorator:
     return option("--categorical", multiple=True, metavar="A,B,...", help=text)
 
 
-def model_options(default: str) -> Decorator:
+def model_options(default: str, kinds: Sequence[str] = (*MODELS,)) -> Decorator:
     """The model that is fitted, and its parameters."""
     named = "A parameter of the model by its name in Python, as views=columns,splines; "
     named += "PART__NAME=VALUE sets that of an inner estimator."
     return _grouped(
         option(
-            "--model",
-            "model_kind",
-            type=Choice([*MODELS]),
-            default=default,
-            help=f"Default {default}.",
+            "--model", "model_kind", type=Choice(kinds), default=default, help=f"Default {default}."
         ),
         option("--classifier", type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
         option("--extractor", type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."),

@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.validation import is_table
 from eigenfeat.cli.files import check_output, check_some, remember_files, rows_of, weights_of
-from eigenfeat.cli.kinds import unfitted
+from eigenfeat.cli.kinds import set_error, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
 from eigenfeat.samples.blocks import Block
@@ -106,7 +106,10 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
     if whole is not None:
         y = np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y
         weights = {} if training.weight is None else {"sample_weight": training.weight}
-        model.fit(whole.X, y, **weights)
+        try:
+            model.fit(whole.X, y, **weights)
+        except ValueError as error:
+            raise set_error(options, error) or error from None
         return
     in_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
     if not in_blocks or hasattr(options, "grid"):

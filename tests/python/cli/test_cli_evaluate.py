@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
@@ -16,6 +17,7 @@ from sklearn.metrics import (
     log_loss,
     roc_auc_score,
 )
+from sklearn.model_selection import FixedThresholdClassifier
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
@@ -113,6 +115,17 @@ def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypat
         found = json.loads(out)
         assert (found["figures_from"], found["rows"]) == (where, 1000)
         assert found["verdict"].startswith("No better than a constant: 20 errors in 1,000 rows")
+
+
+def test_a_model_with_a_threshold_is_measured_by_its_predictions(files):
+    X, y = files
+    rare = np.where(y == "ant", "ant", "other")
+    Path("rare.csv").write_text(csv_text(X, rare))
+    model = FixedThresholdClassifier(LinearDiscriminantAnalysis(), threshold=0.9)
+    ef.save(model.fit(X, rare), "rare.efm")
+    found = json.loads(run("evaluate", "rare.efm", "rare.csv", "--target", "kind", "--json")[1])
+    assert found["accuracy"] == pytest.approx(model.score(X, rare))
+    assert found["confusion"] == confusion_matrix(rare, model.predict(X)).tolist()
 
 
 def test_a_column_of_weights(files, rng):

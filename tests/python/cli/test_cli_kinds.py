@@ -108,6 +108,10 @@ def test_a_shift_with_an_extractor(files):
             ("--model", "ldg", "--set", "gamma=-1"),
             "--set gamma: The 'gamma' parameter of LDG",
         ),
+        (
+            ("--set", "views=columns,spines"),
+            "--set views: expected 'auto' or distinct names out of",
+        ),
         (("--model", "ldg", "--features"), "--features: expected none with --model ldg"),
         (("--classifier", "lda"), "--classifier: expected none with --model table"),
         (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
@@ -166,17 +170,9 @@ def test_a_search_keeps_parameters_by_name(files):
 
 
 def test_search_of_the_others(files):
-    status, found = search("--model", "ldg", "--grid", "n_components=1,2", "--grid", "gamma=0.4")
-    assert (status, found["estimator"]) == (0, "LDG")
+    assert fit("--model", "ldg", "--set", "n_components=1,2", "--set", "gamma=0.4")[0] == 0
     model = ef.LDG([1, 2], gamma=0.4, random_state=0).fit(files[0][:240], files[1][:240])
-    assert found["best_params"]["n_components"] == model.n_components_
-    tried = [one for one in found["results"] if "n_components" in one["params"]]
-    assert [one["score"] for one in tried] == [*model.cv_results_["n_components_accuracy"]]
-    assert [one["chosen"] for one in tried] == [n == model.n_components_ for n in (1, 2)]
-    more = ("--extractor", "pca", "--grid", "sigma2=0,0.5", "--set", "extractor__n_components=2")
-    status, found = search("--model", "shift", *more)
-    assert (status, found["estimator"], len(found["results"])) == (0, "MaxMarginShift", 2)
-    assert found["best_params"].keys() == {"sigma2"}
+    assert ef.load("model.efm").n_components_ == model.n_components_
     more = ("--grid", "rule=pairwise,box", "--grid", "reliability=0.1,0.9")
     status, found = search("--model", "reliable", *more)
     assert (status, found["estimator"], len(found["results"])) == (0, "ReliableClassifier", 4)
@@ -189,9 +185,7 @@ def test_search_of_the_others(files):
             ("--grid", "colour=1"),
             "--grid colour: expected a parameter of GEMClassifier: categorical",
         ),
-        (("--model", "ldg", "--grid", "solver=exact"), "--grid: expected n_components, gamma"),
-        (("--model", "ldg", "--cv", "3"), "--cv: expected none with --model ldg"),
-        (("--model", "shift"), "--grid: expected parameters with --model shift, got none"),
+        (("--model", "table"), "'--model': 'table' is not one of 'gem', 'reliable'."),
         (("--model", "reliable", "--scoring", "log_loss"), "--scoring: expected none with"),
     ],
 )

@@ -1,6 +1,6 @@
 """Model files that were damaged, or changed on purpose with every checksum as it should be.
 
-`EIGENFEAT_FUZZ=1000000` makes so many damaged files; `EIGENFEAT_FUZZ_SEED` draws others.
+The variable `EIGENFEAT_FUZZ` sets the number of damaged files, `EIGENFEAT_FUZZ_SEED` draws others.
 """
 
 from __future__ import annotations

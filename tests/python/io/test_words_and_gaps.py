@@ -365,7 +365,7 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
     assert f"{(expected.predict(X[200:]) != y[200:]).sum()} errors in 100 rows" in out
     status, out, _ = run("inspect", "m.eigenfeat", "--json")
     assert status == 0
-    assert '"job": ["clerk", "nurse", "smith", "None"]' in out
+    assert '"job": ["clerk", "nurse", "smith", null]' in out
     given = ("train.csv", "--target", "kind", "-o")
     assert run("fit", *given, "b.eigenfeat", "--memory", "0")[0] == 0
     assert run("evaluate", "b.eigenfeat", "test.csv", "--target", "kind")[0] == 0
