@@ -271,12 +271,14 @@ def _score(model, domains, known):
     """Reduce, and classify target samples by samples of the source and labelled target samples."""
     Xs, ys, Xt, yt = domains.Xs, domains.ys, domains.Xt, domains.yt
     asked = np.setdiff1d(np.arange(len(yt)), known)
+    X, y = np.vstack([Xs, Xt[known]]), np.concatenate([ys, yt[known]])
+    domain = np.repeat([1, -1], [len(Xs), len(known)])
     started = time.process_time()
-    model.fit_transfer(Xs, ys, Xt[known], yt[known])
+    model.fit(X, y, sample_domain=domain)
     seconds = time.process_time() - started
     ones = np.ones(len(Xs), dtype=int)
     rows = np.vstack([model.transform(Xs, sample_domain=ones), model.transform(Xt[known])])
-    codes, queries = np.concatenate([ys, yt[known]]), model.transform(Xt[asked])
+    codes, queries = y, model.transform(Xt[asked])
     most = rows.shape[1]
     # A whole metric has more columns, in no order.
     shown = range(1, most + 1) if most <= MAX_DIMENSIONS else [most]

@@ -1,7 +1,7 @@
 """Baselines of the thesis for two domains (Parrish 2012, sections 4.5.2 and 4.5.3).
 
 Each domain is standardised separately, the target by its labelled samples; columns that are
-constant in either domain are left out. `fit_transfer` and `transform` are as in `TransferLDG`.
+constant in either domain are left out. `fit` and `transform` are as in `TransferLDG`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from eigenfeat.ldg.metric_learning import (
 class TwoDomainReducer(BaseEstimator):
     """Projects standardised samples onto `directions_` (d', ell) of the columns that vary."""
 
-    def fit_transfer(self, Xs, ys, Xt, yt):
+    def fit(self, X, y, sample_domain):
         """Standardise both domains, and find the directions of the pooled samples."""
-        domains = np.asarray(Xs, dtype=np.float64), np.asarray(Xt, dtype=np.float64)
+        X, y, of_source = np.asarray(X, dtype=np.float64), np.asarray(y), sample_domain > 0
+        domains = X[of_source], X[~of_source]
         self.means_ = [X.mean(axis=0) for X in domains]
         self.scales_ = [X.std(axis=0) for X in domains]
         self.varying_ = np.min([np.ptp(X, axis=0) for X in domains], axis=0) > 0
         if not self.varying_.any():
             raise ValueError("X: expected a column that varies in every domain, got none")
         source, target = (self._standardised(X, number) for number, X in enumerate(domains))
-        self.directions_ = self._directions(source, np.asarray(ys), target, np.asarray(yt))
+        self.directions_ = self._directions(source, y[of_source], target, y[~of_source])
         return self
 
     def transform(self, X, sample_domain=None):

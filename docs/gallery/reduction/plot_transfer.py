@@ -37,7 +37,7 @@ fig, axes = plt.subplots(1, 4, figsize=(14, 3.8), layout="constrained", width_ra
 draw(axes[0], X)
 for ax, (gamma, style) in zip(axes[1:], ((0.0, "-"), (0.5, "--"), (1.0, ":")), strict=True):
     model = TransferLDG(1, n_neighbors=30, alpha=0.0, gamma=gamma, standardize=False)
-    model.fit_transfer(X["source"], labels, X["target"], labels)
+    model.fit(np.vstack(list(X.values())), np.tile(labels, 2), np.repeat([1, -1], 60))
     axes[0].axline((0, 0), model.components_[0], color="black", ls=style, label=f"gamma {gamma:g}")
     draw(ax, {domain: rows @ model.components_.T for domain, rows in X.items()})
     ax.set(title=f"gamma {gamma:g}", yticks=[0, 1], yticklabels=list(X), ylim=(-0.5, 1.5))

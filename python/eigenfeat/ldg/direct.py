@@ -38,10 +38,8 @@ class DirectLDA(WeightedReducer):
         classes. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance within classes of the projections, ascending.
-    mean_ : (d,) array
-        Mean of the samples.
-    classes_ : (k,) array
-        Labels, sorted.
+    mean_, classes_
+        As in `RegularizedFisher`.
 
     See Also
     --------

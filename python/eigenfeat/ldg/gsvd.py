@@ -39,10 +39,8 @@ class GSVDDiscriminant(WeightedReducer):
         Generalized singular values, descending: standard deviations of projections between classes.
     betas_ : (ell,) array
         Standard deviations of projections within classes; ``alphas_**2 + betas_**2 = 1``.
-    mean_ : (d,) array
-        Mean of the samples.
-    classes_ : (k,) array
-        Labels, sorted.
+    mean_, classes_
+        As in `RegularizedFisher`.
 
     See Also
     --------

@@ -69,10 +69,8 @@ class LocalFisher(ClassReducer):
         Local variance between classes over variance within, descending; may be negative.
     pca_components_ : int or None
         Number of principal components that were used.
-    mean_ : (d,) array
-        Mean of the samples.
-    classes_ : (k,) array
-        Labels, sorted.
+    mean_, classes_
+        As in `RegularizedFisher`.
 
     Raises
     ------

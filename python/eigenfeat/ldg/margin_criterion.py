@@ -34,10 +34,8 @@ class MaximumMarginCriterion(WeightedReducer):
         magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes less variance within, descending.
-    mean_ : (d,) array
-        Mean of the samples.
-    classes_ : (k,) array
-        Labels, sorted.
+    mean_, classes_
+        As in `RegularizedFisher`.
 
     See Also
     --------

@@ -6,34 +6,36 @@ ITML minimises the divergence of a Mahalanobis metric M from the identity,
     \mathrm{tr} M - \log\det M \quad \text{s.t.} \quad d_M(x_i, x_j)^2 \le u
     \ \text{if}\ g_i = g_j, \quad d_M(x_i, x_j)^2 \ge v \ \text{else} \qquad (2.11),
 
-with slack, by cyclic Bregman projections (Davis et al. 2007, algorithm 1). Its features
-:math:`\Lambda^{1/2} L^T x` of :math:`M = L \Lambda L^T`, each split at its mean, are ranked by
-mutual information with the labels less redundancy (section 2.2.5).
+with slack, by cyclic Bregman projections (Davis et al. 2007, algorithm 1). With multipliers w of
+the pairs' gaps z, and s = 1 for pairs of one class and -1 for others,
+
+.. math:: M^{-1} = I + \sum_i s_i w_i z_i z_i^T.
+
+A projection onto one constraint changes :math:`s_i w_i` by :math:`\delta`, and M by
+:math:`-\delta / (1 + \delta z^T M z) \, M z z^T M`. A block of successive projections needs only
+the products of its gaps with the first M, so M is read and written once per block.
+
+The features :math:`\Lambda^{1/2} L^T x` of :math:`M = L \Lambda L^T`, each split at its mean, are
+ranked by mutual information with the labels less redundancy (section 2.2.5).
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dgemm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from eigenfeat._base.types import RandomState, Targets
-from eigenfeat._base.validation import MOST
+from eigenfeat._base.types import Codes, RandomState, Targets
+from eigenfeat._base.validation import MOST, physical_memory, show
 from eigenfeat.ldg._solving.base import ClassReducer
-from eigenfeat.ldg._solving.metrics import (
-    check_quantiles,
-    features_of,
-    learnt_metric,
-    pair_count,
-    pairs_of,
-    ranked_by_information,
-)
 from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
@@ -54,6 +56,10 @@ __all__ = [
     "pairs_of",
     "ranked_by_information",
 ]
+
+
+_BLOCK_PAIRS = 16  # constraints per product with the metric
+_MIN_SQUARE = 1e-12  # smallest squared distance of different samples, relative to the largest
 
 
 class ITML(Iterative, ClassReducer):
@@ -172,60 +178,197 @@ class ITML(Iterative, ClassReducer):
         return super().fit(X, y)
 
     def _reduce(self, rows: ClassDeviations) -> Reduction:
-        X = rows.centred
-        quantiles = check_quantiles(self.quantiles)
-        codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
-        count = pair_count(self.n_pairs, len(rows.counts), X.shape[1])
-        first, second = check_random_state(self.random_state).randint(len(X), size=(2, count))
-        result = self._solve(X, codes, (first, second), quantiles)
-        result.attributes["bounds_"] *= rows.unit**2
-        return result
-
-    def _solve(
-        self,
-        X: Array,
-        codes: NDArray[np.intp],
-        pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
-        quantiles: tuple[float, float],
-    ) -> Reduction:
         """The metric of pairs of samples, and `n_components` features.
 
         Outside the span of the samples, where they do not differ, the metric is the identity. With
         fewer samples than columns it is computed within the span, and features outside come last.
         """
+        X = rows.centred
         n, d = X.shape
         m = count_components(self.n_components, d, "number of columns")
+        codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
+        count = pair_count(self.n_pairs, len(rows.counts), d)
+        first, second = check_random_state(self.random_state).randint(n, size=(2, count))
         basis = PrincipalBasis.of(X).basis if n < d else None
-        rows = X if basis is None else X @ basis
-        gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
-        metric, sweeps, _ = learnt_metric(
-            gaps,
-            same,
-            bounds,
-            slack=self.slack,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            stops=self._step_done,
-        )
+        X = X if basis is None else X @ basis
+        gaps, same, bounds = pairs_of(X, codes, first, second, self.quantiles)
+        options: Any = {"slack": self.slack, "tol": self.tol, "max_iter": self.max_iter}
+        metric, sweeps, _ = learnt_metric(gaps, same, bounds, stops=self._step_done, **options)
         if sweeps > self.max_iter:
             warnings.warn(
                 f"ITML: {self.max_iter} sweeps were not enough; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
-        directions = features_of(metric)
-        r = len(metric)
-        selected = (
-            ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
-        )
-        directions = directions[:, selected]
+        directions, r = features_of(metric), len(metric)
+        if m < d:
+            directions = directions[:, ranked_by_information(X @ directions, codes, min(m, r))]
         if basis is not None:
             outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
             directions = np.hstack([basis @ directions, outside])
             metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
-        result = {
-            "metric_": metric,
-            "bounds_": np.array(bounds),
-            "n_iter_": min(sweeps, self.max_iter),
-        }
-        return Reduction(directions, result)
+        attributes = {"metric_": metric, "bounds_": np.array(bounds) * rows.unit**2}
+        return Reduction(directions, attributes | {"n_iter_": min(sweeps, self.max_iter)})
+
+
+def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:
+    """Return the number of pairs: as given, or 20 k (k - 1), at least 200.
+
+    Raises
+    ------
+    MemoryError
+        If the pairs' differences do not fit into memory.
+    """
+    count = max(20 * n_classes * (n_classes - 1), 200) if given is None else int(given)
+    if 24 * count * n_columns > physical_memory():
+        raise MemoryError(f"n_pairs: expected pairs that fit into memory, got {count}")
+    return count
+
+
+def pairs_of(
+    X: Array,
+    codes: NDArray[np.intp],
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    quantiles: Any,
+) -> tuple[Array, NDArray[np.bool_], tuple[float, float]]:
+    """Return differences (p, d) of pairs of samples, the mask of pairs of one class, and bounds.
+
+    Pairs of equal samples are left out. Bounds are quantiles of the squared distances.
+
+    Raises
+    ------
+    ValueError
+        If the samples of every pair are equal, or `quantiles` are not two ascending shares.
+    """
+    try:
+        shares = np.asarray(quantiles, dtype=float)
+    except (TypeError, ValueError):
+        shares = np.empty(0)
+    if shares.shape != (2,) or not 0 <= shares[0] < shares[1] <= 1:
+        raise ValueError(
+            f"quantiles: expected two numbers 0 <= low < high <= 1, got {show(quantiles)}"
+        )
+    gaps = X[first] - X[second]
+    squares = np.einsum("ij,ij->i", gaps, gaps)
+    apart = squares > _MIN_SQUARE * squares.max(initial=0.0)
+    if not apart.any():
+        raise ValueError("n_pairs: expected pairs of samples that differ, got equal samples only")
+    low, high = np.quantile(squares[apart], shares).tolist()
+    same = codes[first] == codes[second]
+    return gaps[apart], same[apart], (low, high)
+
+
+def learnt_metric(
+    gaps: Array,
+    same: NDArray[np.bool_],
+    bounds: tuple[float, float],
+    *,
+    slack: float,
+    tol: float,
+    max_iter: int,
+    stops: Callable[[], bool] = lambda: False,
+) -> tuple[Array, int, Array]:
+    """Return M of (2.11), the number of sweeps, and the multipliers w (p,).
+
+    After each sweep `stops` is called; if it returns True, that sweep is the last. Sweeps that do
+    not converge count `max_iter` + 1.
+    """
+    metric = np.eye(gaps.shape[1], order="F")
+    sign = np.where(same, 1.0, -1.0)
+    relaxed = np.where(same, *bounds)
+    weights = np.zeros(len(gaps))
+    for sweep in range(1, max_iter + 1):
+        before = weights.copy()
+        for start in range(0, len(gaps), _BLOCK_PAIRS):
+            part = slice(start, start + _BLOCK_PAIRS)
+            metric = _projected(metric, gaps[part], sign[part], relaxed[part], weights[part], slack)
+        size = weights.sum() + before.sum()
+        stopped = stops()
+        if stopped or np.abs(weights - before).sum() <= tol * size:
+            return (metric + metric.T) / 2, sweep, weights
+    return (metric + metric.T) / 2, max_iter + 1, weights
+
+
+def _projected(
+    metric: Array, gaps: Array, sign: Array, relaxed: Array, weights: Array, slack: float
+) -> Array:
+    """Return the metric after a projection for each gap; updates `relaxed` and `weights`."""
+    images = metric @ gaps.T
+    b = len(gaps)
+    # Products of the gaps, and the coefficients of `images` in M z after each step.
+    table = np.vstack([gaps @ images, np.eye(b)])
+    used, turns = [], []
+    share = slack / (slack + 1)  # part of a violation that the metric removes
+    for i, (s, bound, weight) in enumerate(
+        zip(sign.tolist(), relaxed.tolist(), weights.tolist(), strict=True)
+    ):
+        distance = float(table[i, i])
+        step = min(weight, share * s * (1 / distance - 1 / bound))
+        if step == 0:
+            continue
+        weights[i] = weight - step
+        relaxed[i] = 1 / (1 / bound + s * step / slack)
+        turn = s * step / (1 - s * step * distance)
+        column = table[:, i].copy()
+        table += (turn * column)[:, None] * table[i]
+        used.append(column[b:])
+        turns.append(turn)
+    if not used:
+        return metric
+    result = images @ np.array(used).T
+    changed: Array = dgemm(1.0, result * turns, result, 1.0, metric, trans_b=1, overwrite_c=1)
+    return changed
+
+
+def features_of(metric: Array) -> Array:
+    """Return ``L Lambda^(1/2)`` (d, d), largest eigenvalue first: features with M's distances."""
+    values, vectors = np.linalg.eigh(metric)
+    directions: Array = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
+    return directions
+
+
+def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[np.intp]:
+    """Return indices of the best features by maximal relevance and minimal redundancy.
+
+    The criterion of Peng et al. (2005): mutual information with the codes, less the mean mutual
+    information with the features chosen before. Features are split at their means.
+
+    Parameters
+    ----------
+    features : (n, d) array
+    codes : (n,) array of classes from 0
+    count : int
+
+    Returns
+    -------
+    (count,) array
+        Best first; ties go to the lower index.
+    """
+    bits = (features > features.mean(axis=0)).astype(np.intp)
+    relevance = _information(bits, codes)
+    chosen: list[int] = []
+    redundancy = np.zeros(len(relevance))
+    left = np.ones(len(relevance), dtype=bool)
+    for _ in range(count):
+        value = relevance - redundancy / max(len(chosen), 1)
+        best = int(np.argmax(np.where(left, value, -np.inf)))
+        chosen.append(best)
+        left[best] = False
+        redundancy += _information(bits, bits[:, best])
+    return np.array(chosen)
+
+
+def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Array:
+    """Return the mutual information (d,) of each column of bits with codes, in nats."""
+    n = len(codes)
+    classes = np.eye(int(codes.max()) + 1)[codes]
+    ones = bits.T @ classes / n
+    shares = classes.mean(axis=0)
+    total = np.zeros(bits.shape[1])
+    for joint in (ones, shares - ones):
+        alone = joint.sum(axis=1, keepdims=True) * shares
+        positive = joint > 1e-15
+        ratio = np.where(positive, joint / np.where(positive, alone, 1.0), 1.0)
+        total += (joint * np.log(ratio)).sum(axis=1)
+    return total

@@ -1,19 +1,18 @@
 """LDG for two domains: many labelled samples of a source, and few of the target.
 
-Parrish (2012), chapter 4. Local means of samples of both domains are means of source samples.
-Equation 4.3 weights the scatters of the target and the source about them by ``1 - alpha`` and
-``alpha``.
+Parrish (2012), chapter 4. Local means of samples of both domains are means of source samples. With
+weights ``1 - alpha`` and ``alpha`` of the scatters of the target and of the source about them,
 
-The thesis is inconsistent about the weight of a sample's own class g. In (4.3) gamma weights the
-other classes only, and the own class has weight ``1 - p_g``. In (4.4), a supposed rearrangement of
-(4.3), and in all equations up to (4.14), gamma weights all classes, as in chapter 3, and the own
-class has weight ``1 - gamma p_g``.
+    V = (1 - alpha) V_T + alpha V_S,    A = (1 - alpha) A_T + alpha A_S.
+
+A sample's own class g has the weight ``1 - gamma p_g`` of (4.4), and of all equations after it. In
+(4.3), from which the thesis derives (4.4), it has the weight ``1 - p_g``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -30,7 +29,7 @@ from eigenfeat._base.validation import FLOATS, MOST, check_number, random_genera
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.base import Reducer
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
-from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains, stack_domains
+from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains
 from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, Reduction, count_components
 from eigenfeat.ldg._solving.selection import (
     NEIGHBORS,
@@ -42,6 +41,7 @@ from eigenfeat.neighbours.local_means import (
     N_VOTES,
     LocalScatters,
     local_neighbours,
+    local_scatters,
     majority,
     scatters_of_neighbours,
 )
@@ -56,102 +56,107 @@ _EXTRA_DIMENSIONS = 5  # dimensions in addition to one per class, to choose alph
 _MAX_FOLDS = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TwoDomains:
-    """Standardised samples of source and target, and their neighbours in the source."""
+    """Standardised samples of source and target, and the choice of alpha and gamma for them."""
 
     source: Array
     source_codes: NDArray[np.int64]
     target: Array
     target_codes: NDArray[np.int64]
-    source_neighbours: NDArray[np.int64]
-    target_neighbours: NDArray[np.int64]
-    n_threads: int | None
-    others: bool = False  # whether a sample's own class has the weight of (4.3) instead of (4.4)
+    n_neighbors: int
+    n_threads: int | None = None
+    results: dict[str, Any] = field(default_factory=dict)  # as `TransferLDG.cv_results_`
 
-    @classmethod
-    def of(
-        cls,
-        source: Array,
-        source_codes: NDArray[np.int64],
-        target: Array,
-        target_codes: NDArray[np.int64],
-        n_neighbors: int,
-        n_threads: int | None = None,
-        others: bool = False,
-    ) -> TwoDomains:
-        """Find the neighbours of all samples in the source."""
-        k = int(source_codes.max()) + 1
-        own, across = (
-            local_neighbours(
-                source, source_codes, k, n_neighbors, queries=queries, n_threads=n_threads
-            )
-            for queries in (None, target)
-        )
-        return cls(source, source_codes, target, target_codes, own, across, n_threads, others)
-
-    @property
+    @cached_property
     def n_classes(self) -> int:
         """Classes of the source."""
-        return self.source_neighbours.shape[1]
+        return int(self.source_codes.max()) + 1
 
+    @cached_property
     def source_scatters(self) -> LocalScatters:
-        """Return V and A of samples of the source: the second sum of (4.3)."""
-        result = scatters_of_neighbours(
-            self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
-        )
-        return self._weighted(result, self.source, self.source_codes, self.source_neighbours)
+        """V_S and A_S."""
+        samples = self.source, self.source_codes, self.n_classes, self.n_neighbors
+        return local_scatters(*samples, n_threads=self.n_threads)
+
+    @cached_property
+    def _near(self) -> NDArray[np.int64]:
+        """Neighbours of the target's samples in the source."""
+        samples = self.source, self.source_codes, self.n_classes, self.n_neighbors
+        return local_neighbours(*samples, queries=self.target, n_threads=self.n_threads)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
-        """Return V and A of samples of the target, with the source's priors: the first sum."""
-        chosen = self.target[rows], self.target_codes[rows], self.target_neighbours[rows]
-        return self._weighted(self._scatters(*chosen), *chosen)
-
-    def _scatters(
-        self, rows: Array, codes: NDArray[np.int64], neighbours: NDArray[np.int64]
-    ) -> LocalScatters:
+        """Return V_T and A_T of some of the target's samples, with the source's priors."""
         return scatters_of_neighbours(
-            self.source, self.source_codes, neighbours, queries=rows, query_codes=codes,
-            n_threads=self.n_threads,
+            self.source, self.source_codes, self._near[rows], queries=self.target[rows],
+            query_codes=self.target_codes[rows], n_threads=self.n_threads,
         )  # fmt: skip
 
-    def _weighted(
-        self,
-        result: LocalScatters,
-        rows: Array,
-        codes: NDArray[np.int64],
-        neighbours: NDArray[np.int64],
-    ) -> LocalScatters:
-        """Return V and A; for (4.3), subtract the terms of own classes, times their priors."""
-        if not self.others:
-            return result
-        priors = np.bincount(self.source_codes, minlength=self.n_classes) / len(self.source)
-        within, weighted = result.within.copy(), result.weighted.copy()
-        for c in np.unique(codes).tolist():
-            own = codes == c
-            scatter = priors[c] * self._scatters(rows[own], codes[own], neighbours[own]).within
-            within -= scatter
-            weighted -= scatter
-        return result._replace(within=within, weighted=weighted)
+    def solve(
+        self, target: LocalScatters | None, alpha: float, gamma: float, m: int
+    ) -> tuple[Array, Array]:
+        """Return the m smallest eigenpairs of V - gamma A; without a target those of LDG."""
+        V, A, _ = self.source_scatters
+        if target is not None:
+            V = (1.0 - alpha) * target.within + alpha * V
+            A = (1.0 - alpha) * target.weighted + alpha * A
+        return smallest_eigenpairs(V - gamma * A, m)
 
-    def hits(self, directions: Array, known: NDArray[np.intp], held_out: NDArray[np.intp]) -> int:
+    def directions(self, alpha: float, gamma: float, m: int) -> tuple[Array, Array]:
+        """Return the m smallest eigenpairs for all samples."""
+        every = np.arange(len(self.target))
+        return self.solve(self.target_scatters(every) if len(every) else None, alpha, gamma, m)
+
+    def best_alpha(self, candidates: list[float], m: int) -> float:
+        """Return the best alpha in m dimensions; ties go to the first."""
+        scores = self._scores("alpha", candidates, [(a, _GAMMA_FOR_ALPHA) for a in candidates], m)
+        return candidates[int(np.argmax(scores))]
+
+    def best_gamma(self, candidates: list[float], alpha: float, m: int) -> float:
+        """Return the best gamma in m dimensions; ties go to the last."""
+        scores = self._scores("gamma", candidates, [(alpha, gamma) for gamma in candidates], m)
+        return candidates[len(candidates) - 1 - int(np.argmax(scores[::-1]))]
+
+    @cached_property
+    def _folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], LocalScatters]]:
+        """Known and held-out samples of the target, and the scatters of the known ones.
+
+        There are 2 to 5 stratified folds; none for fewer than two samples.
+        """
+        if len(self.target) < 2:
+            return []
+        counts = np.bincount(self.target_codes)
+        n_folds = int(np.clip(counts[counts > 0].min(), 2, _MAX_FOLDS))
+        order = np.argsort(self.target_codes, kind="stable")
+        held_out = [np.sort(order[part::n_folds]) for part in range(n_folds)]
+        known = [np.setdiff1d(order, part) for part in held_out]
+        return [(k, h, self.target_scatters(k)) for k, h in zip(known, held_out, strict=True)]
+
+    def _scores(
+        self, name: str, values: list[float], pairs: list[tuple[float, float]], m: int
+    ) -> Array:
+        """Return the accuracy on the target of each (alpha, gamma); 0 for a single pair."""
+        hits = np.zeros(len(pairs))
+        if len(pairs) == 1 or not self._folds:
+            return hits
+        for known, held_out, scatters in self._folds:
+            for i, (alpha, gamma) in enumerate(pairs):
+                hits[i] += self._hits(self.solve(scatters, alpha, gamma, m)[1], known, held_out)
+        accuracy = hits / len(self.target)
+        self.results |= {name: np.array(values), f"{name}_accuracy": accuracy}
+        return accuracy
+
+    def _hits(self, directions: Array, known: NDArray[np.intp], held_out: NDArray[np.intp]) -> int:
         """Number of `held_out` target samples that 3-NN of the other samples labels right."""
         rows = np.vstack([self.source, self.target[known], self.target[held_out]])
         reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
         references, queries = reduced[: len(codes)], reduced[len(codes) :]
         together = np.zeros(len(codes), dtype=np.int64)
-        result = local_neighbours(
+        near = local_neighbours(
             references, together, 1, N_VOTES, queries=queries, n_threads=self.n_threads
         )
-        return int(np.sum(majority(result[:, 0], codes) == self.target_codes[held_out]))
-
-    def folds(self) -> list[NDArray[np.intp]]:
-        """Divide the samples of the target into 2 to 5 stratified folds."""
-        counts = np.bincount(self.target_codes)
-        n_folds = int(np.clip(counts[counts > 0].min(), 2, _MAX_FOLDS))
-        order = np.argsort(self.target_codes, kind="stable")
-        return [np.sort(order[part::n_folds]) for part in range(n_folds)]
+        return int(np.sum(majority(near[:, 0], codes) == self.target_codes[held_out]))
 
 
 class TransferLDG(Reducer):
@@ -178,8 +183,6 @@ class TransferLDG(Reducer):
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv": chosen after alpha as alpha is, from .2, .4, .6, .8 and .9; .9 without a
         target. A sequence: the candidates.
-    contrast : {"all", "others"}, default="all"
-        The classes in A: all, as in (4.4) and `LDG`, or all but the sample's own, as in (4.3).
     standardize : bool, default=True
         Whether each domain is standardised.
     n_threads : int or None, default=None
@@ -230,9 +233,9 @@ class TransferLDG(Reducer):
     >>> from eigenfeat.ldg import TransferLDG
     >>> rng = np.random.default_rng(0)
     >>> ys, yt = np.repeat([0, 1], 30), np.repeat([0, 1], 4)
-    >>> Xs = rng.standard_normal((60, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.standard_normal((8, 5)) + 2 * yt[:, None] - 1
-    >>> TransferLDG(n_components=1).fit_transfer(Xs, ys, Xt, yt).transform(Xt).shape
+    >>> X = rng.standard_normal((68, 5)) + np.append(3 * ys, 2 * yt - 1)[:, None]
+    >>> y, domain = np.append(ys, yt), np.repeat([1, -1], [60, 8])
+    >>> TransferLDG(n_components=1).fit(X, y, sample_domain=domain).transform(X[60:]).shape
     (8, 1)
     """
 
@@ -241,7 +244,6 @@ class TransferLDG(Reducer):
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"}), "array-like"],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
-        "contrast": [StrOptions({"all", "others"})],
         "standardize": ["boolean"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -257,7 +259,6 @@ class TransferLDG(Reducer):
         n_neighbors: int | str = 16,
         alpha: float | str | Sequence[float] = "cv",
         gamma: float | str | Sequence[float] = "cv",
-        contrast: str = "all",
         standardize: bool = True,
         n_threads: int | None = None,
     ) -> None:
@@ -265,7 +266,6 @@ class TransferLDG(Reducer):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.gamma = gamma
-        self.contrast = contrast
         self.standardize = standardize
         self.n_threads = n_threads
 
@@ -297,29 +297,6 @@ class TransferLDG(Reducer):
             rows, labels = validate_data(self, X, y, dtype=FLOATS, order="C", ensure_min_samples=2)
             self._fit_checked(rows, labels, split_domains(rows, labels, sample_domain))
         return self
-
-    def fit_transfer(
-        self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
-    ) -> TransferLDG:
-        """Find the components from separate arrays of source and target samples.
-
-        Parameters
-        ----------
-        Xs : (ns, d) array-like
-            Samples of the source.
-        ys : (ns,) array-like
-            Labels of the source.
-        Xt : (nt, d) array-like
-            Samples of the target.
-        yt : (nt,) array-like
-            Labels of the target.
-
-        Returns
-        -------
-        TransferLDG
-            The estimator itself.
-        """
-        return self.fit(*stack_domains(Xs, ys, Xt, yt))
 
     def transform(  # type: ignore[override]  # not of blocks
         self, X: ArrayLike, sample_domain: ArrayLike | None = None
@@ -370,10 +347,8 @@ class TransferLDG(Reducer):
         basis = PrincipalBasis.of(rows).basis if len(rows) < rows.shape[1] else None
         inside = rows if basis is None else rows @ basis
         count, tried = self._neighbours(rows[source], codes[source], inside[source])
-        domains = TwoDomains.of(
-            inside[source], codes[source], inside[~source], codes[~source], count,
-            self.n_threads, self.contrast == "others",
-        )  # fmt: skip
+        parts = inside[source], codes[source], inside[~source], codes[~source]
+        domains = TwoDomains(*parts, count, self.n_threads)
         result = self._directions(domains)
         result.attributes["n_neighbors_"] = count
         result.attributes["cv_results_"] |= tried
@@ -418,78 +393,17 @@ class TransferLDG(Reducer):
         d = domains.source.shape[1]
         usual = min(d, domains.n_classes + _EXTRA_DIMENSIONS)
         m = count_components(self.n_components or usual, d, "rank of the rows")
-        choice = _Choice(domains, usual)
-        alpha = choice.alpha(alphas)
-        gamma = choice.gamma(gammas, alpha)
-        values, directions = choice.final(alpha, gamma, m)
+        alpha = domains.best_alpha(alphas, usual)
+        gamma = domains.best_gamma(gammas, alpha, usual)
+        values, directions = domains.directions(alpha, gamma, m)
         attributes = {
             "eigenvalues_": values,
             "alpha_": alpha,
             "gamma_": gamma,
             "n_components_": m,
-            "cv_results_": choice.results,
+            "cv_results_": domains.results,
         }
         return Reduction(directions, attributes)
-
-
-class _Choice:
-    """Cross-validation of alpha and gamma on the target's samples."""
-
-    def __init__(self, domains: TwoDomains, dimensions: int) -> None:
-        self.domains, self.dimensions = domains, dimensions
-        self.results: dict[str, Array] = {}
-        self._source = domains.source_scatters()
-        self._every = np.arange(len(domains.target))
-
-    def solve(
-        self, target: LocalScatters | None, alpha: float, gamma: float, m: int
-    ) -> tuple[Array, Array]:
-        """Return m directions and eigenvalues; without a target as in LDG."""
-        source = self._source
-        within, weighted = source.within, source.weighted
-        if target is not None:
-            within = (1.0 - alpha) * target.within + alpha * within
-            weighted = (1.0 - alpha) * target.weighted + alpha * weighted
-        return smallest_eigenpairs(within - gamma * weighted, m)
-
-    def final(self, alpha: float, gamma: float, m: int) -> tuple[Array, Array]:
-        """Return m directions of all samples, and their eigenvalues."""
-        target = self.domains.target_scatters(self._every) if len(self._every) else None
-        return self.solve(target, alpha, gamma, m)
-
-    def alpha(self, candidates: list[float]) -> float:
-        """Return the best alpha; ties go to the first."""
-        scores = self._scores("alpha", candidates, [(a, _GAMMA_FOR_ALPHA) for a in candidates])
-        return candidates[int(np.argmax(scores))]
-
-    def gamma(self, candidates: list[float], alpha: float) -> float:
-        """Return the best gamma; ties go to the last."""
-        scores = self._scores("gamma", candidates, [(alpha, gamma) for gamma in candidates])
-        return candidates[len(candidates) - 1 - int(np.argmax(scores[::-1]))]
-
-    @cached_property
-    def _folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], LocalScatters]]:
-        """Training samples, held-out samples, and the scatters of the training samples."""
-        if len(self._every) < 2:
-            return []
-        folds = []
-        for held_out in self.domains.folds():
-            known = np.setdiff1d(self._every, held_out)
-            folds.append((known, held_out, self.domains.target_scatters(known)))
-        return folds
-
-    def _scores(self, name: str, values: list[float], pairs: list[tuple[float, float]]) -> Array:
-        """Return the accuracy on the target of each (alpha, gamma); 0 for a single pair."""
-        hits = np.zeros(len(pairs))
-        if len(pairs) == 1 or not self._folds:
-            return hits
-        for known, held_out, scatters in self._folds:
-            for i, (alpha, gamma) in enumerate(pairs):
-                directions = self.solve(scatters, alpha, gamma, self.dimensions)[1]
-                hits[i] += self.domains.hits(directions, known, held_out)
-        accuracy = hits / len(self._every)
-        self.results |= {name: np.array(values), f"{name}_accuracy": accuracy}
-        return accuracy
 
 
 def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: float) -> list[float]:

@@ -224,7 +224,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat.rayleigh.rayleigh import SlicedInverseRegression
+    >>> from eigenfeat.rayleigh import SlicedInverseRegression
     >>> X = np.random.default_rng(0).standard_normal((1000, 4))
     >>> y = np.exp(X @ [0.6, 0.8, 0.0, 0.0])
     >>> v = SlicedInverseRegression(n_components=1).fit(X, y).directions_[:, 0]

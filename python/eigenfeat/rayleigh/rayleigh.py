@@ -1,6 +1,6 @@
 """Relatives of GEM: directions that maximise a signal to noise ratio ``v^T S v / v^T N v``.
 
-Karampatziakis and Mineiro (2014), section 3; each line of their Table 1 is a class here. S and N
+Karampatziakis and Mineiro (2014), section 3, whose Table 1 has a line for each class. S and N
 come from `ClassMoments`, directions from `generalized_eigh`, scaled to ``v^T N v = 1``. The classes
 differ only in these two matrices:
 
@@ -30,20 +30,13 @@ from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
-from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.samples.estimator import check_array, given_blocks, unchanged_on_error
 from eigenfeat.samples.out_of_core import pooled_moments
 
 if TYPE_CHECKING:
     from eigenfeat.samples.blocks import RowBlocks
 
-__all__ = [
-    "FisherLDA",
-    "OrientedPCA",
-    "RayleighPCA",
-    "SlicedInverseRegression",
-    "VanishingComponents",
-]
+__all__ = ["OrientedPCA", "RayleighPCA", "VanishingComponents"]
 
 
 class RayleighPCA(UnsupervisedRayleigh):
@@ -102,7 +95,7 @@ class RayleighPCA(UnsupervisedRayleigh):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat.rayleigh.rayleigh import RayleighPCA
+    >>> from eigenfeat.rayleigh import RayleighPCA
     >>> X, _ = load_iris(return_X_y=True)
     >>> RayleighPCA(n_components=2).fit(X).eigenvalues_.round(2)  # variances
     array([4.2 , 0.24])
@@ -171,7 +164,7 @@ class VanishingComponents(RayleighPCA):
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat.rayleigh.rayleigh import VanishingComponents
+    >>> from eigenfeat.rayleigh import VanishingComponents
     >>> X = [[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]]  # x2 = 2 x1 + 1
     >>> np.abs(VanishingComponents(n_components=1).fit_transform(X)).max() < 1e-7
     np.True_
@@ -238,7 +231,7 @@ class OrientedPCA(UnsupervisedRayleigh):
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat.rayleigh.rayleigh import OrientedPCA
+    >>> from eigenfeat.rayleigh import OrientedPCA
     >>> rng = np.random.default_rng(0)
     >>> X, noise = rng.standard_normal((2, 500, 3)) * [[[1, 2, 3]], [[1, 1, 9]]]
     >>> int(np.abs(OrientedPCA(1).fit(X, noise=noise).directions_).argmax())

@@ -161,42 +161,25 @@ def test_blocks_of_labels():
     )
 
 
-@pytest.mark.parametrize("columns", [40, 3000])
-def test_bits_do_not_depend_on_threads(columns):
-    wide = sparse.random(300, columns, 0.05, format="csr", random_state=0)
-    y = np.arange(300) % 40
-    first, *others = (LabelEmbedding(9, n_threads=t).fit(wide, y) for t in (1, 2, 5))
-    for other in others:
-        for name in ("components_", "coef_", "intercept_"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(first, name))
-
-
 def test_wide_sparse_samples():
-    # 5,000 words, of which no matrix of columns by columns is formed; 50 are frequent in a class.
+    # 2,500 words, of which no matrix of columns by columns is formed; 50 are frequent in a class.
     rng = np.random.default_rng(3)
-    y = np.arange(3000) % 100
-    own = 50 * y[:, None] + rng.integers(50, size=(3000, 30))
-    words = np.where(rng.random((3000, 30)) < 0.3, own, rng.integers(5000, size=(3000, 30)))
-    rows = sparse.csr_array(
-        (np.ones(90_000), words.ravel(), np.arange(0, 90_001, 30)), (3000, 5000)
-    )
+    y = np.arange(1500) % 50
+    own = 50 * y[:, None] + rng.integers(50, size=(1500, 30))
+    words = np.where(rng.random((1500, 30)) < 0.3, own, rng.integers(2500, size=(1500, 30)))
+    counts = np.ones(45_000), words.ravel(), np.arange(0, 45_001, 30)
+    rows = sparse.csr_array(counts, shape=(1500, 2500))
     rows.sum_duplicates()
-    model = LabelEmbedding(99).fit(rows[:2000], y[:2000])
-    bayes = MultinomialNB().fit(rows[:2000], y[:2000])
-    assert model.score(rows[2000:], y[2000:]) > bayes.score(rows[2000:], y[2000:]) - 0.02
+    model = LabelEmbedding(49).fit(rows[:1000], y[:1000])
+    bayes = MultinomialNB().fit(rows[:1000], y[:1000])
+    assert model.score(rows[1000:], y[1000:]) > bayes.score(rows[1000:], y[1000:]) - 0.02
 
 
-def test_duplicate_and_dependent_columns():
+def test_columns_that_add_nothing():
     model = LabelEmbedding(4, ridge=0).fit(X, Y)
-    for twice in (np.hstack([X, X]), np.hstack([X, X @ RNG.standard_normal((D, 3))])):
-        other = LabelEmbedding(4, ridge=0).fit(twice, Y)
+    for more in (X, X @ RNG.standard_normal((D, 3)), np.full((N, 1), 1e9)):
+        other = LabelEmbedding(4, ridge=0).fit(np.hstack([X, more]), Y)
         np.testing.assert_allclose(other.singular_values_, model.singular_values_, rtol=1e-6)
-
-
-def test_a_large_constant_column_changes_nothing():
-    model = LabelEmbedding(4, ridge=0).fit(X, Y)
-    other = LabelEmbedding(4, ridge=0).fit(np.column_stack([X, np.full(N, 1e9)]), Y)
-    np.testing.assert_allclose(other.singular_values_, model.singular_values_, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -243,16 +226,16 @@ def test_scikit_learn_finds_the_same_correlations():
 
 
 def test_wide_sparse_matrices_share_a_few_directions():
-    # Both sides have 4,000 columns, 400 of which depend on three common factors.
+    # Both sides have 2,400 columns, 400 of which depend on three common factors.
     rng = np.random.default_rng(4)
-    factors = rng.standard_normal((2000, 3))
+    factors = rng.standard_normal((1000, 3))
     sides = []
     for _ in range(2):
         common = factors @ rng.standard_normal((3, 400)) > 2
-        noise = sparse.random(2000, 3600, 0.01, format="csr", random_state=rng.integers(99))
+        noise = sparse.random(1000, 2000, 0.01, format="csr", random_state=rng.integers(99))
         sides.append(sparse.hstack([sparse.csr_array(common.astype(float)), noise], format="csr"))
-    model = RandomizedCCA(3).fit(sides[0][:1500], sides[1][:1500])
-    projected = model.transform(sides[0][1500:]), model.transform_targets(sides[1][1500:])
+    model = RandomizedCCA(3, n_oversamples=20).fit(sides[0][:750], sides[1][:750])
+    projected = model.transform(sides[0][750:]), model.transform_targets(sides[1][750:])
     for j in range(3):
         assert np.corrcoef(projected[0][:, j], projected[1][:, j])[0, 1] > 0.8
 

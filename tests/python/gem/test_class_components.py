@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from eigenfeat import ClassMoments
 from eigenfeat.gem import ClassComponents
-from eigenfeat.rayleigh.rayleigh import RayleighPCA, VanishingComponents
+from eigenfeat.rayleigh import RayleighPCA, VanishingComponents
 
 X, Y = load_iris(return_X_y=True)
 

@@ -11,9 +11,9 @@ from eigenfeat import GEM, ClassMoments
 from eigenfeat.gem import ClassComponents
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pencils import pair_directions
+from eigenfeat.rayleigh import RayleighPCA, VanishingComponents
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rayleigh.quadratic import QuadraticDiscriminant
-from eigenfeat.rayleigh.rayleigh import RayleighPCA, VanishingComponents
 
 N, D, K = 90, 240, 4
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from block_support import FarBlocks
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh, subspace_angles
 from scipy.sparse import csr_matrix
@@ -17,13 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from eigenfeat import ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.gem import ClassComponents
-from eigenfeat.rayleigh.rayleigh import (
+from eigenfeat.rayleigh import (
     FisherLDA,
     OrientedPCA,
     RayleighPCA,
     SlicedInverseRegression,
     VanishingComponents,
 )
+from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.targets import discretize_target
 
 EPS = np.finfo(float).eps
@@ -389,6 +391,29 @@ def test_a_batch_of_one_class_may_come_first(rows):
         lda.transform(X)
     lda.partial_fit(X[y != 3], y[y != 3])
     assert_allclose(lda.transform(X), FisherLDA().fit(X, y).transform(X), atol=1e-9)
+
+
+def test_slices_in_blocks_have_the_quantiles_of_all(rows, rng):
+    X, weight = rows[0], rng.integers(0, 3, 240) / 2.0
+    y = np.exp(X @ np.arange(6.0) / 20) + rng.random(240)
+    memory = SlicedInverseRegression(n_slices=7).fit(X, y, weight)
+    found = SlicedInverseRegression(n_slices=7).fit(FarBlocks(X, y, weight, block_rows=60))
+    assert_array_equal(found.slice_edges_, memory.slice_edges_)
+    assert_allclose(found.transform(X), memory.transform(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_noise_may_come_in_blocks(rows, rng, later):
+    X, noise = rows[0], rng.standard_normal((300, 6)) * [1, 1, 5, 1, 1, 9]
+    memory = OrientedPCA().fit(X, noise=noise)
+    found = OrientedPCA().fit(FarBlocks(X, block_rows=99), noise=ArrayBlocks(noise, block_rows=31))
+    if later:
+        memory.partial_fit(X[:9], noise=noise[:50])
+        found.partial_fit(X[:9], noise=ArrayBlocks(noise[:50], block_rows=31))
+    assert_allclose(found.eigenvalues_, memory.eigenvalues_, rtol=1e-10)
+    assert_allclose(found.transform(X), memory.transform(X), atol=1e-7)
+    with pytest.raises(ValueError, match=r"noise: expected 6 columns, got 5"):
+        found.fit(X, noise=ArrayBlocks(noise[:, 1:]))
 
 
 def test_targets_of_the_wrong_kind(rows, rng):

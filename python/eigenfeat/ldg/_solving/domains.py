@@ -8,17 +8,15 @@ in either domain are left out (Parrish 2012, section 4.5.3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Floats, Labels
-from eigenfeat._base.validation import RealArray, check_unmasked, plain_rows, show
+from eigenfeat._base.validation import RealArray, check_unmasked
 from eigenfeat.moments.columns import deviations
 
-__all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
+__all__ = ["DomainScaler", "domain_rows", "split_domains"]
 
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
@@ -62,49 +60,6 @@ def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
         raise ValueError(f"sample_domain: expected {_EXPECTED}, got {numbers[row]} in row {row}")
     source: NDArray[np.bool_] = numbers > 0
     return source
-
-
-def stack_domains(
-    Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
-) -> tuple[RealArray, Labels, NDArray[np.int64]]:
-    """Return `X`, `y` and `sample_domain` of both domains, the source first.
-
-    Data frames lose their columns' names.
-
-    Raises
-    ------
-    ValueError
-        If an array has the wrong number of dimensions, columns or labels, a domain has no samples,
-        or labels are numbers in one domain only.
-    """
-    rows = [_rows(Xs, "Xs"), _rows(Xt, "Xt")]
-    if rows[1].shape[1] != rows[0].shape[1]:
-        raise ValueError(f"Xt: expected {rows[0].shape[1]} columns, got {rows[1].shape[1]}")
-    counts = [len(part) for part in rows]
-    y = _joined_labels(ys, yt, counts)
-    return np.concatenate(rows), y, np.repeat([1, -1], counts).astype(np.int64)
-
-
-def _rows(X: Any, name: str) -> RealArray:
-    if hasattr(X, "tocsr"):
-        raise ValueError(f"{name}: expected a dense array, got a sparse matrix; use toarray()")
-    array = np.asarray(plain_rows(X, name))
-    if array.ndim != 2 or not len(array):
-        raise ValueError(f"{name}: expected a 2-D array of at least one sample, got {array.shape}")
-    return array
-
-
-def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
-    labels = []
-    for values, name, count in ((ys, "ys", counts[0]), (yt, "yt", counts[1])):
-        array = np.asarray(plain_labels(values, name))
-        if array.shape != (count,):
-            got = "None" if values is None else str(array.shape)
-            raise ValueError(f"{name}: expected labels of shape ({count},), got {got}")
-        labels.append(array)
-    if len({array.dtype.kind in "biuf" for array in labels}) > 1:
-        raise ValueError(f"yt: expected labels such as {show(labels[0][0])}, got {show(yt[0])}")
-    return np.concatenate(labels)
 
 
 @dataclass(frozen=True, eq=False)
