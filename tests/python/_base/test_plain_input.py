@@ -363,20 +363,11 @@ def test_blocks_of_signed_and_unsigned_labels():
 
 EPOCHS = np.random.default_rng(9).standard_normal((len(Y), 3, 20)) * (1 + Y[:, None, None])
 OTHERS = {
-    "GEMClassifier": (ef.GEMClassifier, X),
-    "JointGEMClassifier": (lambda: ef.gem.JointGEMClassifier(epochs=1), X),
     "TangentSpace": (signals.TangentSpace, EPOCHS),
     "SpatialFilters": (signals.SpatialFilters, EPOCHS),
     "EpochClassifier": (signals.EpochClassifier, EPOCHS),
     "ConvolutionFeatures": (lambda: signals.ConvolutionFeatures(random_state=0), EPOCHS[:, 0]),
-    "ConvolutionClassifier": (
-        lambda: signals.ConvolutionClassifier(random_state=0),
-        EPOCHS[:, 0],
-    ),
-    "MinimumCostClassifier": (
-        lambda: ef.early.MinimumCostClassifier(ef.FisherLDA(), n_times=2, n_folds=2),
-        EPOCHS[:, 0],
-    ),
+    "ConvolutionClassifier": (lambda: signals.ConvolutionClassifier(random_state=0), EPOCHS[:, 0]),
 }
 
 

@@ -1,8 +1,8 @@
 """What random tables have in common with other forms of themselves.
 
-Each relation draws a table, gives an estimator two forms of it, and returns the faults found: other
-containers and types of a column, samples in another order, files mapped into memory, parallel
-folds, and float32. `.ci/long` draws hundreds of tables for each.
+Each relation draws a table, gives an estimator two forms of it, and returns the faults found:
+samples in another order, files mapped into memory, parallel folds, and float32. `.ci/long` draws
+hundreds of tables for each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import pytest
 from random_tables import DEFAULTS, OF_EPOCHS, difference, random_table, results
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import has_fit_parameter
-from table_files import arrow_modules
 
 import eigenfeat as ef
 
@@ -42,82 +41,6 @@ def gap(known, other, name, tolerance, what):
     """One line if the results differ by more than a tolerance, else nothing."""
     found = difference(known, other, name)
     return [] if found <= tolerance else [f"{name}, {what}: differs by {found:.2g}"]
-
-
-def of_types(seed):
-    """Columns of every type as lists, some with None for a missing value, and two targets."""
-    random = np.random.default_rng([21, seed])
-    n = int(random.integers(40, 90))
-    y = random.permutation(np.arange(n) % int(random.integers(2, 4)))
-    words = ["red", "blue", "Grün", "a,b", 'say "x"', "7 up"]
-    draws = {
-        "text": lambda: random.choice(words, n).tolist(),
-        "digits": lambda: [*"12x", *random.choice(["1", "2", "30", "x"], n - 3).tolist()],
-        "flag": lambda: (random.random(n) < 0.3 + 0.3 * (y > 0)).tolist(),
-        "whole": lambda: random.integers(-5, 100, n).tolist(),
-        "few": lambda: random.integers(0, 3, n).tolist(),
-        "large": lambda: (2**40 + random.integers(0, 9, n)).tolist(),
-        "number": lambda: (random.standard_normal(n) + y).tolist(),
-        "rounded": lambda: np.round(random.standard_normal(n) + y, 1).tolist(),
-    }
-    kinds = random.choice(list(draws), int(random.integers(2, 6)))
-    columns = {f"{kind}{j}": draws[kind]() for j, kind in enumerate(kinds)}
-    for values in columns.values():
-        if random.random() < 0.3:
-            for i in random.choice(n, n // 8, replace=False):
-                values[i] = None
-    return columns, y, y + random.standard_normal(n)
-
-
-def containers(columns):
-    """The same values in data frames of pandas, polars and Arrow, by name."""
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    objects = pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in columns.items()})
-    return {
-        "inferred": pd.DataFrame(columns),
-        "nullable": objects.convert_dtypes(),
-        "arrow types": objects.convert_dtypes(dtype_backend="pyarrow"),
-        "polars": pl.DataFrame(columns),
-        "arrow": arrow_modules().table(columns),
-        "object": objects,
-        "category": pd.DataFrame(
-            {name: pd.Series(v, dtype=kind(v)) for name, v in columns.items()}
-        ),
-    }
-
-
-def kind(values):
-    """Categories of pandas for text and for truth values, which are categories anyway."""
-    named = any(isinstance(value, (str, bool)) for value in values)
-    return "category" if named else None
-
-
-def container_faults(seed):
-    columns, y, target = of_types(seed)
-    frames = containers(columns)
-    trained = chosen(["inferred", "nullable", "arrow types", "polars", "arrow"], seed)
-    views = "auto" if seed % 8 == 0 else ["columns", "gem"]
-    classifier = ef.TableClassifier(views=views).fit(frames[trained], y)
-    regressor = ef.TableRegressor(views=views).fit(frames[trained], target)
-    known, values = classifier.predict_proba(frames[trained]), regressor.predict(frames[trained])
-    faults = []
-
-    def compare(form, what, expected, found):
-        far = np.abs(found - expected).max()
-        if not far <= 1e-12 * np.abs(expected).max():
-            faults.append(f"{what}: {form} after {trained} differs by {far:.2g}")
-
-    for form, frame in frames.items():
-        compare(form, "TableClassifier", known, classifier.predict_proba(frame))
-        compare(form, "TableRegressor", values, regressor.predict(frame))
-    with tempfile.TemporaryDirectory() as folder:
-        frames["object"].to_csv(Path(folder) / "new.csv", index=False)
-        frames["nullable"].to_parquet(Path(folder) / "new.parquet")
-        for file in ("new.csv", "new.parquet"):
-            rows = ef.open_rows(Path(folder) / file, missing=True)
-            found = np.concatenate(list(classifier.predict_proba(rows)))
-            compare(file, "TableClassifier", known, found)
-    return faults
 
 
 def order_faults(seed):
@@ -185,7 +108,6 @@ def float32_faults(seed):
 
 
 RELATIONS = {
-    "containers": container_faults,
     "order": order_faults,
     "maps": map_faults,
     "folds": fold_faults,

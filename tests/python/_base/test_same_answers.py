@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from every_estimator import ESTIMATORS, Y, good_rows, new
-from flat_gem import gem_classifier, with_params
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from random_tables import DEFAULTS, OF_EPOCHS, projector
 from sklearn.decomposition import PCA
@@ -130,14 +130,6 @@ def test_moved_rows_are_in_the_columns_units():
 
 WEIGHTED = [name for name in ESTIMATORS if has_fit_parameter(new(name)[0], "sample_weight")]
 COUNTS = np.random.default_rng(0).integers(1, 4, len(Y))
-
-
-@pytest.mark.parametrize("name", ["GEMClassifier", "GEMClassifier, deep"])
-def test_weights_are_repetitions_where_nothing_is_held_out(name):
-    rows, model = good_rows(name), with_params(new(name)[0], temperature=1.0)
-    weighted = outputs(model.fit(rows, Y, sample_weight=COUNTS), rows)[0]
-    repeated = model.fit(np.repeat(rows, COUNTS, axis=0), np.repeat(Y, COUNTS))
-    assert_allclose(weighted, outputs(repeated, rows)[0], rtol=0, atol=1e-2 * weighted.max())
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
