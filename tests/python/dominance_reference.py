@@ -193,10 +193,7 @@ def attack_rule(rng, name, kind):
     clear = least[0] > FAR * size[0]
     wrong = decided and best[0] == 0 and not least[0] >= -1e-17 * size[0]
     return Counter(
-        decided=int(decided),
-        clear=int(clear),
-        wrong=int(wrong),
-        missed=int(clear and not decided),
+        decided=int(decided), clear=int(clear), wrong=int(wrong), missed=int(clear and not decided)
     )
 
 

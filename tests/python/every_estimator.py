@@ -97,8 +97,7 @@ COPIES_DIFFER = {
     **dict.fromkeys(("TableClassifier", "TableRegressor"), RATIOS),
     "JointGEMClassifier": "steps take samples in a random order",
     **dict.fromkeys(
-        ("MaxMarginShift", "MaxMarginPCA"),
-        "components are of samples without weights",
+        ("MaxMarginShift", "MaxMarginPCA"), "components are of samples without weights"
     ),
 }
 

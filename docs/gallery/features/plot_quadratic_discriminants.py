@@ -10,10 +10,7 @@ scikit-learn's linear and quadratic discriminant analysis.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.inspection import DecisionBoundaryDisplay
 
 from eigenfeat.rayleigh import QuadraticDiscriminant

@@ -172,12 +172,7 @@ def _out_of_fold(model: Any, training: Training) -> Measures | None:
 
 def _view(view: Any) -> dict[str, Any]:
     score = float(view.score) if np.isfinite(view.score) else None
-    return {
-        "name": view.name,
-        "weight": float(view.weight),
-        "note": view.note,
-        "score": score,
-    }
+    return {"name": view.name, "weight": float(view.weight), "note": view.note, "score": score}
 
 
 def _left_out(model: Any, training: Training) -> dict[str, str]:

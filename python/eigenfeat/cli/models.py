@@ -14,11 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import ParameterGrid
 
-from eigenfeat.cli.files import (
-    STANDARD,
-    check_output,
-    opened_with_model,
-)
+from eigenfeat.cli.files import STANDARD, check_output, opened_with_model
 from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError

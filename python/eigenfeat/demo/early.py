@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
-from eigenfeat.early import (
-    EarlyScores,
-    MinimumCostClassifier,
-    ReliableClassifier,
-    early_scores,
-)
+from eigenfeat.early import EarlyScores, MinimumCostClassifier, ReliableClassifier, early_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

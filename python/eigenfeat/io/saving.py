@@ -216,11 +216,7 @@ def _stored(data: bytes) -> bytes:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def load(
-    path: str | os.PathLike[str],
-    *,
-    trusted: Sequence[str | type[Any]] = (),
-) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = ()) -> Any:
     """Load a file that `save` or `ClassMoments.save` wrote.
 
     Predictions of the loaded object are bitwise equal on the same machine with the same libraries.

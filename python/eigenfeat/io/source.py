@@ -26,12 +26,7 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
-_TYPES: dict[str, Any] = {
-    "int": np.int64,
-    "uint": np.uint64,
-    "float": np.float64,
-    "bool": np.bool_,
-}
+_TYPES: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
 _Typed = tuple[Labels, "Mask | None"]
 
 

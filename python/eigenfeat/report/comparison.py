@@ -226,10 +226,7 @@ def _compared(
 
 
 def _measures(
-    held: list[HeldOut],
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    weight: NDArray[np.float64] | None,
+    held: list[HeldOut], y: NDArray[Any], classes: NDArray[Any], weight: NDArray[np.float64] | None
 ) -> ClassificationMeasures | RegressionMeasures:
     rows = np.concatenate([one.rows for one in held])
     predicted = np.concatenate([one.predicted for one in held])

@@ -104,10 +104,7 @@ def test_a_shift_with_an_extractor(files):
     [
         (("--model", "ldg", "--seed", "-1"), "'--seed': -1 is not in the range"),
         (("--model", "ldg", "--set", "colour=3"), "--set colour: expected a parameter of LDG: "),
-        (
-            ("--model", "ldg", "--set", "gamma=-1"),
-            "--set gamma: The 'gamma' parameter of LDG",
-        ),
+        (("--model", "ldg", "--set", "gamma=-1"), "--set gamma: The 'gamma' parameter of LDG"),
         (
             ("--set", "views=columns,spines"),
             "--set views: expected 'auto' or distinct names out of",

@@ -60,12 +60,7 @@ def test_parcels_have_words_gaps_and_classes_that_a_model_finds():
 def test_the_demo_of_early_decisions(tmp_path, capsys):
     assert cli.main(["demo", "early", "--output", str(tmp_path / "new")]) == 0
     out = capsys.readouterr().out
-    for text in (
-        "One signal of 60 samples",
-        "decided",
-        "certified",
-        "minimum cost",
-    ):
+    for text in ("One signal of 60 samples", "decided", "certified", "minimum cost"):
         assert text in out
     for stem in ("early-decision", "early-times"):
         assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"

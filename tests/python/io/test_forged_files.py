@@ -351,10 +351,7 @@ def use(path):
 
 
 CODES = [np.array([2**63 - 1]), np.array([-1])]
-WHERE = {
-    "LocalQDA": ("_codes",),
-    "ReliableClassifier, local": ("classifier_", "_codes"),
-}
+WHERE = {"LocalQDA": ("_codes",), "ReliableClassifier, local": ("classifier_", "_codes")}
 
 
 @pytest.mark.parametrize("name", WHERE)

@@ -286,8 +286,7 @@ def test_tables_with_words_and_gaps(rng):
     )
     model = make_pipeline(
         make_column_transformer(
-            (OneHotEncoder(handle_unknown="ignore"), ["colour"]),
-            (SimpleImputer(), ["size"]),
+            (OneHotEncoder(handle_unknown="ignore"), ["colour"]), (SimpleImputer(), ["size"])
         ),
         RandomForestClassifier(20, random_state=0),
     ).fit(frame[:100], y[:100])
