@@ -41,7 +41,7 @@ from eigenfeat.samples.estimator import without_names
 
 __all__ = ["Measures", "evaluate", "held_out_measures", "measures_text"]
 
-MOST_ROWS = 20_000  # whose neighbours are looked for
+MOST_ROWS = 20_000  # among which neighbours are searched
 _ADVICE = "--cv 5 or --holdout 0.25 measures new fits on rows that they have not seen"
 _NAMED_PAIRS = 5  # of classes that are confused most often
 _MOST_CLASSES = 20  # that have a line each
@@ -51,7 +51,7 @@ Measures = ClassificationMeasures | RegressionMeasures
 
 @dataclass
 class _Found:
-    """Measures, and what else the result says."""
+    """Measures, and further entries of the result."""
 
     measures: Measures
     unknown: dict[Any, int] = field(default_factory=dict)  # number of rows by unknown label

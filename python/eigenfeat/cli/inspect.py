@@ -25,8 +25,8 @@ from eigenfeat.report.evidence import quietly
 
 __all__ = ["inspect", "plain", "saved_versions"]
 
-_MOST = 10  # columns, classes or lines of parameters that are listed
-_MOST_ROWS = 20_000  # of which importances are measured
+_MOST = 10  # columns, classes or lines of parameters in a list
+_MOST_ROWS = 20_000  # rows that are read to measure importances
 _FORMAT_OPTIONS = (
     *("format", "delimiter", "header", "encoding", "decimal", "comment", "keep_default_na"),
 )

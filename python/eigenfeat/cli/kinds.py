@@ -52,8 +52,8 @@ TASKS = ("classification", "regression")
 def unfitted(options: SimpleNamespace, *, features: bool = False, regression: bool = False) -> Any:
     """The model that `--model` names, with the parameters that the options set.
 
-    With `features`, that of gem is GEM alone; with `regression`, its regressor. UsageError names a
-    parameter that the model has not, or whose value it does not take.
+    With `features` the model is GEM alone, with `regression` TableRegressor. UsageError names an
+    unknown parameter, or one with a wrong value.
     """
     kind = options.model_kind
     for part, owner in (("classifier", "reliable"), ("extractor", "shift")):
@@ -105,7 +105,7 @@ def full_name(model: Any, name: str, option: str) -> str:
 
 
 def suited(model: Any, full: str, value: Any) -> Any:
-    """The value; for parameters that know these, the word none for None, and a list for A,B,..."""
+    """Convert A,B,... to a list, and None to the word none, for parameters that take these."""
     part, _, name = full.rpartition("__")
     owner = model.get_params()[part] if part else model
     allowed = getattr(owner, "_parameter_constraints", {}).get(name, [None])

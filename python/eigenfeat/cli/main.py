@@ -39,11 +39,11 @@ STATUS = """\
 Exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, such as a
 value out of range or a missing column; 130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
 
-_COMPLETE = "_EIGENFEAT_COMPLETE"  # the variable by which shells ask
+_COMPLETE = "_EIGENFEAT_COMPLETE"  # variable with which shells ask for completions
 
 
 def _ending(examples: str, data: bool = False) -> str:
-    """What help ends with: what data are, examples as they stand, and the exit status."""
+    """End of a help text: formats of DATA, examples, and exit statuses."""
     lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
     return (f"{DATA}\n" if data else "") + f"\b\nExamples:\n{lines}\n\n{STATUS}"
 
@@ -158,9 +158,9 @@ def fit() -> None:
     """Fit a classifier, a regression or features on files.
 
     Fits a classifier of tables (TableClassifier) and saves it. A target of many different numbers
-    is fitted by TableRegressor; --task says which of both is meant. Rows that fit into --memory are
-    read once; otherwise every step reads the files again. Empty cells are missing values where the
-    model takes them.
+    is fitted by TableRegressor; --task decides otherwise. Rows that fit into --memory are read
+    once; otherwise every step reads the files again. Empty cells are missing values if the model
+    accepts them.
 
     --holdout and --cv measure fits to a part of the rows on the other rows before the model is
     fitted to all rows and saved. Without them, the measures are those of the model's own
@@ -216,12 +216,12 @@ eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
 def evaluate() -> None:
     """Compare predictions with the labels of files.
 
-    Of classifiers: balanced accuracy, AUC, average precision of the rarest class, log loss and
-    accuracy, each beside that of a constant prediction; recall and precision of each class, and
-    what is confused. Of regressions: R^2, root mean squared and mean absolute error, beside those
-    of the mean. Of early classifiers also: accuracy, mean time and agreement with the labels of
-    complete rows when decided early. Of transformers: the 3 nearest neighbours by their features
-    among the other rows (at most 20,000, drawn at random).
+    Classifiers: balanced accuracy, AUC, average precision of the rarest class, log loss and
+    accuracy, each beside that of a constant prediction; recall and precision of each class, and the
+    classes that are confused. Regressions: R^2, root mean squared and mean absolute error, beside
+    those of the mean. Early classifiers also: accuracy and mean time of early labels, and their
+    agreement with the labels of complete rows. Transformers: classes of the 3 nearest neighbours by
+    their features among the other rows (at most 20,000, drawn at random).
 
     The output says whether the files had a part in the fit, as far as that is known. --holdout and
     --cv measure new fits with the model's parameters, on rows that these fits have not seen; the
@@ -361,8 +361,8 @@ eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rul
 def search() -> None:
     """Choose parameters on held-out rows.
 
-    Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them,
-    by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
+    Fits candidates, measures them on held-out rows, fits the best one to all rows, and saves it.
+    --grid lists values of parameters by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
     --grid its default grid. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and
     earliness saved; reliability=A,B,C are the taus. Rows must fit into --memory. LDG searches in
     its fit, as in fit --model ldg --set n_components=2,5,9.

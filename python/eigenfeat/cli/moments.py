@@ -18,7 +18,7 @@ from eigenfeat.samples.targets import task_of
 
 __all__ = ["moments"]
 
-_SECONDS = 60.0  # between two checkpoints
+_SECONDS = 60.0  # from one checkpoint to the next
 KIND = "moments checkpoint"
 
 
@@ -140,7 +140,7 @@ class Checkpoint:
 
 
 def _difference(identity: Any, wanted: dict[str, Any]) -> str | None:
-    """What the identity of a checkpoint and that of a run differ in, for people."""
+    """Say the first difference between the identities of a checkpoint and of a run."""
     if identity == wanted:
         return None
     try:

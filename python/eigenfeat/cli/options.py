@@ -72,7 +72,7 @@ def json_option() -> Decorator:
 
 
 def run_options() -> Decorator:
-    """What has to do with the run, not with its result."""
+    """Options of a run that do not change its result."""
     shown = "Show progress on stderr (default: if that is a terminal)."
     return _grouped(
         option("--threads", type=COUNT, metavar="N", help="Threads (default: all)."),
@@ -111,7 +111,7 @@ def memory_option() -> Decorator:
 
 
 def format_options() -> Decorator:
-    """What tells formats apart."""
+    """Options that describe files of rows."""
     header = "Whether CSV files begin with names (default: if their first line looks like it)."
     return _grouped(
         option("--format", type=Choice(FORMATS), help="Format (default: by names of files)."),

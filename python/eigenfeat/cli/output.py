@@ -86,9 +86,9 @@ def show_warning(
 
 
 def printable(text: str, *, lines: bool = True) -> str:
-    """Text without characters that control a terminal, such as those of labels and file names.
+    """Escape characters that control a terminal, which labels and file names may contain.
 
-    With `lines` it may have several.
+    Line breaks stay with `lines`.
     """
     if text.isprintable() and text.isascii():
         return text

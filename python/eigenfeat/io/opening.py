@@ -301,15 +301,10 @@ def described(path: str | Path, **options: Any) -> dict[str, Any]:
 
     Options are those of `open_rows`.
     """
-    given = Options(**options)
-    source = _open_source(Path(path), {}, given, 1, None)
-    if isinstance(source, SvmlightSource):
-        settle_columns([source], given)
-    if isinstance(source, DelimitedSource):
-        settle_types([source], {})
+    (source,) = open_rows(path, **options).sources
     summary = {
         "kind": "rows",
-        "format": given.format or format_of(Path(path)),
+        "format": source.format,
         "rows": source.n_rows,
         "n_columns": len(source.names) or source.n_features,
         **source.facts,

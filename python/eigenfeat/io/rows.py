@@ -95,7 +95,6 @@ class FileRows(RowBlocks):
         rows = _SPARSE_ROWS if self.sources[0].sparse else int(np.clip(rows, 16, 1 << 20))
         self.block_rows = options.block_rows or rows
         self._n_rows: int | None = None
-        self._gathered: Block | None = None
 
     # ---- columns -----------------------------------------------------------------------------
 
@@ -491,17 +490,12 @@ class FileRows(RowBlocks):
 
     def in_memory(self) -> Block | None:
         """All rows as one block, if they take at most `memory` bytes and are not sparse."""
-        if self._gathered is not None:
-            return self._gathered
         return None if self.sources[0].sparse else self.gathered(self.memory)
 
     def gathered(
         self, limit: float, advance: Callable[[int, float | None], object] | None = None
     ) -> Block | None:
-        """All rows as one block, which may be empty; None if they take more than `limit` bytes.
-
-        Later calls of `in_memory` return this block.
-        """
+        """All rows as one block, which may be empty; None if they take more than `limit` bytes."""
         known = [source.n_rows for source in self.sources if source.n_rows is not None]
         known_bytes = sum(known) * self.n_features * self.dtype.itemsize
         if known_bytes > limit and not self.options.skip_bad and not self.sources[0].sparse:
@@ -515,10 +509,7 @@ class FileRows(RowBlocks):
             if advance is not None:
                 advance(len(block), position.fraction)
         empty = Block(np.empty((0, self.n_features)), np.empty(0))
-        whole = joined(parts) if parts else empty
-        if advance is not None:
-            self._gathered = whole
-        return whole
+        return joined(parts) if parts else empty
 
     def identity(self) -> dict[str, object]:
         """Everything the blocks depend on: paths, sizes and times of the files, and the options."""
