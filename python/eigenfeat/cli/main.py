@@ -362,10 +362,10 @@ def search() -> None:
     """Choose parameters on held-out rows.
 
     Fits candidates, measures them on held-out rows, fits the best one to all rows, and saves it.
-    --grid lists values of parameters by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
-    --grid its default grid. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and
-    earliness saved; reliability=A,B,C are the taus. Rows must fit into --memory. LDG searches in
-    its fit, as in fit --model ldg --set n_components=2,5,9.
+    --grid lists values of parameters by their names in Python. gem: GEMClassifierCV, on one
+    held-out part or --cv folds; without --grid its default grid. reliable: ReliableClassifierCV, by
+    the harmonic mean of accuracy and earliness saved; reliability=A,B,C are the taus. Rows must fit
+    into --memory. LDG searches in its fit, as in fit --model ldg --set n_components=2,5,9.
     """
 
 
