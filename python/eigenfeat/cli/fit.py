@@ -115,7 +115,11 @@ def _described(
         texts = [f"{name} ({why})" for name, why in left_out.items()]
         lines += wrapped(_few(texts), "left out")
     if views := getattr(model, "views_", None):
-        result["views"] = [_view(view) for view in views]
+        result["views"] = [
+            {"name": view.name, "weight": float(view.weight), "note": view.note}
+            | {"score": float(view.score) if np.isfinite(view.score) else None}
+            for view in views
+        ]
         used = sorted((v for v in views if v.weight > 0), key=lambda view: -view.weight)
         lines += wrapped(", ".join(f"{one.name} {one.weight:.2f}" for one in used), "views")
         unused = {one.name: one.note for one in views if not one.weight}
@@ -168,11 +172,6 @@ def _out_of_fold(model: Any, training: Training) -> Measures | None:
     weight = None if training.weight is None else training.weight[known]
     classes = model.classes_.tolist()
     return classification_measures(classes, true, proba.argmax(axis=1), proba, weight)
-
-
-def _view(view: Any) -> dict[str, Any]:
-    score = float(view.score) if np.isfinite(view.score) else None
-    return {"name": view.name, "weight": float(view.weight), "note": view.note, "score": score}
 
 
 def _left_out(model: Any, training: Training) -> dict[str, str]:

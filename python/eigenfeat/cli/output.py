@@ -110,14 +110,7 @@ def _print_json(result: dict[str, Any], file: TextIO | None = None) -> None:
 class Output:
     """Output of a command: results go to stdout, everything else to stderr.
 
-    Parameters
-    ----------
-    command : str
-        Its name, for JSON.
-    as_json : bool
-        Whether the result is one JSON object.
-    progress : bool or None
-        Whether to show progress; None: if stderr is a terminal.
+    Progress is shown if stderr is a terminal, unless `progress` is given.
     """
 
     def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:

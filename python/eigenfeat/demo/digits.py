@@ -56,22 +56,8 @@ def compare(
 
     Every method uses the same splits and standardised columns, and chooses `C` among the same four
     values on a quarter of its training samples before it is trained on all of them. The random
-    methods have the number of columns that GEM has.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    y : (n,) array
-    n_splits : int
-        Number of random splits into 60% for training and 40% for testing.
-    seed : int
-    advance : callable
-        Function that is called with the name of each finished step; each split has four steps.
-
-    Returns
-    -------
-    dict of str to Outcome
-        Results by method, in the order of the table.
+    methods have the number of columns that GEM has. 60% of the samples of each split are for
+    training. `advance` is called with the name of each finished step; each split has four steps.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit

@@ -30,27 +30,15 @@ _FORMS = {r"^[0-9]{2,18}$": "10", r"^-[0-9]{1,18}$": "-1", r"^-?[0-9]{1,18}\.[0-
 
 @dataclass
 class Tally:
-    """Counts of the cells of a column by type.
+    """Counts of the cells of a column by type."""
 
-    Attributes
-    ----------
-    known, numbers, truths, dates : int
-        Numbers of cells that are not missing, that are numbers, booleans and dates.
-    placeholders : int
-        Number of cells without letters and digits, such as "?".
-    word : str or None
-        A cell of none of these types.
-    texts : set of str
-        Label texts, or texts of the same form.
-    """
-
-    known: int = 0
+    known: int = 0  # cells that are not missing
     numbers: int = 0
     truths: int = 0
     dates: int = 0
-    placeholders: int = 0
-    word: str | None = None
-    texts: set[str] = field(default_factory=set)
+    placeholders: int = 0  # cells without letters and digits, such as "?"
+    word: str | None = None  # a cell of none of these types
+    texts: set[str] = field(default_factory=set)  # of labels, or of the same form
 
     def add(self, cells: Any, *, missing: Sequence[str], labels: bool) -> None:
         """Count the cells of an Arrow array of strings."""

@@ -529,27 +529,13 @@ class FileRows(RowBlocks):
 
 @dataclass(frozen=True, eq=False)
 class TableReading:
-    """Rows of files as numbers, from which data frames are made.
+    """Rows of files as numbers, from which data frames are made."""
 
-    Attributes
-    ----------
-    rows : FileRows
-        The rows; text is numbered in the order in which it occurs.
-    names : list of str
-        Names of their columns.
-    every : list of str
-        Names of the columns of a frame; those that are not among `names` are empty.
-    declared : list of str
-        Columns that become categories.
-    texts : _TextCodes or None
-        The texts; None if all columns are numbers.
-    """
-
-    rows: FileRows
+    rows: FileRows  # text is numbered in the order in which it occurs
     names: list[str]
-    every: list[str]
-    declared: list[str]
-    texts: _TextCodes | None
+    every: list[str]  # columns of a frame; those that are not among `names` are empty
+    declared: list[str]  # columns that become categories
+    texts: _TextCodes | None  # None if all columns are numbers
 
     def frame(self, X: npt.NDArray[Any]) -> Any:
         """Make a pandas data frame of rows that have been read."""

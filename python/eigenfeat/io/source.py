@@ -167,33 +167,18 @@ def _no_such(path: Path, names: Sequence[str], column: str | int) -> str:
 class Chunk:
     """Consecutive samples of a file.
 
-    Attributes
-    ----------
-    start : int
-        Number of the first sample in the file, from 0, bad samples included.
-    n : int
-        Number of samples.
-    X : list of (n,) arrays, (n, d) array, or sparse matrix
-        Features, NaN for missing numbers. A list of columns may have text, as objects.
-    y : (n,) array or None
-        Labels.
-    unlabelled, bad : (n,) arrays of bool, or None
-        Masks of samples without a label of the right type, and of unreadable samples; None if
-        there are none.
-    given : array of NumPy or Arrow, or None
-        Labels as they are in the file.
-    fraction : float or None
-        Part of the file up to the end of the chunk, if known.
+    The features `X` are a matrix, or a list of columns, which may have text; missing numbers are
+    NaN. Masks are None if no sample is bad.
     """
 
-    start: int
-    n: int
+    start: int  # number of the first sample in the file, from 0, bad samples included
+    n: int  # number of samples
     X: Any
     y: Labels | None = None
-    unlabelled: Mask | None = None
-    bad: Mask | None = None
-    given: Any = None
-    fraction: float | None = None
+    unlabelled: Mask | None = None  # samples without a label of the right type
+    bad: Mask | None = None  # unreadable samples
+    given: Any = None  # labels as they are in the file
+    fraction: float | None = None  # of the file, up to the end of the chunk
 
 
 class Source(ABC):

@@ -34,24 +34,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Predictions of held-out samples.
+    """Predictions of held-out samples, and the times of all fits and of all predictions."""
 
-    Attributes
-    ----------
-    rows : (m,) array of int
-        Indices of the samples that were held out, in ascending order.
-    predicted : (m,) or (m, q) array
-        Predicted labels or numbers.
-    proba : (m, k) array or None
-        Probabilities of the classes of all samples; None without probabilities.
-    parts : list of Part
-    fit_seconds, predict_seconds : float
-        Times of all fits, and of all predictions.
-    """
-
-    rows: Codes
-    predicted: NDArray[Any]
-    proba: NDArray[np.float64] | None
+    rows: Codes  # ascending indices of the samples
+    predicted: NDArray[Any]  # labels or numbers
+    proba: NDArray[np.float64] | None  # probabilities of the classes of all samples
     parts: list[Part]
     fit_seconds: float
     predict_seconds: float

@@ -39,23 +39,12 @@ _CATEGORICAL = "category"
 
 @dataclass(frozen=True, eq=False)
 class Peer:
-    """A model to compare with.
-
-    Attributes
-    ----------
-    name : str
-    model : estimator or None
-        None for a model that is left out.
-    reason : str
-        Why it is left out.
-    texts : bool
-        Whether categories are text, with "missing" for a missing one, and no pandas categories.
-    """
+    """A model to compare with; None, with a reason, for a model that is left out."""
 
     name: str
     model: Any = None
     reason: str = ""
-    texts: bool = False
+    texts: bool = False  # whether it takes categories as text, and "missing" for a missing one
 
 
 def peer_table(X: Any) -> Any:
