@@ -184,17 +184,6 @@ def test_a_wild_column_of_a_sparse_row(tmp_path):
         ef.open_rows([path, tmp_path / "rows.npy"])
 
 
-@pytest.mark.parametrize("shape", ["(5, 3", "(-5, 3)", "('a', 3)"])
-def test_headers_of_arrays(tmp_path, shape):
-    np.save(tmp_path / "rows.npy", np.ones((5, 3)))
-    data = (tmp_path / "rows.npy").read_bytes()
-    assert data.count(b"(5, 3), }") == 1
-    wrong = data.replace(b"(5, 3), }", f"{shape}, }}".ljust(9)[:9].encode(), 1)
-    (tmp_path / "rows.npy").write_bytes(wrong)
-    with pytest.raises(ValueError, match=r"rows\.npy: expected an array in NumPy's format, got "):
-        ef.open_rows(tmp_path / "rows.npy")
-
-
 @pytest.mark.parametrize("shape", [(2**40, 1), (0, 2**40), (2**40, 2**40)])
 def test_shapes_that_the_bytes_do_not_fill(tmp_path, shape):
     header = io.BytesIO()

@@ -258,25 +258,6 @@ def test_columns_of_csv_files_have_kinds(tmp_path, text, names, kinds):
     assert [*source.kinds] == kinds
 
 
-def test_types_are_those_of_whole_lines(tmp_path, monkeypatch):
-    """However many bytes the first look at a file takes, even where these end within a line."""
-    arrow_modules()
-    from eigenfeat.io import delimited
-
-    path = tmp_path / "a.csv"
-    lines = '1.25,"x, ""y""\nz",true,yes\n-3,"u\n\nv",false,"no"\n'
-    path.write_text("a long name,n,b,kind\n" + lines * 5)
-    for size in range(1, 140, 3):
-        monkeypatch.setattr(delimited, "_MIN_BLOCK_BYTES", size)
-        monkeypatch.setattr(delimited, "_SCANNED_BYTES", size)
-        rows = open_rows(path, "kind", drop=["n"])
-        assert rows.sources[0].kinds[:3] == ["number", "text", "bool"]
-        assert rows.sources[0].named
-        X, y = collected(rows)
-        assert X.tolist() == [[1.25, 1], [-3, 0]] * 5
-        assert y.tolist() == ["yes", "no"] * 5
-
-
 def test_text_that_begins_late_in_a_file(tmp_path):
     """Labels and columns that look like numbers for hundreds of kilobytes."""
     arrow_modules()
@@ -295,31 +276,6 @@ def test_types_of_cells_that_grow_in_utf_8(tmp_path):
     path.write_text("u,v\né,2.5\né,2.5\n2.5,2.5\n2.5,é", encoding="latin-1")
     source = open_rows(path, encoding="latin-1").sources[0]
     assert [*source.kinds] == ["number", "number"]  # text is less than a half
-
-
-def test_cells_that_are_none_late_in_a_file(tmp_path, monkeypatch):
-    """Numbers before and behind are the same as without such a cell."""
-    arrow_modules()
-    from eigenfeat.io import delimited
-
-    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 300)
-    X = np.random.default_rng(0).standard_normal((400, 3)).astype(np.float32)
-    lines = csv_text(X).splitlines()
-    (tmp_path / "a.csv").write_text("\n".join(lines))
-    lines[317] = "1,word,2"
-    lines[350] = "+1, 2 ,3"
-    (tmp_path / "b.csv").write_text("\n".join(lines))
-    good, bad = (
-        open_rows(tmp_path / name, dtype="float32", skip_bad=True, block_rows=64)
-        for name in ("a.csv", "b.csv")
-    )
-    expected = np.concatenate([block.X for block in good])
-    np.testing.assert_array_equal(expected, X)
-    expected[349] = [1, 2, 3]
-    for _ in range(2):
-        found = np.concatenate([block.X for block in bad])
-        np.testing.assert_array_equal(found, np.delete(expected, 316, axis=0))
-        assert bad.n_skipped == 1
 
 
 def test_a_csv_header_can_be_said_outright(tmp_path):
