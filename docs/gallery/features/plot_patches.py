@@ -50,7 +50,7 @@ ax.plot(list(accuracies), list(accuracies.values()), "o-", label="GEMPatches")
 ax.axhline(
     whole.score(images[test].reshape(len(test), -1), y[test]),
     color="tab:gray",
-    label="GEMClassifier on whole images",
+    label="TableClassifier on whole images",
 )
 ax.set(xlabel="width of a patch", ylabel="accuracy", xticks=list(accuracies))
 ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)

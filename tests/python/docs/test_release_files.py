@@ -51,8 +51,11 @@ def test_the_recipe_requires_what_the_project_does_but_the_wheel_of_lapack():
     listed = re.search(r"^dependencies = \[\n(.*?)^\]", read(PROJECT), re.M | re.S).group(1)
     wanted = {re.sub(r"[>=].*", "", one): one for one in re.findall(r'^  "([^"]+)"', listed, re.M)}
     del wanted["scipy-openblas32"]
-    recipe = read(".ci/conda/recipe.yaml").split("  run:\n")[1].split("\n\n")[0]
-    given = dict(line.strip("- ").split(" ") for line in recipe.splitlines())
+    host, _, run = read(".ci/conda/recipe.yaml").partition("  host:\n")[2].partition("  run:\n")
+    requires = re.search(r"^requires = \[(.+)\]", read(PROJECT), re.M).group(1)
+    for name, bound in re.findall(r'"([a-z0-9-]+)(>=[^"]+)"', requires):
+        assert (f"- {name} {bound}\n" in host) == (name != "scipy-openblas32")
+    given = dict(line.strip("- ").split(" ") for line in run.split("\n\n")[0].splitlines())
     assert given.pop("python") == ">=3.10"
     assert {f"{name}{bound}" for name, bound in given.items()} == set(wanted.values())
 
