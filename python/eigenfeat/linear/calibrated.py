@@ -11,24 +11,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base import threads as _threads
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat._base.types import Codes, Floats, RandomState, Targets, Weights
+from eigenfeat._base.threads import resolve
+from eigenfeat._base.types import Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
-from eigenfeat.linear.logistic import Features, LinearClassifier
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges, uncentred
+from eigenfeat.linear.logistic import Features, LinearModel
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import Block
-from eigenfeat.samples.estimator import Iterative, unchanged_on_error, with_steps
-from eigenfeat.samples.out_of_core import over_blocks
-from eigenfeat.samples.splits import check_held_out
+from eigenfeat.samples.estimator import Iterative, Verbose, unchanged_on_error, with_steps
+from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
-__all__ = ["CalibratedLeastSquares", "Passes", "ScoreMap", "on_simplex", "row_slices"]
+__all__ = ["CalibratedLeastSquares", "ScoreMap", "on_simplex", "row_slices"]
 
 _Array = NDArray[np.float64]
 _BLOCK = 1 << 22  # numbers in a block of calibration features
@@ -103,40 +101,19 @@ class ScoreMap:
         return out
 
 
-class Passes:
-    """Passes over the samples, three per step, with memory independent of the number of samples.
-
-    Samples in memory keep the scores of a step between its passes.
-    """
-
-    def __init__(self, problem: LogitProblem) -> None:
-        self._problem = problem
-        self._arguments = problem.shape[1], problem.constant, problem.rows.n_threads
-
-    def of_labels(self) -> _Array:
-        """``Phi^T Y`` (p, k), rows weighted."""
-        result: _Array = self._sum(label_products)[0]
-        return result
-
-    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> ScoreMap:
-        """Calibrate the scores at W."""
-        low, high = self._problem.rows.reduce(score_ranges, merge_ranges, *self._arguments, W)
-        mapped = ScoreMap.unfitted(low, high, n_powers)
-        gram, target = self._sum(calibration_sums, W, mapped)
-        return mapped.fitted(gram, target, ridge)
-
-    def residuals(self, W: _Array, calibration: ScoreMap, products: bool) -> tuple[float, _Array]:
-        """Mean squared error of a model and, with `products`, ``Phi^T (Y - P)`` (p, k)."""
-        total, sums = self._sum(residual_products, W, calibration, products)
-        return float(total) / self._problem.total, sums
-
-    def _sum(self, function: Any, *arguments: Any) -> Any:
-        return self._problem.rows.reduce(function, reductions.add, *self._arguments, *arguments)
+# ---- sums over the samples, with memory independent of their number ------------------------------
 
 
-# ---- sums over a block ---------------------------------------------------------------------------
+def _arguments(problem: LogitProblem) -> tuple[int, bool, int | None]:
+    return problem.shape[1], problem.constant, problem.rows.n_threads
+
+
+def _sums(problem: LogitProblem, function: Any, *arguments: Any) -> Any:
+    return problem.rows.reduce(function, reductions.add, *_arguments(problem), *arguments)
+
+
 def label_products(block: Block, k: int, constant: bool, n_threads: int | None) -> tuple[_Array]:
-    """``Phi^T Y`` of a block; merged by `reductions.add`."""
+    """``Phi^T Y`` (p, k) of a block, rows weighted; merged by `reductions.add`."""
     result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
     if block.weight is not None:
         result *= block.weight[:, None]
@@ -206,7 +183,7 @@ def _indicators(labels: NDArray[np.int32], k: int, dtype: Any = np.float64) -> N
     return Y
 
 
-class CalibratedLeastSquares(Iterative, LinearClassifier):
+class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
     """Classifier that alternates least-squares steps with the fit of a calibration.
 
     Use it to reproduce the classifier of the GEM paper; `MultinomialLogit` is usually as accurate.
@@ -226,11 +203,8 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         Whether to add a constant feature, which the ridge does not penalise.
     gram_rows : int or None, default=20000
         Number of samples for the Gram matrix; None means all.
-    early_stopping, validation_fraction : bool, float, default=False, 0.1
-        Whether to hold out this fraction of the samples, stop once their squared error has not
-        decreased for three steps, and use the step with the smallest held-out error.
     random_state : int, RandomState or None, default=0
-        Seed for drawing the samples of the Gram matrix and the held-out samples.
+        Seed for drawing the samples of the Gram matrix.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -245,10 +219,9 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     classes_ : (k,) array
         Labels, sorted.
     n_iter_ : int
-        Number of steps in `coef_`.
-    error_history_, validation_history_ : list of float
-        Mean squared error after the ridge regression and after every step, of the samples and, with
-        `early_stopping`, of the held-out samples.
+        Number of steps.
+    error_history_ : list of float
+        Mean squared error after the ridge regression and after every step.
     n_rows_ : float
         Number of training samples, or their total weight.
     n_features_in_ : int
@@ -279,8 +252,6 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     0.92
     """
 
-    PATIENCE = 3
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_iterations": [Interval(Integral, 0, MOST, closed="both")],
         "ridge": [Interval(Real, 0, None, closed="left")],
@@ -288,8 +259,6 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         "calibration_ridge": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "gram_rows": [Interval(Integral, 1, None, closed="left"), None],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -303,8 +272,6 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         calibration_ridge: float = 1e-2,
         fit_intercept: bool = True,
         gram_rows: int | None = 20000,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -315,8 +282,6 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         self.calibration_ridge = calibration_ridge
         self.fit_intercept = fit_intercept
         self.gram_rows = gram_rows
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -344,37 +309,40 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         self._validate_params()
         with unchanged_on_error(self):
             random = check_random_state(self.random_state)
-            rows, held_out = self._prepared(X, y, sample_weight), None
-            if self.early_stopping:
-                parts = self._split(rows.codes, random)
-                rows, held = (rows.subset(part) for part in parts)
-                held_out = LogitProblem(held, constant=self.fit_intercept)
-            problem, centre = self._problem(rows)
-            self._fit(problem, held_out, centre, random)
+            samples = self._prepared(X, y, sample_weight)
+            problem = LogitProblem(samples, constant=self.fit_intercept, centre=self.fit_intercept)
+            started, subsample, n = time.perf_counter(), None, problem.n_samples
+            if self.gram_rows is not None and self.gram_rows < n:
+                subsample = draw_subsample(n, self.gram_rows, seed=random.randint(2**31 - 1))
+            metric = problem.metric(Penalty(1.0, self.ridge, 0.0), subsample)
+            self._log(f"metric: {problem.shape[0]} features", started)
+            W = self._steps(problem, metric)
+            self.n_features_in_, self.n_rows_ = problem.varying, problem.total
+            self.coef_ = np.ascontiguousarray(W[: problem.varying].T)
+            self.intercept_ = W[-1].copy() if self.fit_intercept else np.zeros(W.shape[1])
         return self
 
-    def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
-        """Indices of the training and the held-out samples, drawn class by class."""
-        check_held_out(codes, self.classes_, self.validation_fraction, "early_stopping")
-        options = {"stratify": codes, "random_state": random}
-        parts = train_test_split(
-            np.arange(len(codes)), test_size=self.validation_fraction, **options
-        )
-        return [np.sort(part) for part in parts]
-
-    def _fit(self, problem: Any, held_out: Any, centre: Any, random: Any) -> None:
-        started = time.perf_counter()
-        sample, n = None, problem.n_samples
-        if self.gram_rows is not None and self.gram_rows < n:
-            sample = draw_subsample(n, self.gram_rows, seed=random.randint(2**31 - 1))
-        metric = problem.metric(Penalty(1.0, self.ridge, 0.0), sample)
-        self._log(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
-        self.n_rows_ = problem.total
-        validation = None if held_out is None else Passes(held_out)
-        kept = self._iterate(Passes(problem), metric, validation, centre)
-        self.coef_ = np.ascontiguousarray(kept.W[: problem.varying].T)
-        self.intercept_ = kept.W[-1].copy() if self.fit_intercept else np.zeros(problem.shape[1])
-        self.calibration_, self.n_iter_ = kept.calibration, kept.number
+    def _steps(self, problem: LogitProblem, metric: Any) -> _Array:
+        """Take all steps; return the weights (p, k) of the last one."""
+        threads = resolve(self.n_threads)
+        self.error_history_: list[float] = []
+        (products,) = _sums(problem, label_products)
+        W: _Array = 0.5 * metric.solve(products, threads)
+        for number in range(self.n_iterations + 1):
+            if number:
+                W = W + metric.solve(products, threads)
+            ranges = problem.rows.reduce(score_ranges, merge_ranges, *_arguments(problem), W)
+            unfitted = ScoreMap.unfitted(*ranges, self.calibration_powers)
+            gram, target = _sums(problem, calibration_sums, W, unfitted)
+            self.calibration_ = unfitted.fitted(gram, target, self.calibration_ridge)
+            is_last = number == self.n_iterations
+            squares, products = _sums(problem, residual_products, W, self.calibration_, not is_last)
+            self.n_iter_ = number
+            self.error_history_.append(float(squares) / problem.total)
+            self._log(f"step {number}: squared error {self.error_history_[-1]:.5g}")
+            if self._step_done():
+                break
+        return problem.uncentred(W)
 
     @over_blocks
     def decision_function(self, X: Features) -> Floats:
@@ -414,42 +382,5 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         scores = Block(X).scores(W, True, self.n_threads)
         return self.calibration_.apply(scores)
 
-    def _iterate(self, passes: Passes, metric: Any, held_out: Passes | None, centre: Any) -> _Step:
-        """Take all steps and return the best step."""
-        threads = _threads.resolve(self.n_threads)
-        products = passes.of_labels()
-        W = 0.5 * metric.solve(products, threads)
-        self.error_history_: list[float] = []
-        self.validation_history_: list[float] = []
-        best = 0
-        for number in range(self.n_iterations + 1):
-            if number:
-                W = W + metric.solve(products, threads)
-            calibration = passes.calibrate(W, self.calibration_powers, self.calibration_ridge)
-            error, products = passes.residuals(W, calibration, number < self.n_iterations)
-            self.error_history_.append(error)
-            step = _Step(number, uncentred(W, centre), calibration)
-            text = f"step {number}: squared error {error:.5g}"
-            if held_out is not None:
-                self.validation_history_.append(held_out.residuals(step.W, calibration, False)[0])
-                text += f", held-out {self.validation_history_[-1]:.5g}"
-                best = int(np.argmin(self.validation_history_))
-            self._log(text)
-            stop = self._step_done()
-            if held_out is None or best == number:
-                kept = step
-            elif number - best >= self.PATIENCE:
-                break
-            if stop:
-                break
-        return kept
-
     def _most_steps(self) -> int:
         return int(self.n_iterations) + 1
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    number: int
-    W: _Array
-    calibration: ScoreMap

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat._base.types import Codes, Floats
-from eigenfeat.linear.held_out import Logits, log_loss, temperature
+from eigenfeat._base.types import Floats
+from eigenfeat.linear.held_out import Logits, by_class, log_loss, temperature, thinned
 from eigenfeat.linear.logit_problem import scaled_gram
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import Block
@@ -60,26 +60,13 @@ _MIN_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean squar
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
-    """Weights of one shrinkage.
-
-    Attributes
-    ----------
-    shrinkage : float
-    loss : float
-        Log loss of the left-out samples at their best temperature.
-    temperature : float
-        The best temperature.
-    W : (p + 1, k) array
-        Weights; those of the constant are last.
-    solve : callable
-        ``H^-1 b`` for b (p, m).
-    """
+    """Weights of one shrinkage."""
 
     shrinkage: float
-    loss: float
-    temperature: float
-    W: _Array
-    solve: Callable[[_Array], _Array]
+    loss: float  # of the left-out samples at their best temperature
+    temperature: float  # the best one
+    W: _Array  # (p + 1, k); the constant is last
+    solve: Callable[[_Array], _Array]  # H^-1 b for b (p, m)
 
 
 class GaussianClasses:
@@ -188,13 +175,12 @@ class GaussianClasses:
     def _drawn(self, rows: LabelledSamples, random: Any) -> Block | None:
         """Draw samples to leave out, by class; none has nearly all of the weight of its class."""
         codes, k = rows.codes, len(self.weights)
-        drawn = random.permutation(len(codes))
-        order = drawn[np.argsort(codes[drawn], kind="stable")]
+        order = by_class(random.permutation(len(codes)), codes)
         order = order[(np.bincount(codes, minlength=k) > 1)[codes[order]]]
         if not len(order):
             return None
         most = int(np.clip(_MAX_LOGITS // k, _MIN_LEFT_OUT, _MAX_LEFT_OUT))
-        result = rows.subset(np.sort(_evenly(order, most))).together()
+        result = rows.subset(thinned(order, most)).together()
         if result.weight is None:
             return result
         allowed = np.flatnonzero(result.weight <= _MAX_CLASS_SHARE * self.weights[result.y])
@@ -259,9 +245,3 @@ def class_sums(block: Block, k: int, n_threads: int | None) -> tuple[_Array, _Ar
         of_class[np.arange(len(piece)), local] = 1.0 if piece.weight is None else piece.weight
         out[:, present] += piece.products(of_class, False, n_threads)
     return out, np.bincount(y, weights=block.weight, minlength=k).astype(np.float64)
-
-
-def _evenly(rows: Codes, most: int) -> Codes:
-    if len(rows) <= most:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]

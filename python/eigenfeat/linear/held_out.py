@@ -11,11 +11,10 @@ The targets t are smoothed as in J. Platt, "Probabilistic outputs for support ve
 1999: the label has ``(N + 1) / (N + 2)`` for N samples, so that T stays positive where all samples
 are classified correctly.
 
-Held-out logits come from folds. The weights of a fold are searched from zero in a metric of its
-training samples alone: weights and metric of all samples would leak the labels, or slow the search
-down. The penalty is the one whose held-out logits, divided by their temperature, have the least log
-loss. The first fold follows the path from the largest penalty until the log loss rises; later folds
-try only the best penalty and its neighbours.
+Held-out logits come from folds. The weights of a fold are searched from zero, because weights of
+all samples would leak the labels. The penalty is the one whose held-out logits, divided by their
+temperature, have the least log loss. The first fold follows the path from the largest penalty
+until the log loss rises; later folds try only the best penalty and its neighbours.
 """
 
 from __future__ import annotations
@@ -40,12 +39,14 @@ __all__ = [
     "LOG_FLOOR",
     "Choice",
     "Logits",
+    "by_class",
     "choose_penalty",
     "draw_folds",
     "fold_indices",
     "log_loss",
     "loss_at_best",
     "temperature",
+    "thinned",
     "together",
 ]
 
@@ -76,9 +77,9 @@ def draw_folds(
     for most, count in _FOLDS:
         if len(codes) <= most:
             return fold_indices(codes, n_classes, count, random)
-    train, held = (_by_class(part, codes) for part in fold_indices(codes, n_classes, 2, random)[0])
+    train, held = (by_class(part, codes) for part in fold_indices(codes, n_classes, 2, random)[0])
     most = int(np.clip(_MAX_LOGITS // n_classes, 1_000, _MAX_HELD))
-    return [(_thinned(train, _MAX_TRAINED), _thinned(held, most))]
+    return [(thinned(train, _MAX_TRAINED), thinned(held, most))]
 
 
 def fold_indices(
@@ -89,7 +90,7 @@ def fold_indices(
     The only sample of a class is never held out.
     """
     n = len(codes)
-    order = _by_class(random.permutation(n), codes)
+    order = by_class(random.permutation(n), codes)
     fold = np.empty(n, dtype=np.intp)
     fold[order] = np.arange(n) % count
     fold[(np.bincount(codes, minlength=n_classes) == 1)[codes]] = -1
@@ -97,11 +98,12 @@ def fold_indices(
     return [(train, held) for train, held in parts if len(train) and len(held)]
 
 
-def _by_class(indices: Codes, codes: Codes) -> Codes:
+def by_class(indices: Codes, codes: Codes) -> Codes:
+    """Sort indices of samples by class; their order within a class remains."""
     return indices[np.argsort(codes[indices], kind="stable")]
 
 
-def _thinned(indices: Codes, most: int) -> Codes:
+def thinned(indices: Codes, most: int) -> Codes:
     """At most `most` of the indices at equal distances, sorted."""
     if len(indices) > most:
         indices = indices[np.linspace(0, len(indices) - 1, most).astype(np.intp)]
@@ -175,26 +177,13 @@ def together(logits: Logits) -> tuple[_Array, Codes, _Array]:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The penalty of the least held-out log loss.
+    """The penalty of the least held-out log loss."""
 
-    Attributes
-    ----------
-    number : int
-        Its index in the path.
-    temperature : float
-    losses : dict of int to float
-        Log losses of the penalties that all folds tried.
-    logits : Logits
-        Held-out logits of the penalty, fold after fold.
-    weights : (p, k) array or None
-        Weights of the penalty in the last fold; None without folds.
-    """
-
-    number: int
+    number: int  # index in the path of penalties
     temperature: float
-    losses: dict[int, float]
-    logits: Logits
-    weights: _Array | None
+    losses: dict[int, float]  # of the penalties that all folds tried, by index
+    logits: Logits  # held-out logits of the penalty, fold after fold
+    weights: _Array | None  # (p, k) of the penalty in the last fold; None without folds
 
 
 def choose_penalty(

@@ -6,7 +6,6 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,14 +23,12 @@ from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
 from eigenfeat.expansion.features import CoreRows, ExpandedFeatures, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.held_out import Choice, Logits, choose_penalty, draw_folds
-from eigenfeat.linear.lbfgs import Minimum, Progress
 from eigenfeat.linear.logit_problem import (
     LogitProblem,
+    Minimum,
     Penalty,
     SampleFeatures,
-    far_means,
     minima,
-    uncentred,
 )
 from eigenfeat.samples.estimator import (
     BaseEstimator,
@@ -58,7 +55,6 @@ __all__ = [
     "PENALTIES",
     "PENALTY",
     "Features",
-    "LinearClassifier",
     "LinearModel",
     "MultinomialLogit",
     "cross_fit",
@@ -144,24 +140,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         return tags
 
 
-class LinearClassifier(Verbose, LinearModel, FromLogits):
-    """Base class of linear classifiers whose fit passes over a `LogitProblem`."""
-
-    fit_intercept: bool
-
-    def _problem(
-        self, rows: LabelledSamples, common: bool = False
-    ) -> tuple[LogitProblem, NDArray[np.float64] | None]:
-        """The problem of samples, and the means that were subtracted from their columns."""
-        centre = far_means(rows) if self.fit_intercept else None
-        if centre is not None:
-            rows = rows.read_as(replace(rows.reading, centre=centre))
-        problem = LogitProblem(rows, constant=self.fit_intercept, common=common)
-        self.n_features_in_ = problem.varying
-        return problem, centre
-
-
-class MultinomialLogit(Iterative, LinearClassifier):
+class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
     """Multinomial logistic regression for dense features, by preconditioned L-BFGS.
 
     Use it for hundreds of dense features or more, where it is several times as fast as
@@ -340,39 +319,41 @@ class MultinomialLogit(Iterative, LinearClassifier):
         if penalties == []:
             raise ValueError("penalties: expected at least one, got none")
         with unchanged_on_error(self):
-            yield from self._path(X, y, penalties, sample_weight)
+            random = check_random_state(self.random_state)
+            problem = self._problem(self._prepared(X, y, sample_weight))
+            if self._in_closed_form(penalties):
+                self._solve_gaussian(problem, random)
+                yield self
+            else:
+                yield from self._path(problem, penalties, random)
+
+    def _problem(self, samples: LabelledSamples) -> LogitProblem:
+        intercept, common = self.fit_intercept, self.ridge_scale == "common"
+        problem = LogitProblem(samples, constant=intercept, common=common, centre=intercept)
+        self.n_features_in_ = problem.varying
+        return problem
 
     def _path(
-        self, X: Any, y: Targets, penalties: Sequence[float] | None, sample_weight: Weights
+        self,
+        problem: LogitProblem,
+        penalties: Sequence[float] | None,
+        random: np.random.RandomState,
     ) -> Iterator[Any]:
         """Models for each penalty; None is the estimator's own, which may be "auto"."""
-        random = check_random_state(self.random_state)
-        samples = self._prepared(X, y, sample_weight)
-        problem, centre = self._problem(samples, self.ridge_scale == "common")
-        k = problem.shape[1]
-        if self._in_closed_form(penalties, k):
-            self._solve_gaussian(problem, centre, random)
-            yield self
-            return
-        reduced = SampleFeatures.of(problem, self._penalty(k, 1.0), self.tol)
+        reduced = SampleFeatures.of(problem, self._penalty(1.0), self.tol)
         fold_source, solved = (problem,) * 2 if reduced is None else (reduced, reduced.problem)
         energies: Any = [self.penalty] if penalties is None else penalties
-        choice = None
-        auto_penalty = penalties is None and isinstance(self.penalty, str)
-        parts = []
-        if auto_penalty or self.temperature == "auto":
-            parts = draw_folds(problem.rows.codes, k, random)
-        if auto_penalty:
-            choice = self._choose(fold_source, parts, PENALTIES)
-            energies = [PENALTIES[choice.number]]
-        elif self.temperature == "auto" and len(energies) == 1:
-            choice = self._choose(fold_source, parts, energies)
-        start = None
-        if choice is not None and len(parts) == 1 and reduced is None:
-            start = choice.weights
+        chooses = penalties is None and self.penalty == "auto"
+        choice, parts, start = None, [], None
+        if chooses or self.temperature == "auto":
+            parts = draw_folds(problem.rows.codes, len(self.classes_), random)
+        if chooses or (self.temperature == "auto" and len(energies) == 1):
+            choice = self._choose(fold_source, parts, PENALTIES if chooses else energies)
+            energies = [PENALTIES[choice.number]] if chooses else energies
+            start = choice.weights if len(parts) == 1 and reduced is None else None
         path = minima(
             solved,
-            [self._penalty(k, energy) for energy in energies],
+            [self._penalty(energy) for energy in energies],
             tolerance=self.tol,
             max_iterations=self.max_iter,
             start=start,
@@ -383,11 +364,11 @@ class MultinomialLogit(Iterative, LinearClassifier):
             if penalties is not None:
                 model.penalty = energy
             model.penalty_ = float(energy)
-            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
-            if hasattr(self, "feature_names_in_"):
-                model.feature_names_in_ = self.feature_names_in_
+            for name in ("classes_", "n_features_in_", "feature_names_in_"):
+                if hasattr(self, name):
+                    setattr(model, name, getattr(self, name))
             W = minimum.point if reduced is None else reduced.weights(minimum.point)
-            model._record(minimum, uncentred(W, centre))
+            model._record(minimum, problem.uncentred(W))
             chosen = choice
             if chosen is None and self.temperature == "auto":
                 chosen = self._choose(fold_source, parts, [energy])
@@ -401,10 +382,10 @@ class MultinomialLogit(Iterative, LinearClassifier):
         energies: Sequence[float],
     ) -> Choice:
         """Penalty and temperature of the least held-out log loss."""
-        started, k = time.perf_counter(), len(self.classes_)
+        started = time.perf_counter()
         fixed = None if self.temperature == "auto" else float(self.temperature)
         folds = (problem.fold(train, held) for train, held in parts)
-        choice = choose_penalty(folds, [self._penalty(k, one) for one in energies], fixed)
+        choice = choose_penalty(folds, [self._penalty(one) for one in energies], fixed)
         if len(energies) > 1:
             losses = [f"{energies[i]:.3g}: {loss:.4g}" for i, loss in choice.losses.items()]
             text = f"penalty: {energies[choice.number]:.3g} (log losses {', '.join(losses)})"
@@ -413,7 +394,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             self._log(f"temperature: {choice.temperature:.3g}", started)
         return choice
 
-    def _in_closed_form(self, penalties: Sequence[float] | None, n_classes: int) -> bool:
+    def _in_closed_form(self, penalties: Sequence[float] | None) -> bool:
         """Whether the weights are those of Gaussian classes."""
         if self.solver == "gaussian":
             if penalties is not None:
@@ -425,12 +406,10 @@ class MultinomialLogit(Iterative, LinearClassifier):
                 raise ValueError("fit_intercept: expected True with solver='gaussian', got False")
             return True
         asked = penalties is not None or self.penalty != PENALTY or self.l2 > 0
-        many = self.solver == "auto" and n_classes > _MAX_LBFGS_CLASSES
+        many = self.solver == "auto" and len(self.classes_) > _MAX_LBFGS_CLASSES
         return many and not asked and self.fit_intercept
 
-    def _solve_gaussian(
-        self, problem: LogitProblem, centre: _Array | None, random: np.random.RandomState
-    ) -> None:
+    def _solve_gaussian(self, problem: LogitProblem, random: np.random.RandomState) -> None:
         started = time.perf_counter()
         gaussian = GaussianClasses(problem, self.ridge_scale == "common", random)
         result, tried = gaussian.chosen(self._step_done)
@@ -439,7 +418,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         self.objective_ = self.gap_ = self.gradient_norm_ = np.nan
         self.objective_history_: list[float] = []
         self.stop_reason_ = "closed form"
-        self._keep(uncentred(result.W, centre))
+        self._keep(problem.uncentred(result.W))
         started = time.perf_counter()
         auto = self.temperature == "auto"
         self._apply_temperature(gaussian.temperature(result) if auto else float(self.temperature))
@@ -452,14 +431,14 @@ class MultinomialLogit(Iterative, LinearClassifier):
             self.coef_ /= self.temperature_
             self.intercept_ /= self.temperature_
 
-    def _penalty(self, n_classes: int, energy: float) -> Penalty:
+    def _penalty(self, energy: float) -> Penalty:
         # Two classes have the weights -w/2 and w/2, whose squares add up to half of |w|^2.
-        return Penalty(energy, self.ridge, self.l2 * (2.0 if n_classes == 2 else 1.0))
+        return Penalty(energy, self.ridge, self.l2 * (2.0 if len(self.classes_) == 2 else 1.0))
 
-    def _watch(self, progress: Progress) -> bool:
+    def _watch(self, progress: Minimum) -> bool:
         """Report an iteration; return whether to stop."""
         self._log(
-            f"iteration {progress.iteration}: objective {progress.objective:.6g}, "
+            f"iteration {progress.iterations}: objective {progress.objective:.6g}, "
             f"estimated gap {progress.gap:.1e}"
         )
         return self._step_done()

@@ -7,8 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris
 
 from eigenfeat import GEM
 from eigenfeat.expansion import ExpandedFeatures
@@ -176,20 +175,6 @@ def test_probabilities_have_logarithms(digits):
 
 
 # ---- options and contract ------------------------------------------------------------------------
-
-
-def test_early_stopping_keeps_the_best_step():
-    X, y = load_wine(return_X_y=True)
-    model = CalibratedLeastSquares(50, ridge=0.01, early_stopping=True, validation_fraction=0.3)
-    model.fit(X, y)
-    history = model.validation_history_
-    assert model.n_iter_ == int(np.argmin(history))
-    assert len(history) == len(model.error_history_) == model.n_iter_ + 1 + model.PATIENCE < 51
-    assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
-    short = clone(model).set_params(n_iterations=model.n_iter_).fit(X, y)
-    assert_array_equal(short.coef_, model.coef_)
-    assert_array_equal(short.predict_proba(X), model.predict_proba(X))
-    assert CalibratedLeastSquares().fit(X, y).validation_history_ == []
 
 
 def test_a_sample_of_the_rows_makes_the_metric(digits):

@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 
 from eigenfeat._base.core import core
 from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
-from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, SampleFeatures
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, SampleFeatures, minimise
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.labelled import MemorySamples
 

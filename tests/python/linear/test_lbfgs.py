@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from eigenfeat.linear.lbfgs import minimise
+from eigenfeat.linear.logit_problem import minimise
 
 
 def quadratic(rng, n=20, k=3, condition=1e4):
@@ -66,7 +66,7 @@ def test_norm_is_in_the_metric(rng):
     )
     G = evaluate(np.zeros_like(best))[1]
     assert seen[0].gradient_norm == pytest.approx(np.sqrt(np.vdot(G, np.linalg.solve(H, G))))
-    assert seen[0].iteration == 0
+    assert seen[0].iterations == 0
     assert found.iterations == 1
 
 
@@ -129,7 +129,7 @@ def test_callback_stops(rng):
 
     def callback(progress):
         seen.append(progress.objective)
-        return progress.iteration == 4
+        return progress.iterations == 4
 
     found = run(evaluate, plain, np.zeros_like(best), callback=callback)
     assert (found.reason, found.iterations) == ("stopped", 4)
