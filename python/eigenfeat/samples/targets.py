@@ -44,31 +44,21 @@ _MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest var
 
 
 def discretize_target(
-    y: ArrayLike,
-    n_bins: int = 10,
-    *,
-    contraction: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    random_state: Seed = None,
+    y: ArrayLike, n_bins: int = 10, *, sample_weight: ArrayLike | None = None
 ) -> npt.NDArray[np.int64]:
-    """Divide targets into bins of about equal weight, for use as class labels.
+    """Divide a target into bins of about equal weight, for use as class labels.
 
     The bins depend only on the order of `y`: a strictly increasing function gives the same bins.
 
     Parameters
     ----------
-    y : array-like of shape (n,) or (n, q)
-        Finite targets. Several outputs are contracted to one, ``y @ u``, before binning.
+    y : array-like of shape (n,) or (n, 1)
+        Finite targets.
     n_bins : int >= 2, default=10
         Maximum number of bins. Equal targets share a bin, so there may be fewer. If `y` has at most
         `n_bins` distinct values, each value is a bin.
-    contraction : array-like of shape (q,), optional
-        The vector u, applied to the outputs in their own units. By default a random unit vector,
-        applied to the outputs divided by their standard deviations.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0; a sample of weight 2 counts as two samples. All 1 by default.
-    random_state : int, RandomState, Generator or None
-        Seed for the random vector.
 
     Returns
     -------
@@ -78,12 +68,12 @@ def discretize_target(
     Raises
     ------
     ValueError
-        If a target is not finite, the (contracted) target is constant over the samples with weight,
-        or a length does not match.
+        If a target is not finite or constant over the samples with weight, there are several
+        outputs, or a length does not match.
 
     See Also
     --------
-    target_groups : Several groupings of targets with several outputs.
+    target_groups : Bins of several outputs.
 
     References
     ----------
@@ -97,9 +87,10 @@ def discretize_target(
     array([0, 2, 1, 1, 0, 2])
     """
     outputs = _outputs(y)
-    weights = check_weights(sample_weight, len(outputs))
-    u = _vector(contraction, outputs, weights, random_state)
-    return _binned(_contracted(outputs, u), n_bins, weights)
+    if outputs.shape[1] > 1:
+        q = outputs.shape[1]
+        raise ValueError(f"y: expected one output, got {q}; `target_groups` takes several")
+    return _binned(outputs[:, 0], n_bins, check_weights(sample_weight, len(outputs)))
 
 
 def target_groups(
@@ -111,7 +102,7 @@ def target_groups(
     sample_weight: Weights = None,
     contractions: ArrayLike | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Group the samples several times, by bins of random contractions of the targets.
+    """Group the samples several times, by bins of contractions ``y @ u`` of the targets.
 
     Parameters
     ----------
@@ -120,13 +111,15 @@ def target_groups(
     n_bins : int >= 2, default=10
         Maximum number of bins of a grouping.
     n_contractions : int >= 1, default=5
-        Number of random unit vectors. A single output always has one grouping.
+        Number of random unit vectors u, applied to the outputs divided by their standard
+        deviations. A single output always has one grouping.
     random_state : int, RandomState, Generator or None
         Seed for the vectors.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
     contractions : array-like of shape (g, q), optional
-        Vectors to use instead of random ones, such as those of `supervised_contractions`.
+        Vectors u to use instead, in the units of the outputs, such as those of
+        `supervised_contractions`.
 
     Returns
     -------
@@ -149,21 +142,17 @@ def target_groups(
     outputs = _outputs(y)
     weights = check_weights(sample_weight, len(outputs))
     n_groups = check_whole(n_contractions, "n_contractions", at_least=1)
-    if contractions is not None:
-        given = real_array(contractions, "contractions", np.dtype(np.float64))
-        if given.ndim != 2 or not len(given):
-            raise ValueError(f"contractions: expected shape (g, q), got {given.shape}")
-        chosen = [_vector(u, outputs, weights, None) for u in given]
-        return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in chosen])
     if n_groups * outputs.nbytes // outputs.shape[1] > physical_memory():
         raise MemoryError(
             f"n_contractions: expected groups of {len(outputs)} samples that fit into memory, "
             f"got {n_groups}"
         )
-    if outputs.shape[1] == 1:
-        return _binned(outputs[:, 0], n_bins, weights)[None]
-    source = random_generator(random_state)
-    vectors = [_vector(None, outputs, weights, source) for _ in range(n_groups)]
+    if contractions is not None:
+        vectors = _given_vectors(contractions, outputs.shape[1])
+    elif outputs.shape[1] == 1:
+        vectors = np.ones((1, 1))
+    else:
+        vectors = _random_vectors(outputs, weights, n_groups, random_generator(random_state))
     return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in vectors])
 
 
@@ -321,20 +310,22 @@ def _contracted(outputs: _Array, u: _Array) -> _Array:
     return y
 
 
-def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_state: Any) -> _Array:
-    """The given vector (q,), 1 for a single output, or a random vector."""
-    q = outputs.shape[1]
-    if contraction is not None:
-        u = check_vector(contraction, q, "contraction", positive=False)
-        if not u.any():
-            raise ValueError("contraction: expected a vector that is not zero, got zeros")
-        return u
-    if q == 1:
-        return np.ones(1)
+def _given_vectors(contractions: ArrayLike, q: int) -> _Array:
+    vectors = real_array(contractions, "contractions", np.dtype(np.float64))
+    if vectors.ndim != 2 or not len(vectors):
+        raise ValueError(f"contractions: expected shape (g, q), got {vectors.shape}")
+    for u in vectors:
+        if not check_vector(u, q, "contractions", positive=False).any():
+            raise ValueError("contractions: expected vectors that are not zero, got zeros")
+    return np.asarray(vectors)
+
+
+def _random_vectors(outputs: _Array, weights: _Array | None, count: int, random: Any) -> _Array:
+    """Random unit vectors (count, q) for outputs of unit deviation; 0 for constant outputs."""
+    drawn = np.stack([random.standard_normal(outputs.shape[1]) for _ in range(count)])
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     deviation = output_deviations(outputs, weights)
-    drawn = np.asarray(random_generator(random_state).standard_normal(q))
-    # Constant outputs get no weight.
-    return np.divide(drawn / np.linalg.norm(drawn), deviation, out=np.zeros(q), where=deviation > 0)
+    return np.divide(drawn, deviation, out=np.zeros_like(drawn), where=deviation > 0)
 
 
 def output_deviations(outputs: _Array, weights: _Array | None) -> _Array:

@@ -53,17 +53,6 @@ def test_sparse_rows_agree_with_the_reference(rng, reference_moments, dtype, den
         assert_agrees(moments, reference_moments, X.astype(dtype), y, w, eps=eps)
 
 
-def test_unsorted_and_duplicate_sparse_entries_add_up(rng, reference_moments):
-    rows = sp.csr_matrix(
-        (np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 0, 2, 1, 1]), np.array([0, 3, 5, 5])),
-        shape=(3, 3),
-    )
-    dense = np.array([[2.0, 0, 4], [0, 9, 0], [0, 0, 0]])
-    moments = ClassMoments().update(rows, [0, 0, 0])
-    assert_agrees(moments, reference_moments, dense, np.zeros(3))
-    assert rows.nnz == 5  # the caller's matrix is as it was
-
-
 def test_unseen_labels_arrive_later(rng, reference_moments):
     X, y = sample(rng, k=4)
     order = np.argsort(-y, kind="stable")  # class 3 first, class 0 last
@@ -166,18 +155,6 @@ def test_merge_edges(rng):
         ClassMoments(classes=[0, 1]).merge(moments)
     with pytest.raises(TypeError):
         moments + 3
-
-
-def test_weights_are_multiplicities(rng, reference_moments):
-    X, y = sample(rng, n=40)
-    counts = rng.integers(0, 4, 40)
-    counts[:3] = 1
-    weighted = ClassMoments().update(X, y, counts)
-    repeated = ClassMoments().update(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-    for c in range(3):
-        assert weighted.weight(c) == repeated.weight(c)
-        assert_allclose(weighted.covariance(c), repeated.covariance(c), rtol=0, atol=100 * EPS)
-    assert_agrees(weighted, reference_moments, X, y, counts)
 
 
 def test_zero_weights(rng):

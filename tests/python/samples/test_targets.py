@@ -83,15 +83,17 @@ def test_one_column_is_a_single_output(rng):
 
 def test_a_given_contraction_is_applied_as_it_is(rng):
     Y, u = rng.standard_normal((50, 3)) * [1.0, 10.0, 100.0], [1.0, -2.0, 0.5]
-    assert discretize_target(Y, 5, contraction=u).tolist() == discretize_target(Y @ u, 5).tolist()
+    assert target_groups(Y, 5, contractions=[u])[0].tolist() == discretize_target(Y @ u, 5).tolist()
 
 
 def test_random_contractions_do_not_depend_on_units_and_follow_the_seed(rng):
     Y = rng.standard_normal((80, 3))
-    first = discretize_target(Y, 6, random_state=1)
-    assert discretize_target(Y * [1e-3, 1.0, 1e6] + 4, 6, random_state=1).tolist() == first.tolist()
-    assert discretize_target(Y, 6, random_state=1).tolist() == first.tolist()
-    assert discretize_target(Y, 6, random_state=2).tolist() != first.tolist()
+    first = target_groups(Y, 6, 3, random_state=1)
+    other = target_groups(Y * [1e-3, 1.0, 1e6] + 4, 6, 3, random_state=1)
+    assert other.tolist() == first.tolist() == target_groups(Y, 6, 3, random_state=1).tolist()
+    assert target_groups(Y, 6, 3, random_state=2).tolist() != first.tolist()
+    assert len({tuple(group) for group in first.tolist()}) == 3
+    assert target_groups(Y[:, 0], 5, 3).tolist() == [discretize_target(Y[:, 0], 5).tolist()]
 
 
 def test_equal_rows_stay_together_under_contraction(rng):
@@ -104,23 +106,14 @@ def test_equal_rows_stay_together_under_contraction(rng):
 
 def test_a_constant_output_has_no_say(rng):
     y = rng.standard_normal(40)
-    bins = discretize_target(np.column_stack([y, np.full(40, 0.1)]), 4, random_state=0)
+    bins = target_groups(np.column_stack([y, np.full(40, 0.1)]), 4, 1, random_state=0)[0]
     expected = discretize_target(y, 4)
     assert bins.tolist() in (expected.tolist(), (3 - expected).tolist())
 
 
 def test_huge_outputs_do_not_overflow(rng):
     Y = rng.standard_normal((40, 2)) * 1e200
-    assert discretize_target(Y, 4, random_state=0).max() == 3
-
-
-def test_groups_are_contractions_one_a_row(rng):
-    Y = rng.standard_normal((60, 4))
-    groups = target_groups(Y, 5, 3, np.random.RandomState(7))
-    source = np.random.RandomState(7)
-    expected = [discretize_target(Y, 5, random_state=source) for _ in range(3)]
-    assert groups.tolist() == np.array(expected).tolist()
-    assert target_groups(Y[:, 0], 5, 3).tolist() == [discretize_target(Y[:, 0], 5).tolist()]
+    assert target_groups(Y, 4, 1, random_state=0).max() == 3
 
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -132,17 +125,14 @@ def test_groups_are_contractions_one_a_row(rng):
         ([1.0, np.nan, 2.0], {}, "y: expected finite numbers, got nan in row 1"),
         ([[1.0, 2.0], [np.inf, 1.0]], {}, "y: expected finite numbers, got inf in row 1"),
         ([2.0, 2.0, 2.0], {}, "y: expected at least two distinct values, got the constant 2"),
-        ([[1.0, 2.0]] * 3, {}, "y: expected at least two distinct values"),
+        ([[1.0, 2.0]] * 3, {}, "y: expected one output, got 2; `target_groups` takes several"),
         ([], {}, r"y: expected shape \(n,\) or \(n, q\), not empty"),
         ([[[1.0]]], {}, r"y: expected shape \(n,\) or \(n, q\)"),
         (["a", "b"], {}, "y: expected an array of real numbers"),
         ([1, 2, 3], {"n_bins": 1}, "n_bins: expected an integer >= 2, got 1"),
-        ([[1, 2], [3, 1]], {"contraction": [1.0]}, r"contraction: expected shape \(2,\)"),
-        ([[1, 2], [3, 1]], {"contraction": [0, 0]}, "contraction: expected a vector that is not"),
         ([1, 2, 3], {"sample_weight": [1.0, 2.0]}, r"sample_weight: expected shape \(3,\)"),
         ([1, 2, 3], {"sample_weight": [1, 0, 0]}, "distinct values, got 1 sample"),
         ([1, 2, 3], {"sample_weight": [0, 0, 0]}, "got no samples with weight"),
-        ([[1, 2], [3, 1]], {"sample_weight": [0, 0]}, "sample_weight: expected at least one"),
     ],
 )
 def test_errors_say_what_was_expected(y, arguments, message):
@@ -150,6 +140,15 @@ def test_errors_say_what_was_expected(y, arguments, message):
         discretize_target(y, **arguments)
 
 
-def test_groups_check_their_number():
-    with pytest.raises(ValueError, match="n_contractions: expected an integer >= 1, got 0"):
-        target_groups([[1, 2], [3, 1]], n_contractions=0)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_contractions": 0}, "n_contractions: expected an integer >= 1, got 0"),
+        ({"contractions": [[1.0]]}, r"contractions: expected shape \(2,\)"),
+        ({"contractions": [[0, 0]]}, "contractions: expected vectors that are not zero"),
+        ({"sample_weight": [0, 0]}, "sample_weight: expected at least one"),
+    ],
+)
+def test_errors_of_groups(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        target_groups([[1, 2], [3, 1]], **arguments)
