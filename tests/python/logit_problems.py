@@ -26,6 +26,16 @@ def objective(model, X, y, weight=None):
     return loss + model.penalty / 2 * energy + model.l2 / 2 * (model.coef_**2).sum()
 
 
+def held_out_logits(model, X, y, folds, weight=None):
+    """Logits, labels and weights of the held-out samples of each fold, by fits to the others."""
+    parts = []
+    for train, test in folds:
+        given, held = (None, None) if weight is None else (weight[train], weight[test])
+        model.fit(X[train], y[train], given)
+        parts.append((model.decision_function(X[test]), y[test], held))
+    return parts
+
+
 def standardised(load):
     X, y = load(return_X_y=True)
     return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9), y

@@ -78,34 +78,26 @@ def test_two_classes():
 
 
 @pytest.mark.parametrize(
-    ("options", "form"),
+    ("options", "form", "weighted"),
     [
-        ({"scale": "columns"}, np.asarray),
-        ({"depth": 2, "hidden_directions": 1}, np.asarray),
-        ({"include_input": True}, sp.csr_array),
+        ({"scale": "columns"}, np.asarray, True),
+        ({"depth": 2, "hidden_directions": 1}, np.asarray, False),
+        ({"include_input": True}, sp.csr_array, False),
     ],
     ids=str,
 )
-def test_members_are_as_if_fitted_alone(digits, options, form):
+def test_members_are_as_if_fitted_alone(digits, rng, options, form, weighted):
     X, y = form(digits[0][:600]), digits[1][:600]
+    weight = rng.random(600) * (rng.random(600) < 0.7) if weighted else None
     estimator = with_params(clone(SMALL), **options)
-    model = GEMEnsemble(estimator, n_members=2, random_state=3).fit(X, y)
-    for member in model.members_:
-        alone = clone(member).fit(X, y)
-        assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
-        assert_array_equal(alone.layers_[0].directions, member.layers_[0].directions)
-    first = clone(estimator).set_params(random_state=model.members_[0].random_state)
-    assert_array_equal(first.fit(X, y).predict_proba(X), model.members_[0].predict_proba(X))
-
-
-def test_weights_reach_the_members(digits, rng):
-    X, y = digits
-    weight = rng.random(900) * (rng.random(900) < 0.7)
-    model = GEMEnsemble(SMALL, n_members=2).fit(X, y, weight)
+    model = GEMEnsemble(estimator, n_members=2, random_state=3).fit(X, y, weight)
     for member in model.members_:
         alone = clone(member).fit(X, y, weight)
         assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
+        assert_array_equal(alone.layers_[0].directions, member.layers_[0].directions)
         assert set(member.layers_[0].pairs.ravel()) == set(range(10))
+    first = clone(estimator).set_params(random_state=model.members_[0].random_state)
+    assert_array_equal(first.fit(X, y, weight).predict_proba(X), model.members_[0].predict_proba(X))
 
 
 def test_members_differ_and_seeds_decide(digits, model):
@@ -150,26 +142,18 @@ def test_pipelines_draw_features_of_their_own(digits, fourier):
     assert fourier.n_features_in_ == 64
 
 
-def test_pipelines_are_as_if_fitted_alone(digits, fourier):
+def test_pipelines_are_as_if_fitted_alone(digits, rng, fourier):
     X, y = digits
-    for member in fourier.members_:
-        alone = clone(member).fit(X[:600], y[:600])
+    weight = rng.random(900)
+    weighted = GEMEnsemble(FOURIER, n_members=2).fit(X, y, weight)
+    for member in weighted.members_:
+        alone = clone(member).fit(X, y, gemclassifier__sample_weight=weight)
         assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
     again = GEMEnsemble(FOURIER, n_members=3, n_threads=1).fit(X[:600], y[:600])
     assert again.members_[0][-1].n_threads == 1
     assert again.predict_proba(X).tobytes() == fourier.predict_proba(X).tobytes()
     assert FOURIER[0].random_state is None
     assert not hasattr(FOURIER[0], "random_weights_")
-
-
-def test_weights_reach_the_pipelines(digits, rng):
-    X, y = digits
-    weight = rng.random(900)
-    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y, weight)
-    for member in model.members_:
-        given = {"gemclassifier__sample_weight": weight}
-        alone = clone(member).fit(X, y, **given)
-        assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
 
 
 def test_pipelines_take_frames_maps_and_blocks_to_predict(digits, tmp_path):

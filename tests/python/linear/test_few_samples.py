@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from logit_problems import held_out_logits
 from numpy.testing import assert_allclose
 
 from eigenfeat._base.core import core
@@ -90,10 +91,7 @@ def test_auto_has_the_least_held_out_loss_of_exact_fits(fixed):
     losses, found = [], []
     for penalty in PENALTIES:
         exact = MultinomialLogit(penalty, ridge_scale="common", tol=1e-8, max_iter=1000)
-        logits = [
-            (exact.fit(X[train], y[train]).decision_function(X[test]), y[test], None)
-            for train, test in draw_folds(y, 3, np.random.RandomState(0))
-        ]
+        logits = held_out_logits(exact, X, y, draw_folds(y, 3, np.random.RandomState(0)))
         found.append(temperature(logits) if fixed == "auto" else fixed)
         losses.append(log_loss(logits, found[-1]))
     model = MultinomialLogit("auto", temperature=fixed, ridge_scale="common").fit(X, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
+from logit_problems import held_out_logits
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
@@ -25,17 +26,10 @@ def digits():
 @pytest.fixture(scope="module")
 def held_out(digits):
     """Logits of exact fits of each fold, from the definition, for each penalty."""
-    X, y = digits
-    parts = draw_folds(y, 10, np.random.RandomState(0))
-    found = []
-    for penalty in PENALTIES:
-        exact = MultinomialLogit(penalty, ridge_scale="common", tol=1e-4, max_iter=1000)
-        logits = [
-            (exact.fit(X[train], y[train]).decision_function(X[test]), y[test], None)
-            for train, test in parts
-        ]
-        found.append(logits)
-    return found
+    parts = draw_folds(digits[1], 10, np.random.RandomState(0))
+    options = {"ridge_scale": "common", "tol": 1e-4, "max_iter": 1000}
+    exact = [MultinomialLogit(penalty, **options) for penalty in PENALTIES]
+    return [held_out_logits(model, *digits, parts) for model in exact]
 
 
 @pytest.mark.parametrize("fixed", [None, 1.0, 0.1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
+from logit_problems import held_out_logits
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
@@ -76,11 +77,8 @@ def test_it_is_that_of_exact_fits_of_the_folds(digits):
     """Refits by the public estimator, to a small tolerance, give nearly the same."""
     X, y = digits
     model = MultinomialLogit(temperature="auto", ridge_scale="common").fit(X, y)
-    random = np.random.RandomState(0)
-    logits = []
-    for train, test in draw_folds(y, 10, random):
-        exact = MultinomialLogit(ridge_scale="common", tol=1e-6).fit(X[train], y[train])
-        logits.append((exact.decision_function(X[test]), y[test], None))
+    exact = MultinomialLogit(ridge_scale="common", tol=1e-6)
+    logits = held_out_logits(exact, X, y, draw_folds(y, 10, np.random.RandomState(0)))
     assert model.temperature_ == pytest.approx(temperature(logits), rel=0.02)
 
 

@@ -43,10 +43,3 @@ def test_scores_of_labels_in_arrays_of_objects(make):
 def test_others_are_refused_as_ever(change, message, model):
     with pytest.raises(ValueError, match=message):
         model.predict_proba(change(X))
-
-
-def test_names_are_compared_with_those_of_the_fit():
-    pandas = pytest.importorskip("pandas")
-    model = FisherLDA().fit(pandas.DataFrame(X, columns=list("abcde")), Y)
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        model.predict(X)
