@@ -37,7 +37,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "gallery", "**sg_execution_times.rst", "*.cast"]
+exclude_patterns = ["_build", "gallery", "**sg_execution_times.rst", "*.cast"]
 templates_path = ["_templates"]
 root_doc = "index"
 default_role = "code"  # single backticks in docstrings are names of Python

@@ -69,21 +69,11 @@ def _table(options: SimpleNamespace, console: Console) -> list[str]:
 
 def _digits(options: SimpleNamespace, console: Console) -> list[str]:
     """Compare representations of digits."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from eigenfeat.demo import digits
 
     X, y = digits.load_images()
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(
-        *columns, TextColumn("{task.description}"), console=console, transient=True
-    ) as progress:
-        task = progress.add_task("starting", total=4 * options.splits)
-
-        def advance(step: str) -> None:
-            progress.update(task, advance=1, description=step)
-
-        outcomes = digits.compare(X, y, options.splits, options.seed, advance=advance)
+    with console.status("") as status:
+        outcomes = digits.compare(X, y, options.splits, options.seed, step=status.update)
     rows = round((1 - digits.TEST_SHARE) * len(y))
     title = f"Digits: {options.splits} random splits, {rows} rows for training"
     console.print(digits.table(outcomes, title))

@@ -50,14 +50,14 @@ def load_images() -> tuple[Array, Labels]:
 
 
 def compare(
-    X: Array, y: Labels, n_splits: int, seed: int, advance: Callable[[str], object] = len
+    X: Array, y: Labels, n_splits: int, seed: int, step: Callable[[str], object] = len
 ) -> dict[str, Outcome]:
     """Measure test errors of logistic regression on four representations.
 
     Every method uses the same splits and standardised columns, and chooses `C` among the same four
     values on a quarter of its training samples before it is trained on all of them. The random
     methods have the number of columns that GEM has. 60% of the samples of each split are for
-    training. `advance` is called with the name of each finished step; each split has four steps.
+    training. `step` is called with the name of each step before it begins.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
@@ -74,6 +74,7 @@ def compare(
         for number, (train, test) in enumerate(splits.split(X, y)):
             features = _representations(X[train], y[train], seed + number)
             for name, found in zip(METHODS, features, strict=True):
+                step(f"digits, split {number + 1} of {n_splits}: {name}")
                 started = time.perf_counter()
                 samples = found.fit_transform(X[train], y[train])
                 seconds = time.perf_counter() - started
@@ -84,7 +85,6 @@ def compare(
                 outcome.seconds.append(seconds + search.refit_time_)
                 outcome.penalties.append(search.best_params_["logisticregression__C"])
                 outcome.n_columns = samples.shape[1]
-                advance(f"split {number + 1} of {n_splits}: {name}")
     return outcomes
 
 

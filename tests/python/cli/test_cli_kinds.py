@@ -150,9 +150,8 @@ def test_search_of_gem_is_the_search_in_memory(files):
     best = ef.load("best.efm")
     assert isinstance(best, ef.GEMClassifier)
     assert {name: best.get_params()[name] for name in grid} == theirs.best_params_
-    printed = run(
-        "search", "train.csv", "--target", "kind", "-o", "best.efm", "--grid", "depth=1,2"
-    )[1]
+    more = ("-o", "best.efm", "--grid", "depth=1,2")
+    printed = run("search", "train.csv", "--target", "kind", *more)[1]
     assert "depth=1" in printed
     assert "depth=2" in printed
 
@@ -178,10 +177,7 @@ def test_search_of_the_others(files):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (
-            ("--grid", "colour=1"),
-            "--grid colour: expected a parameter of GEMClassifier: categorical",
-        ),
+        (("--grid", "colour=1"), "--grid colour: expected a parameter of GEMClassifier: catego"),
         (("--model", "table"), "'--model': 'table' is not one of 'gem', 'reliable'."),
         (("--model", "reliable", "--scoring", "log_loss"), "--scoring: expected none with"),
     ],
