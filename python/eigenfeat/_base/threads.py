@@ -15,7 +15,6 @@ from typing import Any
 import joblib
 
 __all__ = [
-    "ProcessLock",
     "count_cores",
     "default",
     "one_blas_thread",
@@ -128,19 +127,3 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
-
-
-class ProcessLock:
-    """A lock for each process: ``with lock():`` waits for other threads of this process.
-
-    A plain lock that is held by a thread while another thread forks stays locked in the child for
-    ever. The guarded state must therefore be valid at any time, or be computed again.
-    """
-
-    def __init__(self) -> None:
-        self._locks = {os.getpid(): threading.Lock()}
-
-    def __call__(self) -> threading.Lock:
-        process = os.getpid()
-        # setdefault: the first two threads get the same lock.
-        return self._locks.get(process) or self._locks.setdefault(process, threading.Lock())
