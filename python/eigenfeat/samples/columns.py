@@ -1,10 +1,10 @@
 """Columns of a table as numbers.
 
 Numbers and booleans stay as they are, NaN where they are missing; durations become seconds, dates
-days since 1970, month, weekday and hour. Text becomes numbers where nearly all of it is numbers
-that are no codes. All else is categories. A missing category is a category of its own. Categories
-that occur once are pooled with each other; values that `fit` has not seen are encoded as the
-pooled ones. Columns of many categories are encoded by target statistics.
+days since 1970, month, weekday and hour. A column of text becomes numbers if nearly all its cells
+are numbers, but no codes. All other columns are categories. A missing category is a category of its
+own. Categories that occur once are pooled with each other; values that `fit` has not seen are
+encoded as the pooled ones. Columns of many categories are encoded by target statistics.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ __all__ = [
 _MIN_SAMPLES = 2  # of a category that is not pooled with others
 _MAX_INDICATORS = 50  # of a column; more categories have target statistics
 _MIN_IDENTIFIERS = 50  # samples; different values of fewer samples are no identifiers
-_IDENTIFIER_SHARE = 0.9  # of different values among samples, from which they are identifiers
+_IDENTIFIER_SHARE = 0.9  # smallest share of different values in a column of identifiers
 _MAX_COUNTED = 1 << 18  # different values of a column; more are free text
-_NUMBER_SHARE = 0.95  # of cells that are numbers, from which a column of text is numbers
+_NUMBER_SHARE = 0.95  # smallest share of numbers in a column of text that becomes numbers
 _DATE_PARTS = ("day", "month", "weekday", "hour")
-_MIN_UNKNOWN = 5  # values of a batch, from which a warning says that none is known
+_MIN_UNKNOWN = 5  # values of a column; fewer unknown ones cause no warning
 
 _Array = NDArray[Any]
 _Counts = Counter[str | None]
-# Kinds of columns, from the one that takes any value to the one that takes none.
+# Kinds of columns. The kind of a column in several parts is the first of the kinds of its parts.
 _KINDS = ("declared", "category", "date", "number", "empty")
 _COUNTED = ("declared", "category")
 _DURATIONS = (datetime.timedelta, datetime.time)
@@ -127,7 +127,7 @@ class TableColumns:
     def fit(self, X: Any, sample_weight: NDArray[np.float64] | None = None) -> TableColumns:
         """Learn kinds and categories of the columns of a table.
 
-        Samples of weight 0 count for nothing. Columns of many categories are encoded by codes until
+        Samples of weight 0 are ignored. Columns of many categories are encoded by codes until
         `set_statistics`.
 
         Warns
@@ -294,7 +294,7 @@ def column_counts(X: Any) -> list[tuple[str, _Counts]]:
     for name in names:
         column = _Column(X[name], name)
         kind = column.kind
-        # Numbers among objects may be words in another part of the table.
+        # A column of objects that are numbers here may have words in another part of the table.
         countable = kind in _COUNTED or (kind == "number" and column.type == "O")
         counts.append((kind, column.counts() if countable else Counter()))
     return counts
@@ -313,7 +313,6 @@ def _merged(
     kinds: list[str] = []
     counts: dict[Any, _Counts] = {}
     for at, name in enumerate(names):
-        # Words in one part are words in all.
         kinds.append(min((part[at][0] for part in parts), key=_KINDS.index))
         if kinds[-1] in _COUNTED:
             counts[name] = sum((part[at][1] for part in parts), Counter())

@@ -34,7 +34,7 @@ def encoded_table(
     y : (n,) or (n, q) array
         Checked labels; with `continuous`, numbers.
     sample_weight : (n,) array or None
-        Samples of weight 0 count for nothing.
+        Samples of weight 0 are ignored.
     continuous : bool
     """
     encoder = TableColumns().fit(X, sample_weight)

@@ -134,12 +134,11 @@ def test_ranks_are_those_of_plain_loops(dtype):
     statistics, X = hard_columns(dtype)
     expected = np.empty(X.shape)
     for j, two in enumerate(statistics.indicator):
-        q = statistics.quantiles[:, j]
-        for i, x in enumerate(X[:, j]):
-            if two:
-                expected[i, j] = (x - q[0]) / (q[-1] - q[0])
-            else:
-                expected[i, j] = np.sqrt(12) * (plain_distribution(q, x) - 0.5)
+        q, x = statistics.quantiles[:, j], X[:, j]
+        if two:
+            expected[:, j] = (x - q[0]) / (q[-1] - q[0])
+        else:
+            expected[:, j] = np.sqrt(12) * (plain_distribution(q, x) - 0.5)
     eps = np.finfo(np.float32).eps
     for n_threads in (1, 2, 7):
         ranks = statistics.table(X, n_threads).ranks
