@@ -1,21 +1,23 @@
 """The thesis's sets as they are printed: d degrees of freedom, and a mixture as one distribution.
 
 d is the number of missing entries. The package's sets are smaller if the theorems allow it
-(`degrees_of`), and its quadratic set is also valid for correlated entries (`QuadraticSet`), unlike
-the thesis's chi-square quantile.
+(`degrees`), and its quadratic set is also valid for correlated entries (`QuadraticSet`), unlike the
+thesis's chi-square quantile.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from eigenfeat.early.set_rules import ChebyshevSet, QuadraticSet, SetRule
+from eigenfeat.early.set_rules import ChebyshevSet, ConfidenceSet, QuadraticSet, SetRule
 
 
 class PrintedChebyshev(ChebyshevSet):
     """(5.3): ``(x - m)^T R^-1 (x - m) <= d / (1 - tau)``."""
 
-    of_scores = False
+    def degrees(self, rule_input):
+        """Numbers (n,) of missing entries."""
+        return rule_input.n_missing
 
 
 class PrintedQuadratic(QuadraticSet):
@@ -24,8 +26,8 @@ class PrintedQuadratic(QuadraticSet):
     A mixture has one set, about its mean and with its variances.
     """
 
-    by_spectra = False
     any_distribution = True
+    probability = ConfidenceSet.probability
 
 
 SETS = {"chebyshev": PrintedChebyshev(), "quadratic": PrintedQuadratic()}

@@ -33,21 +33,6 @@ DominanceProblem problem_of(const Array<double>& points, const Array<double>& wi
   return problem;
 }
 
-Array<int> dominating(const Array<double>& points, const Array<double>& widths,
-                      const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
-                      const Lines& precisions, const Lines& centres, const std::string& shape,
-                      int n_threads) {
-  const DominanceProblem problem =
-      problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape);
-  auto winners = allocate<int>({problem.points.rows});
-  const auto winners_view = flat_output(winners);
-  {
-    const Unlocked unlocked;
-    find_dominating(problem, winners_view, n_threads);
-  }
-  return winners;
-}
-
 Array<double> radii_of(const Array<double>& points, const Array<double>& widths,
                        const Array<double>& radii, const Array<double>& offsets,
                        const Lines& slopes, const Lines& precisions, const Lines& centres,
@@ -67,10 +52,6 @@ Array<double> radii_of(const Array<double>& points, const Array<double>& widths,
 
 void register_dominance(py::module_& module) {
   const auto optional = [](const char* name) { return py::arg(name).noconvert().none(true); };
-  module.def("find_dominating", &dominating, py::arg("points").noconvert(),
-             py::arg("widths").noconvert(), py::arg("radii").noconvert(),
-             py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),
-             optional("centres"), "shape"_a, "n_threads"_a);
   module.def("dominance_radii", &radii_of, py::arg("points").noconvert(),
              py::arg("widths").noconvert(), py::arg("radii").noconvert(),
              py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),

@@ -318,17 +318,6 @@ def proved_levels(
     limits: _I64,  # (n,)
     n_threads: int,
 ) -> _I32: ...  # (n,): proved levels
-def find_dominating(
-    points: _F64,  # (n, d)
-    widths: _F64,  # (n, d) or (1, d)
-    radii: _F64,  # (n,)
-    offsets: _F64,  # (n, G) or (1, G)
-    slopes: _F64 | None,  # (G, d)
-    precisions: _F64 | None,  # (n, G, d) or (1, G, d)
-    centres: _F64 | None,  # the same
-    shape: str,
-    n_threads: int,
-) -> _I32: ...  # (n,): winners, -1 for none
 def dominance_radii(
     points: _F64,
     widths: _F64,

@@ -1,4 +1,4 @@
-"""Decisions by sets about rows next to a tie, and whether they hold in long double.
+"""Largest sets on which a class dominates, next to a tie, and whether they hold in long double.
 
 Both `attack_dominance` and `attack_rule` draw problems and count: ``decided``, ``missed`` (not
 decided, though far from a tie) and ``wrong``.
@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 import region_reference as reference
 
+from eigenfeat._base.core import core
 from eigenfeat.early.completion import Conditional
-from eigenfeat.early.discriminants import Gaussians, Linear, Quadratic
+from eigenfeat.early.discriminants import Linear, Quadratic
 from eigenfeat.early.rules import RuleInput, square_roots
-from eigenfeat.early.set_rules import SETS, SetRule, radius_of
-from eigenfeat.regions.dominance import SeparableClasses
+from eigenfeat.early.set_rules import SETS, SetRule, largest_radii
 
 EPS = float(np.finfo(float).eps)
 LONG = reference.LONG
@@ -35,23 +35,24 @@ def separable_classes(rng, k, d):
         if rng.random() < 0.3:  # equal curvatures: the differences are linear
             precisions[:] = precisions[:, :1]
     offsets = rng.standard_normal((1, k)) * 10.0 ** rng.integers(-6, 6)
-    return SeparableClasses(offsets, slopes, precisions, centres)
+    return offsets, slopes, precisions, centres
 
 
 def parts_of(classes, x, w, c, h):
     """Constant, a and g of f_c - f_h in u, x + w u, in long double."""
+    offsets, slopes, precisions, centres = classes
     x, w = x.astype(LONG), w.astype(LONG)
-    offsets = np.broadcast_to(classes.offsets, (len(x), classes.offsets.shape[1])).astype(LONG)
+    offsets = np.broadcast_to(offsets, (len(x), offsets.shape[1])).astype(LONG)
     constant = offsets[:, c] - offsets[:, h]
     a, g = np.zeros(x.shape, dtype=LONG), np.zeros(x.shape, dtype=LONG)
     size = np.abs(offsets[:, c]) + np.abs(offsets[:, h])
-    if classes.slopes is not None:
-        apart = classes.slopes[c].astype(LONG) - classes.slopes[h].astype(LONG)
+    if slopes is not None:
+        apart = slopes[c].astype(LONG) - slopes[h].astype(LONG)
         constant, g = constant + x @ apart, g + w * apart / 2
-        size = size + np.abs(x) @ np.abs(classes.slopes[[c, h]]).sum(axis=0)
-    if classes.precisions is not None:
+        size = size + np.abs(x) @ np.abs(slopes[[c, h]]).sum(axis=0)
+    if precisions is not None:
         for sign, i in ((-1, c), (1, h)):
-            p, m = classes.precisions[0, i].astype(LONG), classes.centres[0, i].astype(LONG)
+            p, m = precisions[0, i].astype(LONG), centres[0, i].astype(LONG)
             square = p * (x - m) ** 2
             constant, size = constant + sign * square.sum(axis=1), size + square.sum(axis=1)
             a, g = a + sign * p * w**2, g + sign * w * p * (x - m)
@@ -74,13 +75,13 @@ def attack_dominance(rng, n, shape):
     x = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-2, 3)
     w = rng.gamma(1.0, size=(n, d)) * (rng.random((n, d)) < 0.8) * 10.0 ** rng.integers(-4, 2)
     radius = 10.0 ** rng.uniform(-3, 2, n)
-    offsets = np.repeat(classes.offsets, n, axis=0)
+    offsets = np.repeat(classes[0], n, axis=0)
     for h in range(1, k):
         least, size = least_difference(classes, x, w, radius, shape, 0, h)
         beside = rng.choice([0.0, 1e-17, 1e-16, 1e-14, 1e-8, 1.0], n) * rng.choice([-1, 1], n)
         offsets[:, h] += (least + beside * size).astype(float)
-    classes = replace(classes, offsets=offsets)
-    winners = classes.dominating(x, w, radius, shape, 1)
+    classes = offsets, *classes[1:]
+    dominates = core.dominance_radii(x, w, radius, *classes, shape, 1) == radius
     sizes = np.zeros((n, k, k), dtype=LONG)
     least = np.full((n, k, k), np.inf, dtype=LONG)
     for c in range(k):
@@ -90,13 +91,11 @@ def attack_dominance(rng, n, shape):
                     classes, x, w, radius, shape, c, h
                 )
     size = sizes.max(axis=(1, 2))
-    rows = np.flatnonzero(winners >= 0)
-    winning = least[rows, winners[rows]].min(axis=1)
-    clear = (least.min(axis=2) > FAR * size[:, None]).any(axis=1)
+    winning = least.min(axis=2).max(axis=1)
     return Counter(
-        decided=len(rows),
-        wrong=int((~(winning >= -1e-18 * d * size[rows])).sum()),
-        missed=int((winners[clear] < 0).sum()),
+        decided=int(dominates.sum()),
+        wrong=int((dominates & (winning < -1e-18 * d * size)).sum()),
+        missed=int((~dominates & (winning > FAR * size)).sum()),
     )
 
 
@@ -108,13 +107,13 @@ def discriminants(rng, kind, k, d):
         return Linear(slopes, rng.standard_normal(k)), np.zeros(d)
     variances = rng.gamma(2.0, size=(k, d)) + 0.1
     if kind == "gaussians":
-        return Gaussians(np.zeros((1, k)), means[None], variances[None]), means[0]
+        return Quadratic(np.zeros((1, k)), means[None], 1.0 / variances[None]), means[0]
     roots = rng.standard_normal((k, d, d))
     precisions = roots @ roots.transpose(0, 2, 1) + 0.01 * np.eye(d)
     if rng.random() < 0.5:  # of differences of low rank
         extra = rng.standard_normal((k, d, 1))
         precisions = precisions[:1] + extra @ extra.transpose(0, 2, 1)
-    return Quadratic(np.zeros(k), means, precisions), means[0]
+    return Quadratic(np.zeros((1, k)), means[None], precisions[None]), means[0]
 
 
 def known_to(rng, centre, far, n, d):
@@ -132,16 +131,18 @@ def known_to(rng, centre, far, n, d):
     )
 
 
+def precision_of(functions, i):
+    P = functions.precisions[0, i].astype(LONG)
+    return np.diag(P) if functions.diagonal else P
+
+
 def exact_score(functions, i, x):
     x = x.astype(LONG)
     if isinstance(functions, Linear):
         return x @ functions.slopes[i].astype(LONG) + functions.offsets[i]
-    if isinstance(functions, Gaussians):
-        apart = x - functions.means[0, i]
-        return functions.offsets[0, i] - (apart**2 / functions.variances[0, i]).sum(axis=1) / 2
-    apart = x - functions.means[i]
-    P = functions.precisions[i].astype(LONG)
-    return functions.offsets[i] - np.einsum("ni,ij,nj->n", apart, P, apart) / 2
+    apart = x - functions.means[0, i]
+    square = np.einsum("ni,ij,nj->n", apart, precision_of(functions, i), apart)
+    return functions.offsets[0, i] - square / 2
 
 
 def exact_difference(functions, x, c, h):
@@ -152,11 +153,7 @@ def exact_difference(functions, x, c, h):
         if isinstance(functions, Linear):
             g -= sign * functions.slopes[i].astype(LONG) / 2
             continue
-        if isinstance(functions, Gaussians):
-            P = np.diag(1 / functions.variances[0, i].astype(LONG))
-            apart = x.astype(LONG) - functions.means[0, i]
-        else:
-            P, apart = functions.precisions[i].astype(LONG), x.astype(LONG) - functions.means[i]
+        P, apart = precision_of(functions, i), x.astype(LONG) - functions.means[0, i]
         V += sign * P / 2
         g += sign * apart @ P / 2
     return V, g
@@ -171,9 +168,8 @@ def attack_rule(rng, name, kind):
     else:
         functions, centre = discriminants(rng, kind, 2, d)
     known = known_to(rng, centre, 10.0 ** rng.integers(-8, 1), 1, d)
-    tau = rng.choice([1e-6, 0.1, 0.9, 0.999], 1)
     case = RuleInput(functions, known, d, by_scores, 1)
-    radius = radius_of(case, chosen, tau)
+    radius = 10.0 ** rng.uniform(-3, 1, 1)
     root = square_roots(known.covariances[:, 0])[0]
     at = (chosen, case.mean, 0, 1, radius, root, known.variances[0, 0])
     least, size = over_set(functions, *at)
@@ -186,14 +182,18 @@ def attack_rule(rng, name, kind):
         offsets[..., 1] += shift
         functions = replace(functions, offsets=offsets)
     case = RuleInput(functions, known, d, by_scores, 1)
-    rule = SetRule(chosen)
-    best = rule.best_classes(case)
-    decided = bool(rule.decides(case, best, tau)[0])
+    best = SetRule(chosen).best_classes(case)
+    found = largest_radii(case, chosen, best)
     least, size = over_set(functions, chosen, case.mean, *at[2:])
-    clear = least[0] > FAR * size[0]
-    wrong = decided and best[0] == 0 and not least[0] >= -1e-17 * size[0]
+    clear = best[0] == 0 and least[0] > FAR * size[0]
+    reach = np.where(found > 0, found, radius)
+    at_found = (chosen, case.mean, best[0], 1 - best[0], reach, *at[5:])
+    least, size = over_set(functions, *at_found)
     return Counter(
-        decided=int(decided), clear=int(clear), wrong=int(wrong), missed=int(clear and not decided)
+        decided=int(found[0] > 0),
+        clear=int(clear),
+        wrong=int(found[0] > 0 and not least[0] >= -1e-17 * size[0]),
+        missed=int(clear and found[0] < 0.999 * radius[0]),
     )
 
 

@@ -149,11 +149,10 @@ class Row {
   template <class Holds>
   static double bisect(double above, Holds&& holds) {
     double below = 0.0;
-    // From far below the radius upward, so that the number of steps does not depend on units.
+    const double least = above * 1e-12;
     for (double r = above; below == 0.0; r *= 1.0 / 64) {
-      if (r < above * 1e-12) return 0.0;
-      if (holds(r)) below = r;
-      if (below == 0.0) above = r;
+      if (!(r >= least)) return 0.0;
+      (holds(r) ? below : above) = r;
     }
     while (above - below > 1e-6 * below) {
       const double middle = 0.5 * (below + above);

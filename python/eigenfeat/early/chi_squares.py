@@ -29,18 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
-__all__ = [
-    "Spectra",
-    "bounded_quantile",
-    "bounded_tail",
-    "quantile",
-    "spectra_of",
-    "tail",
-]
+__all__ = ["Spectra", "bounded_tail", "spectra_of", "tail"]
 
 _Array = NDArray[np.float64]
 
@@ -49,21 +41,24 @@ TOLERANCE = 1e-6  # relative to the tail
 BLOCK_NUMBERS = 2**20  # complex numbers in memory at a time
 MAX_EIGENVALUES = 512  # with more features, eigenvalues are bounded instead of computed
 
-QUANTILE_MARGIN = 5e-7  # relative margin of quantiles for numerical errors
-
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
     """Eigenvalues of the correlations given the known entries, by pattern and part of a mixture."""
 
-    # (q, G, ell), ascending; zeros for components without variance. None where there are too many.
-    values: _Array | None
-    moments: _Array  # (q, G, 3): their sum, Euclidean length and largest, or a bound of it
+    # (q, G, ell), ascending, zeros for components without variance; or, of more than
+    # `MAX_EIGENVALUES` features, (q, G, 3) sum, Euclidean length and a bound of the largest.
+    values: _Array
+    are_moments: bool
 
     def part(self, g: int) -> Spectra:
         """Return the spectra of one part."""
-        values = None if self.values is None else self.values[:, g : g + 1]
-        return Spectra(values, self.moments[:, g : g + 1])
+        return Spectra(self.values[:, g : g + 1], self.are_moments)
+
+    def tail(self, pattern: NDArray[np.intp], x: _Array) -> _Array:
+        """P(Q > x) (n,), or a bound, of the first part's spectrum of each pattern."""
+        values = self.values[pattern, 0]
+        return bounded_tail(values, x) if self.are_moments else tail(values, x)
 
 
 def moments_of(weights: _Array) -> _Array:
@@ -76,63 +71,30 @@ def moments_of(weights: _Array) -> _Array:
 
 def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
     """Return the spectra of the parts' Gaussians, each after a number of entries."""
-    if gaussians[0][0][0].gains.shape[1] > MAX_EIGENVALUES:
-        return Spectra(
-            None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in gaussians])
-        )
-    values = np.stack([[m.correlation_eigenvalues(t) for m in ms] for ms, t in gaussians])
-    return Spectra(values, moments_of(values))
+    are_moments = gaussians[0][0][0].gains.shape[1] > MAX_EIGENVALUES
+    values = [
+        [m.correlation_moments(t) if are_moments else m.correlation_eigenvalues(t) for m in models]
+        for models, t in gaussians
+    ]
+    return Spectra(np.array(values), are_moments)
 
 
 def tail(weights: _Array, x: _Array) -> _Array:
     """(n,): P(Q > x), to within `TOLERANCE` of it, or a bound, for weights (n, m)."""
-    value, _, accurate = _tails(weights, x)
-    return np.where(accurate, value, np.minimum(bounded_tail(moments_of(weights), x), 1.0))
-
-
-def quantile(weights: _Array, level: _Array) -> _Array:
-    """(n,): the x with ``P(Q > x) = level``, by Newton's method on the logarithm of the tail.
-
-    To within `TOLERANCE` of the level, or a bound; 0 where all weights (n, m) are.
-    """
-    wanted, level = level, (1 - QUANTILE_MARGIN) * level
-    weights = weights[:, weights.any(axis=0)]  # entries that are missing in some pattern
-    moments = moments_of(weights)
-    bound = bounded_quantile(moments, level)
-    low, high = np.zeros_like(bound), bound.copy()
-    # Wilson and Hilferty: cube roots of chi-squares are nearly normal.
-    x = np.clip(_wilson_hilferty(moments, level), 1e-6 * bound, bound)
-    accurate = np.ones(len(x), dtype=bool)
-    active = np.flatnonzero(bound > 0)
-    for _ in range(30):
-        if not len(active):
-            break
-        value, density, accurate[active] = _tails(weights[active], x[active])
-        above = value > level[active]
-        low[active] = np.where(above, x[active], low[active])
-        high[active] = np.where(above, high[active], x[active])
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            apart = np.log(value / level[active])
-            trial = x[active] + apart * value / density
-        inside = (trial > low[active]) & (trial < high[active])
-        trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
-        there = np.abs(apart) <= 0.02 * QUANTILE_MARGIN
-        trial = np.where(there, x[active], trial)  # even if the bracket excludes it
-        ended = there | (np.abs(trial - x[active]) <= 1e-8 * x[active])
-        x[active] = trial
-        active = active[~ended & accurate[active]]
-    out = bounded_quantile(moments, wanted)
-    return np.where(accurate & (bound > 0), np.minimum(x, out), out)
-
-
-def bounded_quantile(moments: _Array, level: _Array) -> _Array:
-    """Laurent and Massart's x with ``P(Q > x) <= level``, from sum, length and largest weight."""
-    s = -np.log(level)
-    return np.asarray(moments[..., 0] + 2 * moments[..., 1] * np.sqrt(s) + 2 * moments[..., 2] * s)
+    out = bounded_tail(moments_of(weights), x)
+    largest = weights.max(axis=1, initial=0.0)
+    left = np.flatnonzero((largest > 0) & (x > 0) & (out > 0))
+    width = max(1, BLOCK_NUMBERS // (NODES * max(weights.shape[1], 1)))
+    for begin in range(0, len(left), width):
+        rows = left[begin : begin + width]
+        scale = largest[rows]
+        value, accurate = _inverted(weights[rows] / scale[:, None], x[rows] / scale)
+        out[rows] = np.where(accurate, value, out[rows])
+    return out
 
 
 def bounded_tail(moments: _Array, x: _Array) -> _Array:
-    """The smallest level whose `bounded_quantile` is at most x; 1 up to the mean."""
+    """Laurent and Massart's bound of P(Q > x), from sum, length and largest weight."""
     apart, length, largest = x - moments[..., 0], moments[..., 1], moments[..., 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         # The positive root of 2 largest r^2 + 2 length r = apart.
@@ -141,33 +103,8 @@ def bounded_tail(moments: _Array, x: _Array) -> _Array:
     return np.asarray(np.where(apart > 0, out, np.where(moments[..., 0] > 0, 1.0, 0.0)))
 
 
-def _wilson_hilferty(moments: _Array, level: _Array) -> _Array:
-    mean = np.maximum(moments[:, 0], 1e-300)
-    share = 2 * (moments[:, 1] / mean) ** 2 / 9  # 2 / (9 degrees of freedom)
-    return np.asarray(mean * np.maximum(1 - share - ndtri(level) * np.sqrt(share), 0.0) ** 3)
-
-
-def _tails(weights: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
-    """Tails, densities, and whether both are accurate."""
-    n, m = weights.shape
-    value, density = np.ones(n), np.zeros(n)
-    accurate = np.ones(n, dtype=bool)
-    largest = weights.max(axis=1, initial=0.0)
-    value[(largest == 0) & (x >= 0)] = 0.0
-    left = np.flatnonzero((largest > 0) & (x > 0))
-    width = max(1, BLOCK_NUMBERS // (NODES * max(m, 1)))
-    for begin in range(0, len(left), width):
-        rows = left[begin : begin + width]
-        scale = largest[rows]
-        value[rows], density[rows], accurate[rows] = _inverted(
-            weights[rows] / scale[:, None], x[rows] / scale
-        )
-        density[rows] /= scale
-    return value, density, accurate
-
-
-def _inverted(w: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
-    """Tails, densities, and whether both are accurate, with largest weights of 1, for x > 0."""
+def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
+    """Tails and whether they are accurate, with largest weights of 1, for x > 0."""
     # The path passes the pole at 0 on the left for small tails, else on the right, at a distance.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
     p = _saddle(w, x)
@@ -183,16 +120,15 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     along = 1j - 2 * bend[:, None] * y
     exponent = at * x[:, None] - 0.5 * _log_product(at, w)
     size = p * x - 0.5 * np.log1p(2 * p[:, None] * w).sum(axis=1)
-    integrand = np.exp(exponent - size[:, None]) * along
-    both = np.stack([integrand / at, integrand]).imag * (reach / NODES)[:, None] / np.pi
-    total, every_third = both.sum(axis=2), 3 * both[:, :, 1::3].sum(axis=2)
+    terms = (np.exp(exponent - size[:, None]) * along / at).imag * (reach / NODES)[:, None] / np.pi
+    total, every_third = terms.sum(axis=1), 3 * terms[:, 1::3].sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        value, density = total * np.exp(size)
-        left = np.abs(every_third[0] / total[0] - 1)
+        value = total * np.exp(size)
+        left = np.abs(every_third / total - 1)
     # The error is at most the cube of three times the step.
     accurate = np.isfinite(left) & (left**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
-    return np.clip(value, 0.0, 1.0), np.maximum(density, 0.0), accurate
+    return np.clip(value, 0.0, 1.0), accurate
 
 
 def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128]:

@@ -1,8 +1,8 @@
 """Discriminants of fitted classifiers: ``predict`` is the argmax of linear or quadratic functions.
 
-Each kind of functions has a class. All classes evaluate scores at points. Functions with separable
-differences have the form of the core's dominance kernels; others give forms and gradients of
-differences.
+Each kind of functions has a class, which evaluates scores at points. Functions with separable
+differences have the form of the core's dominance kernels; quadratic ones give the forms and
+gradients of differences.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
-from eigenfeat.regions.dominance import SeparableClasses
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -30,7 +29,6 @@ __all__ = [
     "ClassCodes",
     "Discriminants",
     "Linear",
-    "Opaque",
     "Quadratic",
     "affine_of",
     "discriminants_of",
@@ -38,6 +36,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+Separable = tuple[_Array, _Array | None, _Array | None, _Array | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,16 +137,6 @@ class ClassCodes:
 class Discriminants:
     """f_1, ..., f_k, one for each class of the classifier."""
 
-    @property
-    def count(self) -> int:
-        """Number of functions, k."""
-        raise NotImplementedError
-
-    @property
-    def width(self) -> int | None:
-        """Number of columns, if it is known."""
-        return None
-
     def about(self, points: _Array) -> Discriminants:
         """The functions at each point if they are local, otherwise these functions."""
         return self
@@ -160,37 +149,14 @@ class Discriminants:
         """Values (n, k) of the functions."""
         raise NotImplementedError
 
-    def magnitudes(self, points: _Array) -> _Array:
-        """Sums (n, k) of the magnitudes of the terms of each score."""
-        raise NotImplementedError
-
-    def separable(self) -> SeparableClasses | None:
-        """Discriminants in the form of the dominance kernels, if all differences are separable."""
-        return None
-
-    def difference(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """Forms V (m, d, d) and half gradients (m, d) of ``f_c - f_h`` at the points `rows`."""
-        raise NotImplementedError
-
-    def difference_sizes(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """Norms (m,) of the magnitudes of the terms of V, and of the half gradients."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False)
-class Opaque(Discriminants):
-    """No discriminants: only the labels of the classifier are used."""
-
-    classes: int
-
     @property
-    def count(self) -> int:
-        """As `Discriminants.count`."""
-        return self.classes
+    def separable(self) -> Separable | None:
+        """Discriminants in the form of the dominance kernels, if all differences are separable.
+
+        Offsets (n or 1, k), slopes (k, d), precisions and centres (n or 1, k, d) of
+        ``offset_c + slope_c . x - sum_i precision_ci (x_i - centre_ci)^2``.
+        """
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,175 +166,89 @@ class Linear(Discriminants):
     slopes: _Array
     offsets: _Array
 
-    @property
-    def count(self) -> int:
-        """As `Discriminants.count`."""
-        return int(self.slopes.shape[0])
-
-    @property
-    def width(self) -> int:
-        """As `Discriminants.width`."""
-        return int(self.slopes.shape[1])
-
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
         return np.asarray(np.einsum("ni,ki->nk", points, self.slopes) + self.offsets)
 
-    def separable(self) -> SeparableClasses:
+    @property
+    def separable(self) -> Separable:
         """As `Discriminants.separable`."""
-        return SeparableClasses(self.offsets[None], self.slopes)
-
-
-@dataclass(frozen=True, eq=False)
-class Gaussians(Discriminants):
-    """``f_c = offset_c - 1/2 sum_i (x_i - mean_ci)^2 / variance_ci``, for each point or for all."""
-
-    offsets: _Array  # (n or 1, k)
-    means: _Array  # (n or 1, k, d)
-    variances: _Array  # (n or 1, k, d)
-
-    @property
-    def count(self) -> int:
-        """As `Discriminants.count`."""
-        return int(self.means.shape[1])
-
-    @property
-    def width(self) -> int:
-        """As `Discriminants.width`."""
-        return int(self.means.shape[2])
-
-    def take(self, rows: _Codes) -> Gaussians:
-        """As `Discriminants.take`."""
-        if len(self.means) == 1:
-            return self
-        return Gaussians(self.offsets[rows], self.means[rows], self.variances[rows])
-
-    def scores(self, points: _Array) -> _Array:
-        """As `Discriminants.scores`."""
-        apart = points[:, None] - self.means
-        return np.asarray(self.offsets - 0.5 * (apart**2 / self.variances).sum(axis=2))
-
-    def magnitudes(self, points: _Array) -> _Array:
-        """As `Discriminants.magnitudes`."""
-        apart = points[:, None] - self.means
-        return np.asarray(np.abs(self.offsets) + 0.5 * (apart**2 / self.variances).sum(axis=2))
-
-    def separable(self) -> SeparableClasses:
-        """As `Discriminants.separable`."""
-        precisions = 0.5 / self.variances
-        return SeparableClasses(self.offsets, None, precisions, self.means)
-
-    def difference(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """As `Discriminants.difference`."""
-        at = rows if len(self.means) > 1 else np.zeros(len(rows), dtype=np.intp)
-        pc, ph = 0.5 / self.variances[at, c], 0.5 / self.variances[at, h]
-        x, every = points[rows], np.arange(points.shape[1])
-        V = np.zeros((len(rows), len(every), len(every)))
-        V[:, every, every] = ph - pc
-        return V, ph * (x - self.means[at, h]) - pc * (x - self.means[at, c])
-
-    def difference_sizes(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """As `Discriminants.difference_sizes`."""
-        at = rows if len(self.means) > 1 else np.zeros(len(rows), dtype=np.intp)
-        curved, sloped = np.zeros(len(rows)), np.zeros(len(rows))
-        for i in (c, h):
-            precisions = 0.5 / self.variances[at, i]
-            curved += np.linalg.norm(precisions, axis=1)
-            sloped += np.linalg.norm(precisions * (points[rows] - self.means[at, i]), axis=1)
-        return curved, sloped
-
-
-@dataclass(frozen=True, eq=False)
-class Local(Discriminants):
-    """`Gaussians` of the neighbours of each point."""
-
-    model: LocalQDA
-
-    @property
-    def count(self) -> int:
-        """As `Discriminants.count`."""
-        return len(self.model.classes_)
-
-    @property
-    def width(self) -> int:
-        """As `Discriminants.width`."""
-        return int(self.model.n_features_in_)
-
-    def about(self, points: _Array) -> Gaussians:
-        """As `Discriminants.about`."""
-        means, variances = self.model.local_gaussians(points)
-        return Gaussians(self.model.offsets(variances), means, variances)
-
-    def scores(self, points: _Array) -> _Array:
-        """As `Discriminants.scores`."""
-        return self.about(points).scores(points)
+        return self.offsets[None], np.ascontiguousarray(self.slopes), None, None
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic(Discriminants):
-    """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
+    """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``, for each point or for all."""
 
-    offsets: _Array
-    means: _Array
-    precisions: _Array
-
-    @property
-    def count(self) -> int:
-        """As `Discriminants.count`."""
-        return int(self.means.shape[0])
+    offsets: _Array  # (n or 1, k)
+    means: _Array  # (n or 1, k, d)
+    precisions: _Array  # (n or 1, k, d) diagonals, or (1, k, d, d)
 
     @property
-    def width(self) -> int:
-        """As `Discriminants.width`."""
-        return int(self.means.shape[1])
+    def diagonal(self) -> bool:
+        """Whether all precisions are diagonal."""
+        return self.precisions.ndim == 3
+
+    def take(self, rows: _Codes) -> Quadratic:
+        """As `Discriminants.take`."""
+        if len(self.means) == 1:
+            return self
+        return Quadratic(self.offsets[rows], self.means[rows], self.precisions[rows])
+
+    def pull(self, points: _Array, c: int) -> tuple[_Array, _Array]:
+        """Points less the mean of class c, and the negative gradients of f_c, both (n, d)."""
+        apart = points - self.means[:, c]
+        if self.diagonal:
+            return apart, self.precisions[:, c] * apart
+        return apart, _products(apart, self.precisions[0, c])
 
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
-        out = np.empty((len(points), len(self.means)))
-        for c, (mean, precision) in enumerate(zip(self.means, self.precisions, strict=True)):
-            apart = points - mean
-            out[:, c] = np.einsum("ni,ni->n", _products(apart, precision), apart)
-        return np.asarray(self.offsets - 0.5 * out)
+        pulls = (self.pull(points, c) for c in range(self.means.shape[1]))
+        squares = [np.einsum("ni,ni->n", apart, pull) for apart, pull in pulls]
+        return np.asarray(self.offsets - 0.5 * np.stack(squares, axis=1))
 
-    def magnitudes(self, points: _Array) -> _Array:
-        """As `Discriminants.magnitudes`."""
-        out = np.empty((len(points), len(self.means)))
-        for c, (mean, precision) in enumerate(zip(self.means, self.precisions, strict=True)):
-            apart = np.abs(points - mean)
-            out[:, c] = np.einsum("ni,ni->n", _products(apart, np.abs(precision)), apart)
-        return np.asarray(np.abs(self.offsets) + 0.5 * out)
+    @property
+    def separable(self) -> Separable | None:
+        """As `Discriminants.separable`."""
+        if not self.diagonal:
+            return None
+        arrays = self.offsets, 0.5 * self.precisions, self.means
+        offsets, precisions, centres = (np.ascontiguousarray(one) for one in arrays)
+        return offsets, None, precisions, centres
 
-    def pulls(self, points: _Array) -> _Array:
-        """Negative gradients (n, k, d) of the scores, ``P_c (x - mean_c)``."""
-        pairs = zip(self.means, self.precisions, strict=True)
-        return np.stack([_products(points - mean, precision) for mean, precision in pairs], axis=1)
+    def forms(self, rows: _Codes, c: _Codes, h: _Codes) -> _Array:
+        """Forms V (m, d, d) of ``f_c - f_h`` at the points `rows`."""
+        rows = rows if len(self.precisions) > 1 else np.zeros_like(rows)
+        V = 0.5 * (self.precisions[rows, h] - self.precisions[rows, c])
+        return np.asarray(V[:, :, None] * np.eye(V.shape[1]) if self.diagonal else V)
 
-    def forms(self, c: _Codes, h: _Codes) -> _Array:
-        """Forms V (m, d, d) of ``f_c - f_h`` for m pairs."""
-        return np.asarray(0.5 * (self.precisions[h] - self.precisions[c]))
+    def sizes(self, points: _Array) -> tuple[_Array, _Array, _Array]:
+        """Bounds (n, k) of the magnitudes of the terms of V, of the half gradient and of f_c."""
+        axes = tuple(range(2, self.precisions.ndim))
+        curved = np.sqrt((0.25 * self.precisions**2).sum(axis=axes))
+        apart = np.stack(
+            [np.linalg.norm(points - self.means[:, c], axis=1) for c in range(curved.shape[1])],
+            axis=1,
+        )
+        curved = np.broadcast_to(curved, apart.shape)
+        return curved, curved * apart, np.abs(self.offsets) + curved * apart**2
 
-    def difference(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """As `Discriminants.difference`."""
-        x, pc, ph = points[rows], self.precisions[c], self.precisions[h]
-        gradient = np.einsum("nij,nj->ni", ph, x - self.means[h])
-        gradient -= np.einsum("nij,nj->ni", pc, x - self.means[c])
-        return 0.5 * (ph - pc), 0.5 * gradient
 
-    def difference_sizes(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """As `Discriminants.difference_sizes`."""
-        lengths = 0.5 * np.linalg.norm(self.precisions, axis=(1, 2))
-        sloped = np.zeros(len(rows))
-        for i in (c, h):
-            sloped += lengths[i] * np.linalg.norm(points[rows] - self.means[i], axis=1)
-        return lengths[c] + lengths[h], sloped
+@dataclass(frozen=True, eq=False)
+class Local(Discriminants):
+    """Discriminants of the neighbours of each point."""
+
+    model: LocalQDA
+
+    def about(self, points: _Array) -> Quadratic:
+        """As `Discriminants.about`."""
+        means, variances = self.model.local_gaussians(points)
+        return Quadratic(self.model.offsets(variances), means, 1.0 / variances)
+
+    def scores(self, points: _Array) -> _Array:
+        """As `Discriminants.scores`."""
+        return self.about(points).scores(points)
 
 
 def _products(apart: _Array, precision: _Array) -> _Array:
@@ -441,17 +321,21 @@ def _from_qda(classifier: Any) -> Discriminants:
     for prior, rotation, scaling in zip(
         classifier.priors_, classifier.rotations_, classifier.scalings_, strict=True
     ):
-        with np.errstate(divide="ignore"):
-            offsets.append(np.log(prior) - 0.5 * np.log(scaling).sum())
+        offsets.append(_log_prior(prior) - 0.5 * np.log(scaling).sum())
         root = rotation / np.sqrt(scaling)
         precisions.append(np.einsum("ir,jr->ij", root, root))
     means = np.asarray(classifier.means_, dtype=np.float64)
-    return Quadratic(np.array(offsets), means, np.stack(precisions))
+    return Quadratic(np.array(offsets)[None], means[None], np.stack(precisions)[None])
 
 
 def _from_naive_bayes(classifier: Any) -> Discriminants:
     means = np.asarray(classifier.theta_, dtype=np.float64)
     variances = np.asarray(classifier.var_, dtype=np.float64)
+    offsets = _log_prior(classifier.class_prior_) - 0.5 * np.log(variances).sum(axis=1)
+    return Quadratic(offsets[None], means[None], 1.0 / variances[None])
+
+
+def _log_prior(prior: Any) -> Any:
+    """Logarithm of a prior; finite if it is 0, so that no score is infinite."""
     with np.errstate(divide="ignore"):
-        offsets = np.log(classifier.class_prior_) - 0.5 * np.log(variances).sum(axis=1)
-    return Gaussians(offsets[None], means[None], variances[None])
+        return np.maximum(np.log(prior), -1e100)

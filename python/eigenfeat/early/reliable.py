@@ -42,7 +42,6 @@ from eigenfeat.early.discriminants import (
     Discriminants,
     Linear,
     Local,
-    Opaque,
     Quadratic,
     affine_of,
     discriminants_of,
@@ -553,7 +552,7 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
     if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
         raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
     name = "sampled" if isinstance(estimator.rule, Sampled) else estimator.rule
-    discriminants = _discriminants(name, classifier, classes, inputs)
+    discriminants = _discriminants(name, classifier, inputs)
     name = name if name != "auto" else _default_rule(discriminants)
     scores = None
     if isinstance(discriminants, Linear) and name in ("pairwise", "chebyshev", "mahalanobis"):
@@ -573,21 +572,19 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
     )
 
 
-def _discriminants(
-    name: str, classifier: Any, classes: NDArray[Any], inputs: _Array
-) -> Discriminants:
-    """The classifier's discriminants; ValueError if the rule needs others."""
+def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants | None:
+    """The classifier's discriminants, if the rule uses them; ValueError if it needs others."""
     if name == "sampled":
-        return Opaque(len(classes))
+        return None
     plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
     try:
         functions = discriminants_of(plain, inputs)
     except ValueError:
         if name != "auto":
             raise
-        return Opaque(len(classes))
+        return None
     of_linear = name in ("pairwise", "mahalanobis") and not isinstance(functions, Linear)
-    if of_linear or (name == "box" and isinstance(functions, Quadratic)):
+    if of_linear or (name == "box" and isinstance(functions, Quadratic) and not functions.diagonal):
         takes = "linear discriminants" if of_linear else "discriminants that are sums over columns"
         raise ValueError(
             f"rule: expected 'quadratic', 'chebyshev' or 'sampled', got {name!r}, which takes "
@@ -596,9 +593,9 @@ def _discriminants(
     return functions
 
 
-def _default_rule(discriminants: Discriminants) -> str:
+def _default_rule(discriminants: Discriminants | None) -> str:
     """The earliest rule whose promise is about the label of the complete sample."""
-    if isinstance(discriminants, Local | Opaque):  # local ones depend on the complete sample
+    if discriminants is None or isinstance(discriminants, Local):  # which depend on all entries
         return "sampled"
     return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
 

@@ -26,14 +26,8 @@ from scipy.special import betaincinv, ndtr
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat.early.completion import Completion, Conditional, filled
-from eigenfeat.early.discriminants import (
-    Affine,
-    ClassCodes,
-    Discriminants,
-    Quadratic,
-)
+from eigenfeat.early.discriminants import Affine, ClassCodes, Discriminants, Quadratic
 from eigenfeat.early.series import Layout, blocks
-from eigenfeat.regions.dominance import SeparableClasses
 
 __all__ = [
     "SLACK",
@@ -42,7 +36,6 @@ __all__ = [
     "RestrictedRule",
     "Rule",
     "RuleInput",
-    "Shared",
     "TargetRule",
     "clopper_pearson",
     "lower_bounds",
@@ -61,39 +54,37 @@ SLACK = 1e-12  # rounding error of shares that are compared with tau
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
-    """Cached quantities of all samples with a pattern of known entries."""
-
-    pair_variances: _Array | None = None  # (parts, k, k) of differences of scores
-    # Radii of the sets of a single Gaussian, by kind and tau.
-    radii: dict[tuple[object, float], _Array] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
 class RuleInput:
     """Discriminants and the conditional distribution of their arguments."""
 
-    discriminants: Discriminants
+    discriminants: Discriminants | None  # None if only the labels of the classifier are known
     conditional: Conditional  # of features, or of linear discriminants' scores with `by_scores`
     n_features: int
     by_scores: bool
     n_threads: int
-    shared: Shared | None = None
+    pair_variances: _Array | None = None  # (parts, k, k) of all samples, if they are known
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
         """Inputs of the samples `rows`, conditioned on part g of the mixture."""
         functions = self.discriminants if self.by_scores else self.functions.take(rows)
         conditional = self.conditional.part(g, rows)
-        return replace(self, conditional=conditional, discriminants=functions, shared=None)
+        return replace(self, conditional=conditional, discriminants=functions, pair_variances=None)
 
     @cached_property
     def mean(self) -> _Array:
         """The conditional mean."""
         return self.conditional.mean
 
+    @property
+    def n_missing(self) -> _Codes:
+        """Numbers (n,) of missing entries, or of features if these are fewer."""
+        conditional = self.conditional
+        return np.minimum(conditional.missing[conditional.pattern], self.n_features)
+
     @cached_property
     def functions(self) -> Discriminants:
         """The discriminants; local discriminants are computed from the neighbours of the mean."""
+        assert self.discriminants is not None
         return self.discriminants if self.by_scores else self.discriminants.about(self.mean)
 
     @cached_property
@@ -102,25 +93,24 @@ class RuleInput:
         return self.mean if self.by_scores else self.functions.scores(self.mean)
 
     @cached_property
-    def magnitudes(self) -> _Array:
-        """Sums (n, k) of the magnitudes of the terms of each score."""
-        return self.functions.magnitudes(self.mean)
-
-    @cached_property
     def pulls(self) -> _Array:
         """Negative gradients (n, k, d) of quadratic discriminants at the conditional mean."""
-        return cast("Quadratic", self.functions).pulls(self.mean)
+        functions = cast("Quadratic", self.functions)
+        classes = range(functions.means.shape[1])
+        return np.stack([functions.pull(self.mean, c)[1] for c in classes], axis=1)
 
     @cached_property
-    def separable(self) -> SeparableClasses | None:
-        """Discriminants in the form of the dominance kernels; None if they do not apply."""
-        return None if self.by_scores else self.functions.separable()
+    def quadratic_sizes(self) -> tuple[_Array, _Array, _Array]:
+        """Sizes of the terms of quadratic discriminants about the conditional mean."""
+        return cast("Quadratic", self.functions).sizes(self.mean)
 
     @cached_property
     def roots(self) -> _Array:
-        """Square roots (q, d, d) of a Gaussian's covariances, by pattern."""
-        assert self.conditional.covariances is not None
-        return square_roots(self.conditional.covariances[:, 0])
+        """Square roots (n, d, d) of the conditional covariances."""
+        conditional = self.conditional
+        if conditional.means.shape[1] > 1 or conditional.covariances is None:
+            return square_roots(conditional.covariance)
+        return square_roots(conditional.covariances[:, 0])[conditional.pattern]
 
     def take(self, items: _Codes) -> RuleInput:
         """Inputs of the samples `items`."""
@@ -186,9 +176,9 @@ class PairwiseRule(Rule):
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`."""
-        conditional, shared = rule_input.conditional, rule_input.shared
-        if shared is not None and shared.pair_variances is not None:
-            variances = shared.pair_variances[:, best].swapaxes(0, 1)
+        conditional = rule_input.conditional
+        if rule_input.pair_variances is not None:
+            variances = rule_input.pair_variances[:, best].swapaxes(0, 1)
         else:
             assert conditional.covariances is not None
             parts = conditional.covariances.swapaxes(0, 1)
@@ -274,7 +264,7 @@ class FittedModel(OmitsCaches):
     affine: Affine | None  # features as an affine map of the samples
     # Linear discriminants as an affine map of the samples; then scores are completed.
     scores: Affine | None
-    discriminants: Discriminants
+    discriminants: Discriminants | None
     rule: Rule
     n_threads: int | None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)  # what streams share
@@ -344,11 +334,13 @@ class FittedModel(OmitsCaches):
             "n_threads": self.completion.n_threads,
         }
 
-    def input_of(self, conditional: Conditional, shared: Shared | None = None) -> RuleInput:
+    def input_of(self, conditional: Conditional, pair_variances: _Array | None = None) -> RuleInput:
         """Combine discriminants and conditional distributions."""
         threads = _threads.resolve(self.n_threads)
         by_scores = self.scores is not None
-        return RuleInput(self.discriminants, conditional, self.width, by_scores, threads, shared)
+        return RuleInput(
+            self.discriminants, conditional, self.width, by_scores, threads, pair_variances
+        )
 
     def incomplete_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """Yield the indices of the incomplete rows, in blocks of bounded memory."""
@@ -358,7 +350,7 @@ class FittedModel(OmitsCaches):
 
     def numbers_per_row(self) -> int:
         """Approximate memory of the evaluation of one sample, in numbers."""
-        k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
+        k, parts = len(self.classes), len(self.completion.mixture_.weights)
         if self.scores is not None:
             return k * (parts * k + 4)
         return self.width * (parts * (self.width if self.needs_covariance else 1) + 4 * k)

@@ -128,7 +128,7 @@ class SampledRule(Rule):
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`: the most frequent class of the first completions."""
         n = len(rule_input.conditional.pattern)
-        votes = np.zeros((n, rule_input.discriminants.count), dtype=np.intp)
+        votes = np.zeros((n, len(self.predict.classes)), dtype=np.intp)
         running, done = np.arange(n), 0
         for size in PILOT_STEPS:
             for rows, codes in self._labelled(rule_input, running, range(done, size)):

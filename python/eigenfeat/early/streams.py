@@ -21,7 +21,6 @@ from eigenfeat.early.rules import (
     FittedModel,
     PairwiseRule,
     RuleInput,
-    Shared,
     TargetRule,
     pair_variances,
 )
@@ -59,7 +58,7 @@ class Plan:
         self.start = np.stack([one.feature_mean for one in self.models])
         numbers = (model.layout.width + 1) * len(self.models) * self.start.shape[1] ** 2
         self._keeps = not model.needs_covariance or numbers <= MAX_KEPT_ENTRIES
-        self._after: dict[int, tuple[dict[str, Any], Shared]] = {}
+        self._after: dict[int, tuple[dict[str, Any], _Array | None]] = {}
 
     @classmethod
     def of(cls, model: FittedModel) -> Plan:
@@ -68,7 +67,7 @@ class Plan:
             plan = model.cache.setdefault("plan", cls(model))
         return plan
 
-    def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], Shared]:
+    def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], _Array | None]:
         """Return the parts of rule inputs that all series share after t entries."""
         if (known := self._after.get(t)) is not None:
             return known
@@ -82,26 +81,26 @@ class Plan:
             "spectra": spectra_of([(gaussians, t)]) if model.needs_spectra else None,
             "gaussians": [(gaussians, t)],
         }
-        shared = Shared()
+        variances = None
         if self._keeps and covariances is not None and model.scores is not None:
-            shared = Shared(np.stack([_all_pairs(one) for one in covariances[0]]))
+            variances = np.stack([_all_pairs(one) for one in covariances[0]])
         if self._keeps:
-            self._after[t] = common, shared
-        return common, shared
+            self._after[t] = common, variances
+        return common, variances
 
     def rule_input(
         self, model: FittedModel, entries: int, means: _Array, densities: _Array
     ) -> RuleInput:
         """Input of the rule from means (parts, m, ell) after `entries` known entries."""
         m, alone = means.shape[1], len(means) == 1
-        common, shared = self.after(model, entries)
+        common, variances = self.after(model, entries)
         conditional = Conditional(
             weights=np.ones((m, 1)) if alone else model.completion.mixture_.posterior(densities.T),
             means=np.ascontiguousarray(means.transpose(1, 0, 2)),
             pattern=np.zeros(m, dtype=np.intp),
             **common,
         )
-        return model.input_of(conditional, shared)
+        return model.input_of(conditional, variances)
 
 
 def _all_pairs(covariance: _Array) -> _Array:
@@ -595,7 +594,7 @@ def stream_tables(
     is_target = rule.is_target if isinstance(rule, TargetRule) else everything
     mixture = fitted.completion.mixture_
     gaussians = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
-    k = fitted.discriminants.count
+    k = len(fitted.classes)
     deviations = np.zeros((len(times), len(gaussians), k, k))
     for g, one in enumerate(gaussians):
         for i, t in enumerate(times):

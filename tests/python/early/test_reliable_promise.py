@@ -17,13 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from eigenfeat.early import GaussianCompletion, ReliableClassifier
-from eigenfeat.early.chi_squares import (
-    bounded_quantile,
-    bounded_tail,
-    moments_of,
-    quantile,
-    tail,
-)
+from eigenfeat.early.chi_squares import bounded_tail, moments_of, tail
 
 
 def one_factor(random, n, d, share):
@@ -43,7 +37,7 @@ def latent():
     classifier = GaussianNB().fit(means[y] + random.standard_normal((len(y), d)), y)
     classifier.theta_, classifier.var_ = means, np.ones_like(means)
     X = one_factor(random, 20000, d, 0.8)
-    return classifier, X, one_factor(random, 10000, d, 0.8)
+    return classifier, X, one_factor(random, 4000, d, 0.8)
 
 
 @pytest.mark.parametrize("rule", ["auto", "box"])
@@ -100,9 +94,6 @@ def test_weighted_chi_squares(rng):
     levels = np.array([1 - 1e-6, 0.999, 0.9, 0.7, 0.5, 0.4, 0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-12])
     for m in (1, 2, 5, 100, 1000):
         weights = np.full((len(levels), m), 3.0)
-        beyond = chi2.sf(quantile(weights, levels) / 3, m)
-        assert np.all(beyond <= levels * (1 + 1e-6))
-        assert_allclose(beyond, levels, rtol=2e-6)
         assert_allclose(tail(weights, 3 * chi2.isf(levels, m)), levels, rtol=1e-6)
     for weights in (
         np.r_[80.2, np.full(99, 0.2)],
@@ -111,15 +102,10 @@ def test_weighted_chi_squares(rng):
         np.r_[1.0, 1e-9, 0.0],
     ):
         draws = (rng.standard_normal((30000, len(weights))) ** 2) @ weights
-        several = np.repeat(weights[None], 5, axis=0)
         wanted = np.array([0.99, 0.5, 0.1, 0.01, 0.001])
-        found = quantile(several, wanted)
-        share = (draws[:, None] > found).mean(axis=0)
-        assert np.all(np.abs(share - wanted) <= 4 * np.sqrt(wanted * (1 - wanted) / len(draws)))
-        assert_allclose(tail(several, found), wanted, rtol=1e-6)
-        # Laurent and Massart's are never below.
-        moments = moments_of(weights)
-        assert np.all(bounded_quantile(moments, wanted) >= found)
-        assert_allclose(bounded_tail(moments, bounded_quantile(moments, wanted)), wanted)
-    assert_array_equal(quantile(np.zeros((2, 3)), np.array([0.1, 0.9])), 0.0)
+        x = np.quantile(draws, 1 - wanted)
+        found = tail(np.repeat(weights[None], 5, axis=0), x)
+        assert np.all(np.abs(found - wanted) <= 4 * np.sqrt(wanted * (1 - wanted) / len(draws)))
+        assert np.all(bounded_tail(moments_of(weights), x) >= found)  # Laurent and Massart
     assert_array_equal(tail(np.zeros((1, 3)), np.ones(1)), 0.0)
+    assert_array_equal(tail(np.ones((2, 3)), np.array([0.0, 1e18])), [1.0, 0.0])
