@@ -40,7 +40,6 @@ __all__ = [
     "as_layer",
     "check_powers",
     "column_suffixes",
-    "core_class",
     "core_rows",
     "expand",
     "few_features",
@@ -54,6 +53,10 @@ _Doubles: TypeAlias = NDArray[np.float64]
 _Weight: TypeAlias = NDArray[np.float64] | None
 
 EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
+_CORE_ROWS: dict[DType, Any] = {
+    np.dtype(np.float32): core.FeatureRows32,
+    np.dtype(np.float64): core.FeatureRows64,
+}
 
 
 class CoreRows(Protocol):
@@ -328,7 +331,7 @@ class ExpandedFeatures:
             arguments["directions"] = np.ascontiguousarray(self.directions, dtype=dtype)
             if self.offset is not None:
                 arguments["offset"] = np.ascontiguousarray(self.offset, dtype=dtype)
-        result: CoreRows = core_class(dtype)(**arguments)
+        result: CoreRows = _CORE_ROWS[dtype](**arguments)
         return result
 
 
@@ -337,7 +340,7 @@ def core_rows(X: Rows | ExpandedFeatures, constant: bool) -> CoreRows:
     if isinstance(X, ExpandedFeatures):
         return X.core(constant)
     rows = check_rows(X)
-    result: CoreRows = core_class(rows.dtype)(**row_arguments(rows), constant=constant)
+    result: CoreRows = _CORE_ROWS[rows.dtype](**row_arguments(rows), constant=constant)
     return result
 
 
@@ -346,11 +349,6 @@ def take_rows(
 ) -> Floats | csr_array | ExpandedFeatures:
     """Select samples of any input of `core_rows`."""
     return X.take(rows) if isinstance(X, ExpandedFeatures) else X[rows]
-
-
-def core_class(dtype: np.dtype[Any]) -> Any:
-    """Return ``FeatureRows32`` or ``64``."""
-    return core.FeatureRows32 if dtype == np.float32 else core.FeatureRows64
 
 
 # ---- directions, and layers: directions whose projections are expanded ---------------------------
@@ -539,7 +537,7 @@ def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Core
     V = np.ascontiguousarray(directions, dtype=X.dtype)
     offset = np.ascontiguousarray(last.offset, dtype=X.dtype)
     projections = core.expand_dense(X, V, offset, "none", [1], False, resolve(n_threads))
-    rows: CoreRows = core_class(np.dtype(np.float32))(
+    rows: CoreRows = _CORE_ROWS[np.dtype(np.float32)](
         projections=projections.astype(np.float32, copy=False),
         wave=last.expansion,
         powers=list(last.powers),

@@ -34,7 +34,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import Floats
 from eigenfeat.linear.held_out import Logits, by_class, log_loss, temperature, thinned
-from eigenfeat.linear.logit_problem import scaled_gram
+from eigenfeat.linear.logit_problem import on_features, scaled_gram
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import Block
 
@@ -92,9 +92,8 @@ class GaussianClasses:
         self.means = np.ascontiguousarray(sums / weights)  # (p, k)
         self.centre = (sums.sum(axis=1) / self.total)[:, None]
         self.means -= self.centre
-        within = rows.reduce(
-            scaled_gram, reductions.add, *(False, rows.n_threads, self.scale, False)
-        )[0]
+        how = False, rows.n_threads, self.scale, False
+        within = rows.reduce(on_features, reductions.add, scaled_gram, *how)[0]
         self._within = within - self._of_means(self.means + self.centre)
         row = np.arange(varying)
         variances = np.maximum(self._within[row * (row + 3) // 2] / self.total, 0.0)

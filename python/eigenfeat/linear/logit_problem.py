@@ -45,6 +45,7 @@ from eigenfeat.samples.reductions import add
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats
+    from eigenfeat.expansion.features import CoreRows
 
 __all__ = [
     "LogitProblem",
@@ -58,6 +59,7 @@ __all__ = [
     "merge_ranges",
     "minima",
     "minimise",
+    "on_features",
     "scaled_gram",
 ]
 
@@ -137,14 +139,12 @@ class LogitProblem:
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_samples, self.dtype = rows.n_samples, rows.dtype
         self._arguments = constant, rows.n_threads  # each worker resolves None itself
-        sums, squares, self.total = rows.reduce(feature_sums, add, *self._arguments)
+        self._read(rows)
+        sums, squares, self.total = self._sum(feature_sums)
         self.centre = _far_means(rows, sums, squares, self.total) if centre else None
         if self.centre is not None:
-            rows = rows.read_as(replace(rows.reading, centre=self.centre))
-            sums, squares, self.total = rows.reduce(feature_sums, add, *self._arguments)
-        self.rows = rows
-        self._block = rows.together() if rows.in_memory else None
-        self._features = None if self._block is None else self._block.core(constant)
+            self._read(rows.read_as(replace(rows.reading, centre=self.centre)))
+            sums, squares, self.total = self._sum(feature_sums)
         self.shape = (len(squares), len(rows.classes))
         if n_original is None:
             self._check_squares(squares)
@@ -158,6 +158,17 @@ class LogitProblem:
         if common and self.varying:
             count = n_original or self.varying
             self.ridge_squares[: self.varying] = self.ridge_squares.sum() / count
+
+    def _read(self, rows: LabelledSamples) -> None:
+        self.rows = rows
+        self._block = rows.together() if rows.in_memory else None
+        self._features = None if self._block is None else self._block.core(self.constant)
+
+    def _sum(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Sum ``function(features, block, n_threads, *arguments)`` over the samples."""
+        if self._block is not None:
+            return function(self._features, self._block, self.n_threads, *arguments)
+        return self.rows.reduce(on_features, add, function, *self._arguments, *arguments)
 
     def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
         """The problem of training samples, read into memory if small, and held-out samples."""
@@ -190,14 +201,14 @@ class LogitProblem:
         size = np.sqrt(squares[varying] / self.total)
         mean = np.abs(sums[varying]) / self.total
         largest = float(size.max(initial=0.0))
-        small = is_rounding(size, largest, rows.n_samples, rows.dtype)
+        small = is_rounding(size, largest, self.n_samples, self.dtype)
         near = np.maximum((size - mean) * (size + mean), 0.0) <= _NEARLY_CONSTANT * size**2
         asked = np.flatnonzero(~flat[varying] & (small | near if self.constant else small))
         if not len(asked):
             return flat
         low, high = rows.reduce(column_ranges, merge_ranges, asked)
         peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
-        constant = is_rounding(high / 2 - low / 2, peak, rows.n_samples, rows.dtype)
+        constant = is_rounding(high / 2 - low / 2, peak, self.n_samples, self.dtype)
         flat[asked] = constant & (small[asked] | self.constant)
         # Rounding errors, as of a centred constant, are small multiples of a last digit. Columns of
         # a small unit are not; counts beside columns of a large unit are recognised.
@@ -231,12 +242,7 @@ class LogitProblem:
 
     def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
         """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
-        if self._block is not None and self._features is not None:
-            labels, weights = self._block.y, self._block.weight
-            return self._features.gradient(labels, weights, energy_weight, W, self.n_threads)
-        result: tuple[float, float, _Array] = self.rows.reduce(
-            logit_terms, add, *self._arguments, energy_weight, W
-        )
+        result: tuple[float, float, _Array] = self._sum(logit_terms, energy_weight, W)
         return result
 
     def objective_of(self, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
@@ -263,9 +269,7 @@ class LogitProblem:
         if len(squares) and not _MIN_SQUARE <= squares.min() <= squares.max() <= 1 / _MIN_SQUARE:
             return None
         out = copy(self)
-        out.rows = rows.in_float32()
-        out._block = out.rows.together()
-        out._features = out._block.core(self.constant)
+        out._read(rows.in_float32())
         return out
 
     # ---- the metric ------------------------------------------------------------------------------
@@ -334,7 +338,9 @@ class LogitProblem:
                 return features.metric(weights, scale, diagonal, factor, *how, self.n_threads)
 
             return _total(block), features.sums(weights, self.n_threads)[1], factorise, block
-        gram, squares, weight = rows.reduce(scaled_gram, add, *self._arguments, scale, coarse)
+        gram, squares, weight = rows.reduce(
+            on_features, add, scaled_gram, *self._arguments, scale, coarse
+        )
 
         def factorise_sum(diagonal: Any, factor: float) -> core.Metric:
             return core.Metric.from_gram(gram, scale, diagonal, factor, self.n_threads)
@@ -390,6 +396,7 @@ class Minimum:
         Estimate of the objective's excess over the minimum.
     gradient_norm : float
         Norm of the gradient g in the dual of the metric, ``sqrt(g^T H^-1 g)``.
+    iterations : int
     history : list of float
         Objective at the start and after each iteration.
     reason : {"", "converged", "precision", "stopped", "iterations"}
@@ -401,13 +408,9 @@ class Minimum:
     objective: float
     gap: float
     gradient_norm: float
+    iterations: int
     history: list[float]
     reason: str = ""
-
-    @property
-    def iterations(self) -> int:
-        """Number of iterations."""
-        return len(self.history) - 1
 
 
 @dataclass
@@ -481,7 +484,7 @@ def minimise(
     while True:
         direction, slope, square = pairs.direction(state.gradient, state.solved)
         norm, gap = float(np.sqrt(max(square, 0.0))), _gap(slope, history)
-        found = Minimum(state.point, state.objective, gap, norm, history)
+        found = Minimum(state.point, state.objective, gap, norm, len(history) - 1, history)
         new = None
         if rough is not None:
             near = gap <= max(tolerance, _ROUGH_GAP) * abs(state.objective)
@@ -604,8 +607,7 @@ class SampleFeatures:
         """The problem of training samples, with a feature for each, and held-out samples."""
         reduced, factor = self.problem, _cholesky(self.kernel[np.ix_(train, train)])
         crossed = self.kernel[np.ix_(train, held)]
-        with threads.one_blas_thread():
-            mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
+        mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
         trained, tested = (self.block.take(part) for part in (train, held))
         rows = _in_memory(reduced.rows, Block(factor, trained.y, trained.weight))
         problem = LogitProblem(
@@ -618,8 +620,7 @@ class SampleFeatures:
         """Weights (p, k) of the features from those of the reduced problem."""
         n, constant = self.problem.varying, self.problem.constant
         factor = np.asarray(self.problem.rows.together().X, dtype=np.float64)
-        with threads.one_blas_thread():
-            A = solve_triangular(factor, V[:n], trans="T", lower=True, check_finite=False)
+        A = solve_triangular(factor, V[:n], trans="T", lower=True, check_finite=False)
         W = self.block.products(np.ascontiguousarray(A), constant, self.problem.rows.n_threads)
         W *= self.squares[:, None]
         if constant:
@@ -633,7 +634,6 @@ def _in_memory(rows: LabelledSamples, block: Block) -> MemorySamples:
     return MemorySamples(kept, rows.classes, RowTransform(n_threads=rows.n_threads))
 
 
-@threads.one_blas_thread()
 def _cholesky(kernel: Floats) -> Floats:
     """Lower Cholesky factor of a kernel, with its diagonal raised until it is positive definite."""
     n = len(kernel)
@@ -674,12 +674,20 @@ def _far_means(rows: LabelledSamples, sums: _Array, squares: _Array, total: floa
 # ---- sums over the samples of a block ------------------------------------------------------------
 
 
-def feature_sums(
-    block: Block, constant: bool, n_threads: int | None = None
-) -> tuple[_Array, _Array, float]:
+def on_features(
+    block: Block,
+    function: Callable[..., Any],
+    constant: bool,
+    n_threads: int | None,
+    *arguments: object,
+) -> Any:
+    """``function(features, block, n_threads, *arguments)`` for the core's view of the features."""
+    return function(block.core(constant), block, threads.resolve(n_threads), *arguments)
+
+
+def feature_sums(features: CoreRows, block: Block, n_threads: int) -> tuple[_Array, _Array, float]:
     """Sums and sums of squares (p,) of the features, and the weight; merged by `add`."""
-    features = block.core(constant)
-    return *features.sums(block.weight, threads.resolve(n_threads)), _total(block)
+    return *features.sums(block.weight, n_threads), _total(block)
 
 
 def column_ranges(block: Block, columns: Codes | slice = _ALL) -> tuple[Floats, Floats]:
@@ -708,28 +716,26 @@ def merge_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Fl
 
 
 def logit_terms(
-    block: Block, constant: bool, n_threads: int | None, energy_weight: float, W: _Array
+    features: CoreRows, block: Block, n_threads: int, energy_weight: float, W: _Array
 ) -> tuple[float, float, _Array]:
     """``sum_i w_i loss_i``, ``e = sum_i w_i |z_i|^2``, and a gradient (p, k); merged by `add`.
 
     The gradient is that of the first sum plus ``energy_weight / 2 e``.
     """
-    features = block.core(constant)
-    return features.gradient(block.y, block.weight, energy_weight, W, threads.resolve(n_threads))
+    return features.gradient(block.y, block.weight, energy_weight, W, n_threads)
 
 
 def scaled_gram(
-    block: Block, constant: bool, n_threads: int | None, scale: _Array, coarse: bool
+    features: CoreRows, block: Block, n_threads: int, scale: _Array, coarse: bool
 ) -> tuple[_Array, _Array, float]:
     """Packed lower triangle of ``D Phi^T diag(w) Phi D``, D = diag(scale); merged by `add`.
 
     Also returns the sums of squares (p,) of the features, and the weight. Products are in float32,
     or with `coarse` of 8 bits of each feature where that is faster; sums are in float64.
     """
-    features, count = block.core(constant), threads.resolve(n_threads)
-    gram = features.gram(block.weight, scale, coarse, count)
-    return gram, features.sums(block.weight, count)[1], _total(block)
+    gram = features.gram(block.weight, scale, coarse, n_threads)
+    return gram, features.sums(block.weight, n_threads)[1], _total(block)
 
 
 def _total(block: Block) -> float:
-    return float(len(block) if block.weight is None else block.weight.sum())
+    return float(len(block.y) if block.weight is None else block.weight.sum())

@@ -347,14 +347,10 @@ class ClassMoments:
         return formed
 
     def _class(self, label: Any) -> tuple[core.ClassMoments, int]:
-        index = self._with_weight(label)
+        index = self._with_weights([label])[0]
         core = self._core
         assert core is not None  # at least one class has weight
         return core, index
-
-    def _with_weight(self, label: Any) -> int:
-        """Return the index of a class, which must have weight."""
-        return self._with_weights([label])[0]
 
     def _with_weights(self, labels: Sequence[Hashable]) -> list[int]:
         indices = self._table.indices(labels)
@@ -378,7 +374,7 @@ class ClassMoments:
     def mean(self, c: Hashable) -> _Array:
         """Mean of class `c`, shape (d,). ValueError if the class is unknown or has no weight."""
         with self._lock:
-            return self._mean_at(self._with_weight(c))
+            return self._mean_at(self._with_weights([c])[0])
 
     def _mean_at(self, index: int) -> _Array:
         if self._few is not None:
@@ -395,12 +391,16 @@ class ClassMoments:
 
     def variance(self, c: Hashable) -> _Array:
         """Variances of the columns in class `c`, shape (d,). ValueError as for `mean`."""
+        return self.variances([c])[0]
+
+    def variances(self, classes: Sequence[Hashable]) -> list[_Array]:
+        """Variances of the columns in each of several classes."""
         with self._lock:
-            index = self._with_weight(c)
+            indices = self._with_weights(classes)
             if self._few is not None:
-                return self._few.variance(index)
-            assert self._formed is not None
-            return np.diag(self._formed.covariance(index)).copy()
+                return [self._few.variance(index) for index in indices]
+            assert self._formed is not None  # the classes have weight
+            return [np.diag(self._formed.covariance(index)).copy() for index in indices]
 
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
         """Samples (n, d), labels and weights (n,), if they were kept; otherwise None.
@@ -661,7 +661,8 @@ def column_deviations(moments: ClassMoments) -> _Array:
     """Return standard deviations (d,) of the columns over all samples; 0 for constant columns."""
     labels, weights, means = shares_and_means(moments)
     centre = pooled_mean(weights, means)
-    within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
+    variances = moments.variances(labels.tolist())
+    within = sum(w * variance for w, variance in zip(weights, variances, strict=True))
     variance = within + weights @ (means - centre) ** 2
     return varying(variance, centre)
 

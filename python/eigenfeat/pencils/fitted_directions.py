@@ -320,9 +320,9 @@ class SolvedWhenRead:
 
     @property
     def _solution(self) -> Any:
-        check_is_fitted(self)
         known = self.__dict__
         if "_known_solution" not in known:
+            check_is_fitted(self)
             with one_blas_thread():
                 known["_known_solution"] = self._solve(self.moments_, self._solve_options)
         return known["_known_solution"]

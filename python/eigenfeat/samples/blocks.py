@@ -99,7 +99,7 @@ class Block:
 
     def take(self, rows: Codes | slice) -> Block:
         """Select samples by their indices within the block."""
-        y = None if self.y is None else take_rows(_array(self.y), rows)
+        y = None if self.y is None else _array(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         missing = None if self.missing is None else self.missing[rows]
         return Block(take_rows(self.X, rows), y, weight, self.start, missing)

@@ -167,7 +167,7 @@ class MemorySamples(_ReadSamples):
     @property
     def n_samples(self) -> int:
         """Number of samples."""
-        return len(self.block)
+        return len(self.codes)
 
     @property
     def n_features(self) -> int:
