@@ -21,15 +21,16 @@ ConvolutionPlan plan_of(index_t n_channels, const Places& dilations, const Place
 template <class T>
 Array<T> features_of(const Array<T>& series, const Places& dilations, const Places& n_thresholds,
                      const Places& channel_begin, const Places& channels,
-                     const Array<T>& thresholds, const Places& ends, int n_threads) {
+                     const Array<T>& thresholds, const Places& ends, bool contests, int n_threads) {
   require_dimensions(series, 3, "series");
-  const ConvolutionPlan plan =
-      plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels);
+  ConvolutionPlan plan = plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels);
+  plan.contests = contests;
   const auto rows = flattened_rows(series, series.shape(0), "series");
   const auto limits = vector_view(thresholds, "thresholds");
   const auto cuts = matrix_view(ends, "ends");
-  auto features = allocate<T>({rows.rows, cuts.cols, limits.size});
-  MatrixView<T> view = row_major(features.mutable_data(), rows.rows, cuts.cols * limits.size);
+  const index_t width = count_convolution_features(plan, limits.size);
+  auto features = allocate<T>({rows.rows, cuts.cols, width});
+  MatrixView<T> view = row_major(features.mutable_data(), rows.rows, cuts.cols * width);
   {
     const Unlocked unlocked;
     convolution_features<T>(rows, plan, limits, cuts, view, n_threads);
@@ -60,7 +61,8 @@ void register_both(py::module_& module) {
   module.def("convolution_features", &features_of<T>, py::arg("series").noconvert(),
              py::arg("dilations").noconvert(), py::arg("n_thresholds").noconvert(),
              py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(),
-             py::arg("thresholds").noconvert(), py::arg("ends").noconvert(), "n_threads"_a);
+             py::arg("thresholds").noconvert(), py::arg("ends").noconvert(), "contests"_a,
+             "n_threads"_a);
   module.def("convolution_outputs", &outputs_of<T>, py::arg("series").noconvert(),
              py::arg("dilations").noconvert(), py::arg("n_thresholds").noconvert(),
              py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(), "first_pair"_a,

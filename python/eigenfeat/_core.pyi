@@ -476,8 +476,9 @@ def convolution_features(
     channels: _I64,
     thresholds: npt.NDArray[_T],  # (F,)
     ends: _I64,  # (n, m)
+    contests: bool,
     n_threads: int,
-) -> npt.NDArray[_T]: ...  # (n, m, F)
+) -> npt.NDArray[_T]: ...  # (n, m, F), or (n, m, F + 4 x 84 D) with contests
 def convolution_outputs(
     series: npt.NDArray[_T],  # (n, channels, length)
     dilations: _I64,  # (D,)

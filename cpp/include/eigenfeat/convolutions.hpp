@@ -1,4 +1,5 @@
-// Convolution features of series, in the manner of MiniRocket (Dempster, Schmidt and Webb 2021).
+// Convolution features of series, in the manner of MiniRocket (Dempster, Schmidt and Webb 2021), and
+// of contests of convolutions, in the manner of Hydra (Dempster, Schmidt and Webb 2023).
 //
 // The 84 kernels have nine taps: three of weight 2, the others -1. Kernel k with dilation d gives
 //
@@ -10,12 +11,19 @@
 //
 //   #{first <= t < end : c[t] > b} / (end - first),   0 where end <= first,
 //
-// at ends that each series has of its own: those of a prefix are the features of the series cut
-// there, bit for bit, and all prefixes take one pass. Sums run in one order: every tier and every
-// number of threads gives the same bits. T is float or double; counts are exact.
+// at ends that each series has of its own.
 //
-// Cost: about (9 + 84 (3 channels + thresholds)) operations for each sample and dilation. Threads:
-// over series. Misuse throws std::invalid_argument.
+// Contests: kernels k, k + 12, ..., k + 72 are a group, at each dilation. With t from 4 d on, the
+// features are the roots of the shares of the times at which each of the seven has the largest, then
+// the smallest output; of equal outputs the first counts. They are followed by those of the
+// differences x[t + 1] - x[t], which have one sample less.
+//
+// The features of a prefix are those of the series cut there, bit for bit, and all prefixes take one
+// pass. Sums run in one order: every tier and every number of threads gives the same bits. T is float
+// or double; counts are exact.
+//
+// Cost: about (9 + 84 (3 channels + thresholds)) operations for each sample and dilation, and with
+// contests 2 (9 + 84 (3 channels + 8)). Threads: over series. Misuse throws std::invalid_argument.
 #pragma once
 
 #include "eigenfeat/view.hpp"
@@ -31,10 +39,15 @@ struct ConvolutionPlan {
   VectorView<const index_t> n_thresholds;   // (D,), for each kernel
   VectorView<const index_t> channel_begin;  // (84 D + 1,): which of `channels` a pair has
   VectorView<const index_t> channels;
+  bool contests = false;  // whether the features have them
 };
 
+// Number of features of a series: thresholds, and 2 x 2 x 84 D with contests, which are ordered by
+// series or differences, dilation, group, largest or smallest, and kernel.
+index_t count_convolution_features(const ConvolutionPlan& plan, index_t n_thresholds);
+
 // series (n, channels * length), channel by channel; thresholds: pair by pair; ends (n, m), ascending
-// in each row and at most length; features (n, m * F), F the number of thresholds.
+// in each row and at most length; features (n, m * F), F as counted above.
 template <class T>
 void convolution_features(MatrixView<const T> series, const ConvolutionPlan& plan,
                           VectorView<const T> thresholds, MatrixView<const index_t> ends,

@@ -106,14 +106,50 @@ void count(const T* values, index_t first, index_t last, const T* thresholds, in
   }
 }
 
+// Each column of a line adds up its own numbers in the order of time: all tiers give the same sums,
+// and so do parts of the time, one after the other.
+template <class T>
+void compete(const T* values, index_t apart, index_t first, index_t from, index_t last, T* sums,
+             index_t* counts) {
+  constexpr index_t kLine = kWidth<T> * kPerLine;
+  Integers<T> place;
+  __builtin_memcpy(&place, kPlaces<T>.numbers, sizeof place);
+  for (index_t part = 0; part < kLine; part += kWidth<T>) {
+    Vec<T> sum[kRivals];
+    for (index_t k = 0; k < kRivals; ++k) sum[k] = load(sums + k * kLine + part);
+    Integers<T> won[kRivals] = {};
+    for (index_t t = from - (from - first) % kLine + part; t < last; t += kLine) {
+      Vec<T> most = load(values + t), least = most;
+      Integers<T> largest{}, smallest{};
+      for (index_t k = 1; k < kRivals; ++k) {
+        const Vec<T> x = load(values + k * apart + t);
+        const Integers<T> rival = Integers<T>{} + static_cast<Integer<T>>(k);
+        largest = x > most ? rival : largest;
+        most = x > most ? x : most;
+        smallest = x < least ? rival : smallest;
+        least = x < least ? x : least;
+      }
+      const Integers<T> outside = (place < static_cast<Integer<T>>(from - t)) |
+                                  (place >= static_cast<Integer<T>>(last - t));
+      most = (outside == 0) & (most > 0) ? most : Vec<T>{};
+      smallest |= outside;  // true is -1
+      for (index_t k = 0; k < kRivals; ++k) {
+        sum[k] += largest == static_cast<Integer<T>>(k) ? most : Vec<T>{};
+        won[k] += smallest == static_cast<Integer<T>>(k);
+      }
+    }
+    for (index_t k = 0; k < kRivals; ++k) store<T>(sum[k], sums + k * kLine + part);
+    subtract_lanes<T, kRivals>(won, counts);
+  }
+}
+
+template <class T>
+constexpr ConvolutionKernels<T> kTable = {negated_sums<T>, outputs<T>, count<T>, compete<T>};
+
 }  // namespace
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(ConvolutionKernels<float>) = {EIGENFEAT_TIER::negated_sums<float>,
-                                                      EIGENFEAT_TIER::outputs<float>,
-                                                      EIGENFEAT_TIER::count<float>};
-EIGENFEAT_DEFINE_FAMILY(ConvolutionKernels<double>) = {EIGENFEAT_TIER::negated_sums<double>,
-                                                       EIGENFEAT_TIER::outputs<double>,
-                                                       EIGENFEAT_TIER::count<double>};
+EIGENFEAT_DEFINE_FAMILY(ConvolutionKernels<float>) = EIGENFEAT_TIER::kTable<float>;
+EIGENFEAT_DEFINE_FAMILY(ConvolutionKernels<double>) = EIGENFEAT_TIER::kTable<double>;
 
 }  // namespace eigenfeat

@@ -1,4 +1,5 @@
-// Private to signals: outputs of the convolutions of series, and how many are above thresholds.
+// Private to signals: outputs of the convolutions of series, how many are above thresholds, and how
+// often each is the largest or the smallest of its group.
 #pragma once
 
 #include "kernels/family.hpp"
@@ -7,6 +8,7 @@ namespace eigenfeat {
 
 inline constexpr index_t kTaps = 9;           // of a kernel
 inline constexpr index_t kMaxThresholds = 4;  // of one call of `count`
+inline constexpr index_t kRivals = 7;         // convolutions of a group
 
 // Series are preceded by 8 dilations of zeros, and arrays followed by 64 bytes that may be read.
 template <class T>
@@ -20,6 +22,11 @@ struct ConvolutionKernels {
   // counts[k] += number of values[t] > thresholds[k], first <= t < last, n <= kMaxThresholds
   void (*count)(const T* values, index_t first, index_t last, const T* thresholds, index_t n,
                 index_t* counts);
+  // Rows k < kRivals of values, `apart` numbers apart, compete at each t, from <= t < last; the first
+  // of equal ones wins. sums (kRivals, 64 bytes) += the largest, if positive, in the winner's row, at
+  // column t - first of a line; counts[k] += number of t where row k is the smallest.
+  void (*compete)(const T* values, index_t apart, index_t first, index_t from, index_t last,
+                  T* sums, index_t* counts);
 };
 EIGENFEAT_FAMILY(ConvolutionKernels<float>);
 EIGENFEAT_FAMILY(ConvolutionKernels<double>);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -18,6 +19,9 @@ namespace {
 
 constexpr index_t kMargin = 64;  // numbers behind an array that vectors may read
 
+template <class T>
+constexpr index_t kLine = 64 / sizeof(T);
+
 // The taps of weight 2 of each kernel, in lexicographic order.
 std::array<std::array<index_t, 3>, kConvolutionKernels> heavy_taps() {
   std::array<std::array<index_t, 3>, kConvolutionKernels> taps{};
@@ -31,6 +35,9 @@ std::array<std::array<index_t, 3>, kConvolutionKernels> heavy_taps() {
 }
 
 const std::array<std::array<index_t, 3>, kConvolutionKernels> kHeavyTaps = heavy_taps();
+
+// Kernels k, k + 12, ... compete.
+constexpr index_t kGroups = kConvolutionKernels / kRivals;
 
 index_t first_output(index_t place, index_t kernel, index_t dilation) {
   return (place + kernel) % 2 == 0 ? kTaps / 2 * dilation : (kTaps - 1) * dilation;
@@ -81,20 +88,23 @@ class Convolver {
     plain_ = AlignedBuffer<T>::zeros(plan.n_channels * each);
     tripled_ = AlignedBuffer<T>::zeros(plan.n_channels * each);
     sums_ = AlignedBuffer<T>::zeros(plan.n_channels * (length + kMargin));
-    outputs_ = AlignedBuffer<T>::zeros(length + kMargin);
+    outputs_ = AlignedBuffer<T>::zeros(kRivals * (length + kMargin));
     for (index_t c = 0; c < plan.n_channels; ++c) {
       triples_.push_back(tripled_.data() + c * each + before_);
       sum_of_.push_back(sums_.data() + c * (length + kMargin));
     }
   }
 
-  void take(const T* series) {
+  // Takes a series, or its differences: x[t + order] - x[t] for order 1.
+  void take(const T* series, index_t order) {
     const index_t each = before_ + length_ + kMargin;
+    order_ = order;
     for (index_t c = 0; c < plan_.n_channels; ++c) {
       T* plain = plain_.data() + c * each + before_;
       T* triple = tripled_.data() + c * each + before_;
-      for (index_t t = 0; t < length_; ++t) {
-        const T x = series[c * length_ + t];
+      for (index_t t = 0; t < length_ - order; ++t) {
+        const T* at = series + c * length_ + t;
+        const T x = order == 0 ? at[0] : at[1] - at[0];
         plain[t] = x;
         triple[t] = x + x + x;
       }
@@ -109,32 +119,32 @@ class Convolver {
     }
   }
 
-  // Outputs of a pair, of which those from first to last are set; use_dilation
-  // comes before.
-  const T* outputs(index_t place, index_t kernel, index_t first, index_t last) {
+  // Outputs of a pair, of which those from first to last are set, in one of kRivals rows;
+  // use_dilation comes before.
+  const T* outputs(index_t place, index_t kernel, index_t first, index_t last, index_t row) {
     const index_t pair = place * kConvolutionKernels + kernel, dilation = plan_.dilations[place];
     const auto& taps = kHeavyTaps[static_cast<std::size_t>(kernel)];
     const index_t lags[3] = {(kTaps - 1 - taps[0]) * dilation, (kTaps - 1 - taps[1]) * dilation,
                              (kTaps - 1 - taps[2]) * dilation};
     const index_t begin = plan_.channel_begin[pair];
+    T* out = outputs_.data() + row * (length_ + kMargin);
     kernels_.outputs(sum_of_.data(), triples_.data(), plan_.channels.data + begin,
-                     plan_.channel_begin[pair + 1] - begin, lags, first, last, outputs_.data());
-    return outputs_.data();
+                     plan_.channel_begin[pair + 1] - begin, lags, first, last, out);
+    return out;
   }
 
-  // Row of features (m, F) of the series that was taken.
-  void features(VectorView<const T> thresholds, const index_t* ends, index_t m, T* out) {
-    const index_t width = thresholds.size;
-    index_t column = 0;
+  // Shares of the outputs above thresholds, at each of m ends: out (m, width).
+  void exceedances(VectorView<const T> thresholds, const index_t* ends, index_t m, index_t width,
+                   T* out) {
     const index_t last = m > 0 ? ends[m - 1] : 0;
-    counts_.reserve(m * width);
+    index_t column = 0;
     for (index_t place = 0; place < plan_.dilations.size; ++place) {
       const index_t n = plan_.n_thresholds[place];
       if (n == 0) continue;
       use_dilation(place);
       for (index_t kernel = 0; kernel < kConvolutionKernels; ++kernel) {
         const index_t first = first_output(place, kernel, plan_.dilations[place]);
-        const T* values = outputs(place, kernel, first, last);
+        const T* values = outputs(place, kernel, first, last, 0);
         for (index_t k = 0; k < n; k += kMaxThresholds) {
           const index_t some = std::min(kMaxThresholds, n - k);
           index_t counts[kMaxThresholds] = {};
@@ -143,41 +153,58 @@ class Convolver {
               kernels_.count(values, from, ends[e], thresholds.data + column + k, some, counts);
               from = ends[e];
             }
-            std::int32_t* row = counts_.data() + e * width + column + k;
-            for (index_t i = 0; i < some; ++i) row[i] = static_cast<std::int32_t>(counts[i]);
+            const T size = static_cast<T>(std::max<index_t>(ends[e] - first, 1));
+            for (index_t i = 0; i < some; ++i)
+              out[e * width + column + k + i] = static_cast<T>(counts[i]) / size;
           }
         }
         column += n;
       }
     }
-    divide(ends, m, out);
   }
 
- private:
-  // Counts by the numbers of outputs.
-  void divide(const index_t* ends, index_t m, T* out) const {
-    const std::int32_t* count = counts_.data();
-    for (index_t e = 0; e < m; ++e) {
-      for (index_t place = 0; place < plan_.dilations.size; ++place) {
-        const index_t n = plan_.n_thresholds[place];
-        for (index_t kernel = 0; kernel < kConvolutionKernels; ++kernel) {
-          const index_t size = ends[e] - first_output(place, kernel, plan_.dilations[place]);
-          const T outputs = size > 0 ? static_cast<T>(size) : T(1);  // no output, no count
-          for (index_t k = 0; k < n; ++k) *out++ = static_cast<T>(*count++) / outputs;
+  // For each convolution of a group: roots of the mean of its outputs while it is the largest, and
+  // of the share of the times at which it is the smallest; at each of m ends: out (m, width).
+  void contests(const index_t* ends, index_t m, index_t width, T* out) {
+    const index_t last = m > 0 ? ends[m - 1] - order_ : 0;
+    for (index_t place = 0; place < plan_.dilations.size; ++place) {
+      const index_t first = kTaps / 2 * plan_.dilations[place];
+      use_dilation(place);
+      for (index_t group = 0; group < kGroups; ++group, out += 2 * kRivals) {
+        for (index_t k = 0; k < kRivals; ++k) outputs(place, group + k * kGroups, first, last, k);
+        T sums[kRivals][kLine<T>] = {};
+        index_t counts[kRivals] = {};
+        for (index_t e = 0, from = first; e < m; ++e) {
+          const index_t end = ends[e] - order_;
+          if (end > from) {
+            kernels_.compete(outputs_.data(), length_ + kMargin, first, from, end, sums[0], counts);
+            from = end;
+          }
+          const T size = static_cast<T>(std::max<index_t>(end - first, 1));
+          for (index_t k = 0; k < kRivals; ++k) {
+            const T sum = std::accumulate(sums[k], sums[k] + kLine<T>, T(0));
+            out[e * width + k] = std::sqrt(std::min(sum, std::numeric_limits<T>::max()) / size);
+            out[e * width + kRivals + k] = std::sqrt(static_cast<T>(counts[k]) / size);
+          }
         }
       }
     }
   }
 
+ private:
   const ConvolutionPlan& plan_;
-  index_t length_, before_ = 0;
+  index_t length_, before_ = 0, order_ = 0;
   const ConvolutionKernels<T>& kernels_;
   AlignedBuffer<T> plain_, tripled_, sums_, outputs_;
-  AlignedBuffer<std::int32_t> counts_;
   Vector<const T*> triples_, sum_of_;
 };
 
 }  // namespace
+
+index_t count_convolution_features(const ConvolutionPlan& plan, index_t n_thresholds) {
+  // The largest and the smallest, of series and differences.
+  return n_thresholds + (plan.contests ? 4 * kConvolutionKernels * plan.dilations.size : 0);
+}
 
 template <class T>
 void convolution_features(MatrixView<const T> series, const ConvolutionPlan& plan,
@@ -193,11 +220,11 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
       plan.n_thresholds.data, plan.n_thresholds.data + plan.n_thresholds.size, index_t{0});
   require(thresholds.size == kConvolutionKernels * per_kernel, "thresholds",
           std::to_string(kConvolutionKernels * per_kernel), std::to_string(thresholds.size));
-  require(ends.rows == series.rows && features.rows == series.rows &&
-              features.cols == m * thresholds.size,
+  const index_t width = count_convolution_features(plan, thresholds.size);
+  require(ends.rows == series.rows && features.rows == series.rows && features.cols == m * width,
           "ends, features",
           "shapes (" + std::to_string(series.rows) + ", m) and (" + std::to_string(series.rows) +
-              ", m x " + std::to_string(thresholds.size) + ")",
+              ", m x " + std::to_string(width) + ")",
           shape_text(ends) + " and " + shape_text(features));
   for (index_t i = 0; i < ends.rows; ++i) {
     for (index_t e = 0; e < m; ++e) {
@@ -206,15 +233,20 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
                std::to_string(ends(i, e)));
     }
   }
-  const double work = static_cast<double>(series.rows) * static_cast<double>(length) *
-                      static_cast<double>(thresholds.size);
+  const double work =
+      static_cast<double>(series.rows) * static_cast<double>(length) * static_cast<double>(width);
   const int threads = threads_for(work / 2.0, n_threads);
   PerThread<Vector<Convolver<T>>> convolvers(threads);
   for_blocks(series.rows, threads, [&](index_t i, int thread) {
     if (convolvers[thread].empty()) convolvers[thread].emplace_back(plan, length);
     Convolver<T>& own = convolvers[thread].front();
-    own.take(series.row(i));
-    own.features(thresholds, ends.row(i), m, features.row(i));
+    T* row = features.row(i);
+    own.take(series.row(i), 0);
+    own.exceedances(thresholds, ends.row(i), m, width, row);
+    if (!plan.contests) return;
+    own.contests(ends.row(i), m, width, row + thresholds.size);
+    own.take(series.row(i), 1);
+    own.contests(ends.row(i), m, width, row + (thresholds.size + width) / 2);
   });
 }
 
@@ -243,9 +275,9 @@ void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan
     const index_t pair = first_pair + p;
     const index_t place = pair / kConvolutionKernels, kernel = pair % kConvolutionKernels;
     const index_t first = first_output(place, kernel, plan.dilations[place]);
-    own.take(series.row(rows[p]));
+    own.take(series.row(rows[p]), 0);
     own.use_dilation(place);
-    const T* values = own.outputs(place, kernel, first, length);
+    const T* values = own.outputs(place, kernel, first, length, 0);
     T* row = outputs.row(p);
     std::fill(row, row + std::min(first, length), T(0));
     if (first < length) std::copy(values + first, values + length, row + first);

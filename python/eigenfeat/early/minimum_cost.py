@@ -86,7 +86,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     classifier : estimator, dict of str to estimator, or None, default=None
         Classifier with `predict_proba`, or with `decision_function`, whose scores are calibrated on
         held-out folds; cloned for each time. Of a dict of candidates, the best on held-out folds
-        is used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
+        is used. None: `ConvolutionClassifier` with
+        ``contests=False, intervals=True, random_state=0``.
     delay_cost : float or (T,) array-like, default=1.2
         Cost of waiting for the whole series, in proportion for shorter times; or the costs of
         deciding after 1, ..., T values. The default leads to about the largest harmonic mean of
@@ -342,7 +343,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
     def _candidates(self) -> dict[str, Any]:
         if self.classifier is None:
-            return {"default": ConvolutionClassifier(intervals=True, random_state=0)}
+            default = ConvolutionClassifier(contests=False, intervals=True, random_state=0)
+            return {"default": default}
         if not isinstance(self.classifier, dict):
             candidates = {"classifier": self.classifier}
         else:

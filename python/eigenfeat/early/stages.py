@@ -160,7 +160,11 @@ def shares_features(models: Sequence[ConvolutionClassifier]) -> bool:
     """Whether all models have equal features."""
     first = models[0].features_
     return all(
-        one.features_ is first or np.array_equal(one.features_.thresholds_, first.thresholds_)
+        one.features_ is first
+        or (
+            one.features_.n_features_out_ == first.n_features_out_
+            and np.array_equal(one.features_.thresholds_, first.thresholds_)
+        )
         for one in models
     )
 

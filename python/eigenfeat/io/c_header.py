@@ -190,11 +190,12 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
     """Header of a `MinimumCostClassifier` with convolutions, or of a `ConvolutionClassifier`."""
     stages, times, onset = _stages_of(model)
     features, k, p = stages[0].features_, len(model.classes_), len(stages)
-    width, length = len(features.thresholds_), int(times[-1])
+    width, length = features.n_features_out_, int(times[-1])
+    has_contests = width > len(features.thresholds_)
     sums = [np.zeros((0, k)), *(one.coef_[:, width:].T for one in stages)]
     begin = np.cumsum([len(one) for one in sums[:-1]])
     with_summaries = any(one.n_times_ is not None for one in stages)
-    buffer = 8 * int(features.dilations_[-1]) + 1
+    buffer = 8 * int(features.dilations_[-1]) + 1 + has_contests
     if with_summaries:
         buffer = length - onset
     costs = np.tile(1.0 - np.eye(k), (p, 1, 1))
@@ -229,7 +230,8 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         "ONSET": str(onset),
         "STAGES": str(p),
         "DILATIONS": str(len(features.dilations_)),
-        "FEATURES": str(width),
+        "FEATURES": str(len(features.thresholds_)),
+        "ORDERS": str(2 * has_contests),
         "BUFFER": str(buffer),
         "DILATION": integers(features.dilations_),
         "PER_KERNEL": integers(features.thresholds_per_kernel_),

@@ -23,7 +23,7 @@ __all__ = ["N_KERNELS", "ConvolutionFeatures"]
 
 _Array = NDArray[np.float64]
 _Places = NDArray[np.int64]
-N_KERNELS = 84
+N_KERNELS, _GROUPS = 84, 12
 _TAPS = 9
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
 _MAX_OUTPUTS = 1 << 22  # numbers of outputs that thresholds are taken from at once
@@ -31,19 +31,25 @@ _MIN_PAIRS = 16  # pairs of dilation and kernel whose outputs are computed at on
 
 
 class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """How often convolutions of a series exceed thresholds, in the manner of MiniRocket.
+    """How often convolutions of a series exceed thresholds, and each other.
 
     Use it for series whose classes differ in shape, before a ridge classifier. Tune `n_features`.
     User guide: :doc:`/guide/series`.
 
     The 84 kernels have nine taps, three of weight 2 and six of weight -1, and are spread by several
     dilations. A feature is the share of a convolution's outputs above a threshold, which is a
-    quantile of the outputs of a training series. The features suit linear classifiers.
+    quantile of the outputs of a training series (MiniRocket). With `contests`, groups of seven
+    convolutions compete at each time, and features tell how often each is the largest or the
+    smallest (after Hydra). The features suit linear classifiers.
 
     Parameters
     ----------
     n_features : int >= 84, default=10000
-        Number of features, rounded down to a multiple of 84.
+        Number of thresholds, rounded down to a multiple of 84.
+    contests : bool, default=False
+        Whether to add the features of contests, 336 for each dilation: square roots of the shares
+        of the times at which each convolution has the largest, and the smallest, output of its
+        group; of the series and of its differences.
     max_dilations : int >= 1, default=32
         Maximum number of dilations of a kernel. They grow exponentially from 1 to a ninth of the
         series' length.
@@ -63,7 +69,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Channels of all pairs of dilation and kernel, one after the other.
     channel_begin_ : (84 D + 1,) array of int
         Where those of each pair begin.
-    n_channels_ : int
+    n_channels_, n_features_out_ : int
+        Numbers of channels, and of features.
 
     Raises
     ------
@@ -80,12 +87,17 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     features of a series' beginning are those of the series cut there, exactly, and all beginnings
     take one pass (`transform_prefixes`). With dilation d, outputs begin at t = 4 d for every other
     kernel (samples before the first are 0) and at t = 8 d, the first whole window, for the rest;
-    the next dilation has it the other way round. A feature without outputs is 0.
+    the next dilation has it the other way round. Contests begin at t = 4 d. A feature without
+    outputs is 0.
+
+    Hydra has random kernels and sums the largest outputs. Here kernels k, k + 12, ..., k + 72 of
+    the 84 are a group.
 
     References
     ----------
     A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket: a very fast (almost) deterministic
-    transform for time series classification", KDD 2021.
+    transform for time series classification", KDD 2021. "Hydra: competing convolutional kernels for
+    fast and accurate time series classification", Data Min. Knowl. Disc. 37, 2023.
 
     Examples
     --------
@@ -98,6 +110,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
+        "contests": ["boolean"],
         "max_dilations": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -109,16 +122,19 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     channels_: NDArray[np.int64]
     channel_begin_: NDArray[np.int64]
     n_channels_: int
+    n_features_out_: int
 
     def __init__(
         self,
         n_features: int = 10000,
         *,
+        contests: bool = False,
         max_dilations: int = 32,
         random_state: Seed = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_features = n_features
+        self.contests = contests
         self.max_dilations = max_dilations
         self.random_state = random_state
         self.n_threads = n_threads
@@ -148,7 +164,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 length, per_kernel, int(self.max_dilations)
             )
             pairs = N_KERNELS * len(self.dilations_)
-            self._choose_channels(rng, pairs)
+            self._choose_channels(rng)
             picked = np.empty(pairs, dtype=np.int64)
             for k, dilation in enumerate(self.dilations_):
                 whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation)
@@ -157,6 +173,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                     _integers(rng, len(among), N_KERNELS)
                 ]
             self.thresholds_ = self._thresholds(series, lengths, picked)
+            self.n_features_out_ = len(self.thresholds_) + (4 * pairs if self.contests else 0)
         return self
 
     def transform(self, X: ArrayLike | Sequence[ArrayLike]) -> Floats:
@@ -206,19 +223,27 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.thresholds_)
+        return self.n_features_out_
 
-    def _choose_channels(self, rng: Any, pairs: int) -> None:
-        """Draw 1 to 9 channels for each pair of dilation and kernel, small numbers more often."""
+    def _choose_channels(self, rng: Any) -> None:
+        """Draw 1 to 9 channels for each pair of dilation and kernel, small numbers more often.
+
+        Kernels that compete have equal channels.
+        """
+        n_dilations, draws = len(self.dilations_), _GROUPS if self.contests else N_KERNELS
         if self.n_channels_ == 1:
-            self.channels_ = np.zeros(pairs, dtype=np.int64)
-            self.channel_begin_ = np.arange(pairs + 1)
-            return
-        most = min(self.n_channels_, _TAPS)
-        counts = (2.0 ** rng.uniform(0.0, np.log2(most + 1.0), pairs)).astype(np.int64)
-        parts = [rng.choice(self.n_channels_, count, replace=False) for count in counts]
-        self.channels_ = np.concatenate(parts).astype(np.int64)
-        self.channel_begin_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            parts = [np.zeros(1, dtype=np.int64)] * (n_dilations * draws)
+        else:
+            most = np.log2(min(self.n_channels_, _TAPS) + 1.0)
+            counts = (2.0 ** rng.uniform(0.0, most, n_dilations * draws)).astype(np.int64)
+            parts = [rng.choice(self.n_channels_, count, replace=False) for count in counts]
+        of_pairs = [
+            parts[place * draws + kernel % draws]
+            for place in range(n_dilations)
+            for kernel in range(N_KERNELS)
+        ]
+        self.channels_ = np.concatenate(of_pairs).astype(np.int64)
+        self.channel_begin_ = np.cumsum([0, *map(len, of_pairs)]).astype(np.int64)
 
     def _plan(self) -> tuple[_Places, _Places, _Places, _Places]:
         return (
@@ -265,7 +290,12 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _features(self, series: Floats, ends: NDArray[np.int64]) -> Floats:
         ends = np.ascontiguousarray(ends)
         features: Floats = core.convolution_features(
-            series, *self._plan(), self.thresholds_, ends, threads.resolve(self.n_threads)
+            series,
+            *self._plan(),
+            self.thresholds_,
+            ends,
+            self.n_features_out_ > len(self.thresholds_),
+            threads.resolve(self.n_threads),
         )
         return features
 

@@ -52,14 +52,16 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     ----------
     n_features : int >= 84, default=10000
         Of `ConvolutionFeatures`.
+    contests : bool, default=True
+        Whether to add the contests of `ConvolutionFeatures`, with the weight of its other features.
     alphas : sequence of float > 0 or None, default=None
         Penalties to choose from, on standardised features. None: ten from 1e-3 to 1e3 times the
-        number of features over 1000.
+        number of thresholds over 1000.
     intervals : bool or "auto", default="auto"
         Whether to add the `interval_summaries` of the series, which know levels and trends. Their
-        weight, from nothing to as much as all convolution features have, is chosen with the
-        penalty. Series then have one length. "auto" adds them to series of one length if there are
-        no more of them than convolution features.
+        weight, from nothing to as much as all thresholds have, is chosen with the penalty. Series
+        then have one length. "auto" adds them to series of one length if there are no more of them
+        than thresholds.
     random_state : int, RandomState, Generator or None, default=None
         Of `ConvolutionFeatures`.
     n_threads : int or None, default=None
@@ -72,7 +74,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     features_ : ConvolutionFeatures
         Fitted.
     coef_ : (k, F) array
-        Of the convolution features, then of the summaries.
+        Of the convolution features, then of the summaries if their weight is not 0.
     intercept_ : (k,) array
     alpha_ : float
         The chosen penalty.
@@ -96,7 +98,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket", KDD 2021.
+    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket", KDD 2021; "Hydra", Data Min. Knowl.
+    Disc. 37, 2023.
 
     Examples
     --------
@@ -112,6 +115,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
+        "contests": ["boolean"],
         "alphas": ["array-like", None],
         "intervals": ["boolean", StrOptions({"auto"})],
         "random_state": ["random_state", np.random.Generator],
@@ -132,12 +136,14 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         self,
         n_features: int = 10000,
         *,
+        contests: bool = True,
         alphas: Sequence[float] | None = None,
         intervals: bool | str = "auto",
         random_state: Seed = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_features = n_features
+        self.contests = contests
         self.alphas = alphas
         self.intervals = intervals
         self.random_state = random_state
@@ -210,7 +216,10 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_features(self) -> ConvolutionFeatures:
         return ConvolutionFeatures(
-            self.n_features, random_state=self.random_state, n_threads=self.n_threads
+            self.n_features,
+            contests=self.contests,
+            random_state=self.random_state,
+            n_threads=self.n_threads,
         )
 
     def _fit_ridge(
@@ -225,14 +234,15 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         labels = read_labels(y, len(values), "series")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_two_labels(self.classes_)
+        n_thresholds = len(features.thresholds_)
         if self.alphas is None:
-            alphas = np.logspace(-3, 3, 10) * values.shape[1] / 1000
+            alphas = np.logspace(-3, 3, 10) * n_thresholds / 1000
         else:
             alphas = np.asarray(self.alphas, dtype=np.float64)
             if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
                 raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
         blocks = [values]
-        if self._takes_summaries(series, lengths, values.shape[1]):
+        if self._takes_summaries(series, lengths, n_thresholds):
             blocks.append(interval_summaries(series).astype(values.dtype))
         self.features_ = features
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
@@ -285,24 +295,15 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     def _solve(self, blocks: list[Floats], targets: _Array, alphas: _Array) -> None:
         """Ridge with centred, standardised features Z, which overwrite the blocks of features.
 
-        Each block weighs as much as the first would if none of its features were constant, and a
-        second one that much times a weight. This weight and alpha minimise the mean square of the
-        leave-one-out errors ``e_i / (1 - 1/n - h_i)``. The spectrum is that of ``Z Z^T`` or ``Z^T
-        Z``, whichever is smaller.
+        Thresholds, contests and summaries each weigh as much as the thresholds would if none were
+        constant, and summaries that much times a weight. This weight and alpha minimise the mean
+        square of the leave-one-out errors ``e_i / (1 - 1/n - h_i)``. The spectrum is that of ``Z
+        Z^T`` or ``Z^T Z``, whichever is smaller.
         """
-        n, first_width = blocks[0].shape
-        dtype = blocks[0].dtype
-        means, scales = [], []
-        for block in blocks:
-            mean = block.mean(axis=0, dtype=np.float64)
-            scale = block.std(axis=0, dtype=np.float64)
-            constant = is_rounding(scale, np.abs(block).max(axis=0), n, dtype)
-            scale *= np.sqrt(max(np.count_nonzero(~constant), 1) / first_width)
-            scale[constant] = np.inf  # no weight
-            block -= mean
-            block /= scale
-            means.append(mean)
-            scales.append(scale)
+        n, dtype = len(targets), blocks[0].dtype
+        n_thresholds = len(self.features_.thresholds_)
+        parts = [*np.split(blocks[0], [n_thresholds], axis=1), *blocks[1:]]
+        means, scales = zip(*(_standardise(part, n_thresholds) for part in parts), strict=True)
         level = targets.mean(axis=0)
         Y = targets - level
         best = np.inf
@@ -321,12 +322,26 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         gains = [1.0] if len(blocks) == 1 else [1.0, self.interval_weight_]
         weights = np.concatenate(
             [
-                gain * (block.T @ dual.astype(dtype)).astype(np.float64) / scale[:, None]
-                for gain, block, scale in zip(gains, blocks, scales, strict=True)
+                gain * (block.T @ dual.astype(dtype)).astype(np.float64)
+                for gain, block in zip(gains, blocks, strict=True)
             ]
         )
+        weights /= np.concatenate(scales)[:, None]
         self.coef_ = np.ascontiguousarray(weights.T.astype(dtype))
         self.intercept_ = level - np.concatenate(means) @ weights
+
+
+def _standardise(features: Floats, width: int) -> tuple[_Array, _Array]:
+    """Centre and scale features (n, d) in place, to a total variance of `width`; return both."""
+    n = len(features)
+    mean = features.mean(axis=0, dtype=np.float64)
+    scale = features.std(axis=0, dtype=np.float64)
+    constant = is_rounding(scale, np.abs(features).max(axis=0), n, features.dtype)
+    scale *= np.sqrt(max(int(np.count_nonzero(~constant)), 1) / width)
+    scale[constant] = np.inf  # no weight
+    features -= mean
+    features /= scale
+    return mean, scale
 
 
 def _spectra(parts: list[Floats]) -> Iterator[tuple[float, _Array, _Array]]:
@@ -401,7 +416,7 @@ def prefix_probabilities(
     series, _ = read_series(X, features.n_channels_)
     cuts = np.asarray(times)
     out = np.empty((len(cuts), len(series), len(models[0].classes_)))
-    rows = max(1, _BLOCK // (len(cuts) * len(features.thresholds_)))
+    rows = max(1, _BLOCK // (len(cuts) * features.n_features_out_))
     for begin in range(0, len(series), rows):
         part = series[begin : begin + rows]
         done = 0
@@ -418,7 +433,7 @@ def _prefix_blocks(
     features: ConvolutionFeatures, series: Floats, times: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], Floats]]:
     """Yield times and their features (times, n, F), in blocks of bounded memory."""
-    together = max(1, _BLOCK // (len(series) * len(features.thresholds_)))
+    together = max(1, _BLOCK // (len(series) * features.n_features_out_))
     for begin in range(0, len(times), together):
         some = times[begin : begin + together]
         values = features.transform_prefixes(series[:, :, : some[-1]], some)

@@ -372,7 +372,7 @@ def test_decisions_of_least_cost(tmp_path, channels, intervals, options):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_convolutions_of_complete_series(tmp_path, intervals, dtype):
     X, y = ramps(80, 0, 2)
-    model = convolutions(intervals=intervals).fit(X, y)
+    model = convolutions(intervals=intervals, contests=not intervals).fit(X, y)
     new, _ = ramps(200, 1, 2)
     if not intervals:
         new = [one[:, : 3 + i % 70] for i, one in enumerate(new)]

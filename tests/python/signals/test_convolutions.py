@@ -36,7 +36,7 @@ def waves(rng, n=30, length=80, channels=None):
     return X, y
 
 
-def outputs(model, x, place, kernel):
+def outputs(model, x, place, kernel, half=None):
     """The convolution of one series (channels, times), summed in the order that is promised."""
     d = int(model.dilations_[place])
     pair = 84 * place + kernel
@@ -52,8 +52,9 @@ def outputs(model, x, place, kernel):
         for j in TAPS[kernel]:
             one = one + (taps[j] + taps[j] + taps[j])
         total = one if total is None else total + one
-    first = 4 * d if (place + kernel) % 2 == 0 else 8 * d
-    return total[first:]
+    if half is None:
+        half = (place + kernel) % 2 == 0
+    return total[4 * d if half else 8 * d :]
 
 
 def reference(model, x):
@@ -67,6 +68,42 @@ def reference(model, x):
                 found.append(above / len(values) if len(values) else 0.0)
                 column += 1
     return np.array(found)
+
+
+def contests(model, x):
+    """Features of contests of one series: a loop over time."""
+    found = []
+    for of in (x, np.diff(x, axis=1)):
+        for place in range(len(model.dilations_)):
+            for group in range(12):
+                rivals = range(group, 84, 12)
+                values = np.array([outputs(model, of, place, k, half=True) for k in rivals])
+                largest, smallest = np.zeros(7), np.zeros(7)
+                for column in values.T:
+                    largest[column.argmax()] += max(column.max(), 0.0)
+                    smallest[column.argmin()] += 1
+                found += [largest, smallest]
+                for part in found[-2:]:
+                    part /= max(values.shape[1], 1)
+    return np.sqrt(np.concatenate(found))
+
+
+@pytest.mark.parametrize(
+    ("length", "channels", "dtype"),
+    [(1, None, np.float64), (6, 2, np.float64), (37, 3, np.float32), (150, None, np.float64)],
+)
+def test_contests_are_those_of_a_loop(rng, length, channels, dtype):
+    X = rng.standard_normal((5, channels or 1, length)).astype(dtype)
+    X[0, :, length // 2 :] = 1.0  # equal outputs
+    model = ConvolutionFeatures(84 * 3, contests=True, random_state=0).fit(X)
+    found = model.transform(X)[:, 84 * 3 :]
+    assert found.dtype == dtype
+    assert found.shape == (5, 336 * len(model.dilations_))
+    for x, row in zip(X, found, strict=True):
+        assert_allclose(row, contests(model, x), rtol=1e-5 if dtype == np.float32 else 1e-12)
+    alone = ConvolutionFeatures(84 * 3, random_state=0).fit(X)
+    if channels is None:
+        assert_array_equal(alone.transform(X), model.transform(X)[:, : 84 * 3])
 
 
 @pytest.mark.parametrize(
@@ -105,13 +142,15 @@ def test_dilations_are_those_of_the_paper(rng):
     assert model.dilations_[-1] * 8 <= 149
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("channels", [None, 4])
-def test_prefixes_are_the_series_cut_there(rng, channels):
+def test_prefixes_are_the_series_cut_there(rng, channels, dtype):
     X, _ = waves(rng, 9, 90, channels)
-    model = ConvolutionFeatures(84 * 20, random_state=0).fit(X)
+    X = X.astype(dtype)
+    model = ConvolutionFeatures(84 * 20, contests=True, random_state=0).fit(X)
     times = [1, 4, 5, 9, 33, 64, 89, 90]
     found = model.transform_prefixes(X, times)
-    assert found.shape == (9, 8, 84 * 20)
+    assert found.shape == (9, 8, 84 * (20 + 4 * len(model.dilations_)))
     for k, t in enumerate(times):
         assert_array_equal(found[:, k], model.transform(X[..., :t]))
     assert_array_equal(found[:, 0], 0.0)  # no output yet
@@ -124,7 +163,7 @@ def test_series_of_several_lengths(rng):
     X, _ = waves(rng, 6, 90, 2)
     lengths = [90, 40, 70, 12, 90, 55]
     some = [x[:, :t] for x, t in zip(X, lengths, strict=True)]
-    model = ConvolutionFeatures(840, random_state=0).fit(some)
+    model = ConvolutionFeatures(840, contests=True, random_state=0).fit(some)
     features = model.transform(some)
     for i, one in enumerate(some):
         assert_array_equal(model.transform(one[None])[0], features[i])
@@ -177,7 +216,7 @@ def test_classifiers_take_little_memory(rng):
 
 def test_threads_seeds_and_pickles(rng):
     X, _ = waves(rng, 40, 200)
-    makers = [ConvolutionFeatures(random_state=3, n_threads=t) for t in (1, 2, 7)]
+    makers = [ConvolutionFeatures(contests=True, random_state=3, n_threads=t) for t in (1, 2, 7)]
     one, two, seven = (maker.fit_transform(X) for maker in makers)
     assert_array_equal(one, two)
     assert_array_equal(one, seven)
@@ -190,7 +229,7 @@ def test_threads_seeds_and_pickles(rng):
 
 def test_short_and_constant_series(rng):
     for X in (rng.standard_normal((5, 1)), rng.standard_normal((5, 4)), np.ones((5, 40))):
-        features = ConvolutionFeatures(168, random_state=0).fit_transform(X)
+        features = ConvolutionFeatures(168, contests=True, random_state=0).fit_transform(X)
         assert np.isfinite(features).all()
     y = np.array([0, 1, 0, 1, 1])
     blind = ConvolutionClassifier(168, random_state=0).fit(np.ones((5, 3)), y)
@@ -202,7 +241,7 @@ def test_leave_one_out_scores_are_those_of_refits(rng, shape):
     n, width = shape
     X, y = waves(rng, n, 50)
     y = np.array(["a", "b", "c"])[np.arange(n) % 3]
-    model = ConvolutionClassifier(width, alphas=[3.0], random_state=0).fit(X, y)
+    model = ConvolutionClassifier(width, contests=False, alphas=[3.0], random_state=0).fit(X, y)
     features = model.features_.transform(X)
     scaled = StandardScaler().fit_transform(features)
     scaled[:, features.std(axis=0) < 1e-7] = 0.0
@@ -248,7 +287,7 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
     y = np.arange(n) % 3
     X = rng.standard_normal((n, 30)) + 0.3 * y[:, None]
     model = ConvolutionClassifier(84, alphas=[3.0], intervals=True, random_state=0).fit(X, y)
-    blocks = [model.features_.transform(X), interval_summaries(X)]
+    blocks = [*np.split(model.features_.transform(X), [84], axis=1), interval_summaries(X)]
     scaled = []
     for block in blocks:
         block = StandardScaler().fit_transform(block)
@@ -256,14 +295,14 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     losses, scores = [], []
     for weight in (0.0, 0.03, 0.1, 0.3, 1.0):
-        Z = np.hstack([scaled[0], np.sqrt(weight) * scaled[1]])
+        Z = np.hstack([*scaled[:2], np.sqrt(weight) * scaled[2]])
         found = cross_val_predict(Ridge(alpha=3.0), Z, targets, cv=LeaveOneOut())
         losses.append(np.square(found - targets).mean())
         scores.append(found)
     best = int(np.argmin(losses))
     assert model.interval_weight_ == (0.0, 0.03, 0.1, 0.3, 1.0)[best]
     assert_allclose(model.loo_scores_, scores[best], atol=1e-6)
-    Z = np.hstack([scaled[0], np.sqrt(model.interval_weight_) * scaled[1]])
+    Z = np.hstack([*scaled[:2], np.sqrt(model.interval_weight_) * scaled[2]])
     ridge = Ridge(alpha=3.0).fit(Z, targets)
     assert_allclose(model.decision_function(X), ridge.predict(Z), atol=1e-6)
     with pytest.raises(ValueError, match="X: expected series of one length with intervals=True"):
@@ -284,7 +323,7 @@ def test_summaries_are_added_to_series_of_one_length(rng):
     assert several.n_times_ is None
     assert several.predict([X[0], X[1, :20]]).shape == (2,)
     long = ConvolutionClassifier(84, random_state=0).fit(X, y)  # fewer features than summaries
-    assert long.coef_.shape == (2, 84)
+    assert long.coef_.shape == (2, long.features_.n_features_out_)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 4), (3, 37)])
