@@ -12,19 +12,22 @@ using py::literals::operator""_a;
 using Places = Array<index_t>;
 
 ConvolutionPlan plan_of(index_t n_channels, const Places& dilations, const Places& n_thresholds,
-                        const Places& channel_begin, const Places& channels) {
-  return {n_channels, vector_view(dilations, "dilations"),
-          vector_view(n_thresholds, "n_thresholds"), vector_view(channel_begin, "channel_begin"),
-          vector_view(channels, "channels")};
+                        const Places& channel_begin, const Places& channels, const Places& rivals) {
+  return {n_channels,
+          vector_view(dilations, "dilations"),
+          vector_view(n_thresholds, "n_thresholds"),
+          vector_view(channel_begin, "channel_begin"),
+          vector_view(channels, "channels"),
+          matrix_view(rivals, "rivals")};
 }
 
 template <class T>
 Array<T> features_of(const Array<T>& series, const Places& dilations, const Places& n_thresholds,
-                     const Places& channel_begin, const Places& channels,
-                     const Array<T>& thresholds, const Places& ends, bool contests, int n_threads) {
+                     const Places& channel_begin, const Places& channels, const Places& rivals,
+                     const Array<T>& thresholds, const Places& ends, int n_threads) {
   require_dimensions(series, 3, "series");
-  ConvolutionPlan plan = plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels);
-  plan.contests = contests;
+  const ConvolutionPlan plan =
+      plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels, rivals);
   const auto rows = flattened_rows(series, series.shape(0), "series");
   const auto limits = vector_view(thresholds, "thresholds");
   const auto cuts = matrix_view(ends, "ends");
@@ -40,11 +43,11 @@ Array<T> features_of(const Array<T>& series, const Places& dilations, const Plac
 
 template <class T>
 Array<T> outputs_of(const Array<T>& series, const Places& dilations, const Places& n_thresholds,
-                    const Places& channel_begin, const Places& channels, index_t first_pair,
-                    const Places& picked, int n_threads) {
+                    const Places& channel_begin, const Places& channels, const Places& rivals,
+                    index_t first_pair, const Places& picked, int n_threads) {
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
-      plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels);
+      plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels, rivals);
   const auto rows = flattened_rows(series, series.shape(0), "series");
   const auto places = vector_view(picked, "rows");
   auto outputs = allocate<T>({places.size, series.shape(2)});
@@ -61,12 +64,13 @@ void register_both(py::module_& module) {
   module.def("convolution_features", &features_of<T>, py::arg("series").noconvert(),
              py::arg("dilations").noconvert(), py::arg("n_thresholds").noconvert(),
              py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(),
-             py::arg("thresholds").noconvert(), py::arg("ends").noconvert(), "contests"_a,
-             "n_threads"_a);
+             py::arg("rivals").noconvert(), py::arg("thresholds").noconvert(),
+             py::arg("ends").noconvert(), "n_threads"_a);
   module.def("convolution_outputs", &outputs_of<T>, py::arg("series").noconvert(),
              py::arg("dilations").noconvert(), py::arg("n_thresholds").noconvert(),
-             py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(), "first_pair"_a,
-             py::arg("rows").noconvert(), "n_threads"_a);
+             py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(),
+             py::arg("rivals").noconvert(), "first_pair"_a, py::arg("rows").noconvert(),
+             "n_threads"_a);
 }
 
 }  // namespace

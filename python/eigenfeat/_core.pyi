@@ -474,17 +474,18 @@ def convolution_features(
     n_thresholds: _I64,  # (D,)
     channel_begin: _I64,  # (84 D + 1,)
     channels: _I64,
+    rivals: _I64,  # (C, 84)
     thresholds: npt.NDArray[_T],  # (F,)
     ends: _I64,  # (n, m)
-    contests: bool,
     n_threads: int,
-) -> npt.NDArray[_T]: ...  # (n, m, F), or (n, m, F + 4 x 84 D) with contests
+) -> npt.NDArray[_T]: ...  # (n, m, F + 336 C)
 def convolution_outputs(
     series: npt.NDArray[_T],  # (n, channels, length)
     dilations: _I64,  # (D,)
     n_thresholds: _I64,  # (D,)
     channel_begin: _I64,  # (84 D + 1,)
     channels: _I64,
+    rivals: _I64,  # (C, 84)
     first_pair: int,
     rows: _I64,  # (m,)
     n_threads: int,

@@ -13,17 +13,21 @@
 //
 // at ends that each series has of its own.
 //
-// Contests: kernels k, k + 12, ..., k + 72 are a group, at each dilation. With t from 4 d on, the
-// features are the roots of the shares of the times at which each of the seven has the largest, then
-// the smallest output; of equal outputs the first counts. They are followed by those of the
-// differences x[t + 1] - x[t], which have one sample less.
+// Dilations without thresholds have contests instead: the 84 kernels in groups of seven compete at
+// each t from 4 d on. The features of a group are, with m the number of these t,
+//
+//   sqrt(sum of c[t] > 0 over the t where a kernel has the largest c[t] of its group / m),
+//   sqrt(#{t : a kernel has the smallest c[t] of its group} / m),
+//
+// of seven kernels each; the first of equal outputs counts. The features of all contests are followed
+// by those of the differences x[t + 1] - x[t], which have one sample less.
 //
 // The features of a prefix are those of the series cut there, bit for bit, and all prefixes take one
 // pass. Sums run in one order: every tier and every number of threads gives the same bits. T is float
 // or double; counts are exact.
 //
-// Cost: about (9 + 84 (3 channels + thresholds)) operations for each sample and dilation, and with
-// contests 2 (9 + 84 (3 channels + 8)). Threads: over series. Misuse throws std::invalid_argument.
+// Cost: about (9 + 84 (3 channels + thresholds)) operations for each sample and dilation, and for a
+// contest 2 (9 + 84 (3 channels + 8)). Threads: over series. Misuse throws std::invalid_argument.
 #pragma once
 
 #include "eigenfeat/view.hpp"
@@ -39,11 +43,11 @@ struct ConvolutionPlan {
   VectorView<const index_t> n_thresholds;   // (D,), for each kernel
   VectorView<const index_t> channel_begin;  // (84 D + 1,): which of `channels` a pair has
   VectorView<const index_t> channels;
-  bool contests = false;  // whether the features have them
+  MatrixView<const index_t> rivals;  // (contests, 84): kernels, of which each seven are a group
 };
 
-// Number of features of a series: thresholds, and 2 x 2 x 84 D with contests, which are ordered by
-// series or differences, dilation, group, largest or smallest, and kernel.
+// Number of features of a series: thresholds, then 2 x 2 x 84 of each contest, which are ordered by
+// series or differences, contest, group, largest or smallest, and kernel.
 index_t count_convolution_features(const ConvolutionPlan& plan, index_t n_thresholds);
 
 // series (n, channels * length), channel by channel; thresholds: pair by pair; ends (n, m), ascending

@@ -36,9 +36,6 @@ std::array<std::array<index_t, 3>, kConvolutionKernels> heavy_taps() {
 
 const std::array<std::array<index_t, 3>, kConvolutionKernels> kHeavyTaps = heavy_taps();
 
-// Kernels k, k + 12, ... compete.
-constexpr index_t kGroups = kConvolutionKernels / kRivals;
-
 index_t first_output(index_t place, index_t kernel, index_t dilation) {
   return (place + kernel) % 2 == 0 ? kTaps / 2 * dilation : (kTaps - 1) * dilation;
 }
@@ -71,6 +68,16 @@ void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
             "numbers in [1, length]", std::to_string(plan.dilations[k]));
     require(plan.n_thresholds[k] >= 0, "n_thresholds", "at least 0",
             std::to_string(plan.n_thresholds[k]));
+  }
+  const index_t contests = std::count(plan.n_thresholds.data,
+                                      plan.n_thresholds.data + plan.n_thresholds.size, index_t{0});
+  require(plan.rivals.rows == contests && plan.rivals.cols == kConvolutionKernels, "rivals",
+          "shape " + shape_text(contests, kConvolutionKernels), shape_text(plan.rivals));
+  for (index_t c = 0; c < contests; ++c) {
+    for (index_t k = 0; k < kConvolutionKernels; ++k) {
+      require(0 <= plan.rivals(c, k) && plan.rivals(c, k) < kConvolutionKernels, "rivals",
+              "numbers of kernels", std::to_string(plan.rivals(c, k)));
+    }
   }
 }
 
@@ -167,11 +174,13 @@ class Convolver {
   // of the share of the times at which it is the smallest; at each of m ends: out (m, width).
   void contests(const index_t* ends, index_t m, index_t width, T* out) {
     const index_t last = m > 0 ? ends[m - 1] - order_ : 0;
-    for (index_t place = 0; place < plan_.dilations.size; ++place) {
+    for (index_t place = 0, contest = 0; place < plan_.dilations.size; ++place) {
+      if (plan_.n_thresholds[place] > 0) continue;
       const index_t first = kTaps / 2 * plan_.dilations[place];
       use_dilation(place);
-      for (index_t group = 0; group < kGroups; ++group, out += 2 * kRivals) {
-        for (index_t k = 0; k < kRivals; ++k) outputs(place, group + k * kGroups, first, last, k);
+      for (index_t g = 0; g < kConvolutionKernels; g += kRivals, out += 2 * kRivals) {
+        for (index_t k = 0; k < kRivals; ++k)
+          outputs(place, plan_.rivals(contest, g + k), first, last, k);
         T sums[kRivals][kLine<T>] = {};
         index_t counts[kRivals] = {};
         for (index_t e = 0, from = first; e < m; ++e) {
@@ -188,6 +197,7 @@ class Convolver {
           }
         }
       }
+      ++contest;
     }
   }
 
@@ -202,8 +212,7 @@ class Convolver {
 }  // namespace
 
 index_t count_convolution_features(const ConvolutionPlan& plan, index_t n_thresholds) {
-  // The largest and the smallest, of series and differences.
-  return n_thresholds + (plan.contests ? 4 * kConvolutionKernels * plan.dilations.size : 0);
+  return n_thresholds + 4 * kConvolutionKernels * plan.rivals.rows;
 }
 
 template <class T>
@@ -243,7 +252,7 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
     T* row = features.row(i);
     own.take(series.row(i), 0);
     own.exceedances(thresholds, ends.row(i), m, width, row);
-    if (!plan.contests) return;
+    if (plan.rivals.rows == 0) return;
     own.contests(ends.row(i), m, width, row + thresholds.size);
     own.take(series.row(i), 1);
     own.contests(ends.row(i), m, width, row + (thresholds.size + width) / 2);

@@ -191,11 +191,11 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
     stages, times, onset = _stages_of(model)
     features, k, p = stages[0].features_, len(model.classes_), len(stages)
     width, length = features.n_features_out_, int(times[-1])
-    has_contests = width > len(features.thresholds_)
+    contests = len(features.rivals_)
     sums = [np.zeros((0, k)), *(one.coef_[:, width:].T for one in stages)]
     begin = np.cumsum([len(one) for one in sums[:-1]])
     with_summaries = any(one.n_times_ is not None for one in stages)
-    buffer = 8 * int(features.dilations_[-1]) + 1 + has_contests
+    buffer = 8 * int(features.dilations_.max()) + 1 + (contests > 0)
     if with_summaries:
         buffer = length - onset
     costs = np.tile(1.0 - np.eye(k), (p, 1, 1))
@@ -231,7 +231,8 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         "STAGES": str(p),
         "DILATIONS": str(len(features.dilations_)),
         "FEATURES": str(len(features.thresholds_)),
-        "ORDERS": str(2 * has_contests),
+        "CONTESTS": str(contests),
+        "RIVALS": integers([*features.rivals_.ravel(), 0]),
         "BUFFER": str(buffer),
         "DILATION": integers(features.dilations_),
         "PER_KERNEL": integers(features.thresholds_per_kernel_),
@@ -244,6 +245,10 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         "N_SUMMARIES": str(max(1, len(arrays["SUMMARY_WEIGHTS"]))),
         "POLICY_BEGIN": integers(np.cumsum([0, *(len(one.known) for one in regressions)])),
         "N_POINTS": str(max(1, len(arrays["POLICY_POINTS"]))),
-        "STATE_BYTES": str(numbers.itemsize * (channels * (buffer + 1) + k) + 4 * width + 8),
+        "STATE_BYTES": str(
+            numbers.itemsize * (channels * (buffer + 1) + k + 336 * contests)
+            + 4 * len(features.thresholds_)
+            + 8
+        ),
     }
     return filled_template("convolutions.h.in", name, model.classes_, numbers, words, arrays)

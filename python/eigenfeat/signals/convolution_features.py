@@ -23,7 +23,8 @@ __all__ = ["N_KERNELS", "ConvolutionFeatures"]
 
 _Array = NDArray[np.float64]
 _Places = NDArray[np.int64]
-N_KERNELS, _GROUPS = 84, 12
+N_KERNELS = 84
+_RIVALS, _ROUNDS = 7, 3  # kernels of a group; contests of a dilation
 _TAPS = 9
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
 _MAX_OUTPUTS = 1 << 22  # numbers of outputs that thresholds are taken from at once
@@ -39,17 +40,18 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     The 84 kernels have nine taps, three of weight 2 and six of weight -1, and are spread by several
     dilations. A feature is the share of a convolution's outputs above a threshold, which is a
     quantile of the outputs of a training series (MiniRocket). With `contests`, groups of seven
-    convolutions compete at each time, and features tell how often each is the largest or the
-    smallest (after Hydra). The features suit linear classifiers.
+    convolutions compete at each time: the features tell how large each is where it is the largest,
+    and how often it is the smallest (Hydra). They suit linear classifiers.
 
     Parameters
     ----------
     n_features : int >= 84, default=10000
         Number of thresholds, rounded down to a multiple of 84.
     contests : bool, default=False
-        Whether to add the features of contests, 336 for each dilation: square roots of the shares
-        of the times at which each convolution has the largest, and the smallest, output of its
-        group; of the series and of its differences.
+        Whether to add three contests for each dilation 1, 2, 4, ... up to an eighth of the length.
+        Each has 336 features: square roots of the mean over time of a convolution's output where it
+        is the largest of its group, or else 0, and of the share of the times at which it is the
+        smallest; of the series and of its differences.
     max_dilations : int >= 1, default=32
         Maximum number of dilations of a kernel. They grow exponentially from 1 to a ninth of the
         series' length.
@@ -61,14 +63,17 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Attributes
     ----------
     dilations_ : (D,) array of int
+        Dilations with thresholds, then of the contests.
     thresholds_ : (F,) array
         By dilation, kernel and quantile.
     thresholds_per_kernel_ : (D,) array of int
-        Number of thresholds of each kernel with a dilation.
+        Number of thresholds of each kernel with a dilation; 0 for contests.
     channels_ : (m,) array of int
         Channels of all pairs of dilation and kernel, one after the other.
     channel_begin_ : (84 D + 1,) array of int
         Where those of each pair begin.
+    rivals_ : (contests, 84) array of int
+        Order of the kernels. Each seven compete; those of several channels have equal channels.
     n_channels_, n_features_out_ : int
         Numbers of channels, and of features.
 
@@ -88,10 +93,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     take one pass (`transform_prefixes`). With dilation d, outputs begin at t = 4 d for every other
     kernel (samples before the first are 0) and at t = 8 d, the first whole window, for the rest;
     the next dilation has it the other way round. Contests begin at t = 4 d. A feature without
-    outputs is 0.
-
-    Hydra has random kernels and sums the largest outputs. Here kernels k, k + 12, ..., k + 72 of
-    the 84 are a group.
+    outputs is 0. Hydra's kernels are random; here groups of the 84 kernels are.
 
     References
     ----------
@@ -121,6 +123,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     thresholds_per_kernel_: NDArray[np.int64]
     channels_: NDArray[np.int64]
     channel_begin_: NDArray[np.int64]
+    rivals_: NDArray[np.int64]
     n_channels_: int
     n_features_out_: int
 
@@ -164,7 +167,9 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 length, per_kernel, int(self.max_dilations)
             )
             pairs = N_KERNELS * len(self.dilations_)
-            self._choose_channels(rng)
+            self.rivals_ = np.empty((0, N_KERNELS), dtype=np.int64)
+            channels = self._draw_channels(rng, pairs)
+            self.channels_, self.channel_begin_ = _joined(channels)
             picked = np.empty(pairs, dtype=np.int64)
             for k, dilation in enumerate(self.dilations_):
                 whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation)
@@ -173,7 +178,9 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                     _integers(rng, len(among), N_KERNELS)
                 ]
             self.thresholds_ = self._thresholds(series, lengths, picked)
-            self.n_features_out_ = len(self.thresholds_) + (4 * pairs if self.contests else 0)
+            if self.contests:
+                self._add_contests(rng, length, channels)
+            self.n_features_out_ = len(self.thresholds_) + 4 * self.rivals_.size
         return self
 
     def transform(self, X: ArrayLike | Sequence[ArrayLike]) -> Floats:
@@ -225,32 +232,33 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _n_features_out(self) -> int:
         return self.n_features_out_
 
-    def _choose_channels(self, rng: Any) -> None:
-        """Draw 1 to 9 channels for each pair of dilation and kernel, small numbers more often.
-
-        Kernels that compete have equal channels.
-        """
-        n_dilations, draws = len(self.dilations_), _GROUPS if self.contests else N_KERNELS
+    def _draw_channels(self, rng: Any, count: int) -> list[_Places]:
+        """Draw sets of 1 to 9 channels, small sets more often."""
         if self.n_channels_ == 1:
-            parts = [np.zeros(1, dtype=np.int64)] * (n_dilations * draws)
-        else:
-            most = np.log2(min(self.n_channels_, _TAPS) + 1.0)
-            counts = (2.0 ** rng.uniform(0.0, most, n_dilations * draws)).astype(np.int64)
-            parts = [rng.choice(self.n_channels_, count, replace=False) for count in counts]
-        of_pairs = [
-            parts[place * draws + kernel % draws]
-            for place in range(n_dilations)
-            for kernel in range(N_KERNELS)
-        ]
-        self.channels_ = np.concatenate(of_pairs).astype(np.int64)
-        self.channel_begin_ = np.cumsum([0, *map(len, of_pairs)]).astype(np.int64)
+            return [np.zeros(1, dtype=np.int64)] * count
+        most = min(self.n_channels_, _TAPS)
+        sizes = (2.0 ** rng.uniform(0.0, np.log2(most + 1.0), count)).astype(np.int64)
+        return [rng.choice(self.n_channels_, size, replace=False) for size in sizes]
 
-    def _plan(self) -> tuple[_Places, _Places, _Places, _Places]:
+    def _add_contests(self, rng: Any, length: int, channels: list[_Places]) -> None:
+        """Add dilations of contests, and channels that the kernels of a group share."""
+        octaves = int(np.log2(max((length - 1) / (_TAPS - 1), 1.0))) + 1
+        dilations = np.repeat(2 ** np.arange(octaves), _ROUNDS)
+        self.rivals_ = np.stack([rng.permutation(N_KERNELS) for _ in dilations])
+        for order in self.rivals_:
+            sets = self._draw_channels(rng, N_KERNELS // _RIVALS)
+            channels += [sets[place // _RIVALS] for place in np.argsort(order)]
+        self.channels_, self.channel_begin_ = _joined(channels)
+        self.dilations_ = np.concatenate([self.dilations_, dilations])
+        self.thresholds_per_kernel_ = np.append(self.thresholds_per_kernel_, 0 * dilations)
+
+    def _plan(self) -> tuple[_Places, _Places, _Places, _Places, _Places]:
         return (
             self.dilations_,
             self.thresholds_per_kernel_,
             self.channel_begin_,
             self.channels_,
+            self.rivals_,
         )
 
     def _thresholds(
@@ -280,7 +288,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         dtype = self.thresholds_.dtype
         if series.dtype != dtype:
             series = series.astype(dtype)
-        least = int(self.dilations_[-1])  # the core takes no dilation longer than the series
+        least = int(self.dilations_.max())  # the core takes no dilation longer than the series
         if series.shape[2] < least:
             longer = np.zeros((*series.shape[:2], least), dtype=dtype)
             longer[:, :, : series.shape[2]] = series
@@ -290,14 +298,15 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _features(self, series: Floats, ends: NDArray[np.int64]) -> Floats:
         ends = np.ascontiguousarray(ends)
         features: Floats = core.convolution_features(
-            series,
-            *self._plan(),
-            self.thresholds_,
-            ends,
-            self.n_features_out_ > len(self.thresholds_),
-            threads.resolve(self.n_threads),
+            series, *self._plan(), self.thresholds_, ends, threads.resolve(self.n_threads)
         )
         return features
+
+
+def _joined(sets: list[_Places]) -> tuple[_Places, _Places]:
+    """Concatenate sets of channels; return where each begins, too."""
+    begin = np.cumsum([0, *map(len, sets)])
+    return np.concatenate(sets).astype(np.int64), begin.astype(np.int64)
 
 
 def _quantiles(values: Floats, levels: _Array) -> _Array:

@@ -70,13 +70,18 @@ def reference(model, x):
     return np.array(found)
 
 
+def contested(model):
+    """Places of the dilations that have contests."""
+    return np.flatnonzero(model.thresholds_per_kernel_ == 0)
+
+
 def contests(model, x):
     """Features of contests of one series: a loop over time."""
     found = []
     for of in (x, np.diff(x, axis=1)):
-        for place in range(len(model.dilations_)):
+        for order, place in zip(model.rivals_, contested(model), strict=True):
             for group in range(12):
-                rivals = range(group, 84, 12)
+                rivals = order[7 * group : 7 * group + 7]
                 values = np.array([outputs(model, of, place, k, half=True) for k in rivals])
                 largest, smallest = np.zeros(7), np.zeros(7)
                 for column in values.T:
@@ -98,12 +103,12 @@ def test_contests_are_those_of_a_loop(rng, length, channels, dtype):
     model = ConvolutionFeatures(84 * 3, contests=True, random_state=0).fit(X)
     found = model.transform(X)[:, 84 * 3 :]
     assert found.dtype == dtype
-    assert found.shape == (5, 336 * len(model.dilations_))
+    assert found.shape == (5, 336 * len(contested(model)))
+    assert model.dilations_[contested(model)].max() <= max(1, (length - 1) / 8)
     for x, row in zip(X, found, strict=True):
         assert_allclose(row, contests(model, x), rtol=1e-5 if dtype == np.float32 else 1e-12)
     alone = ConvolutionFeatures(84 * 3, random_state=0).fit(X)
-    if channels is None:
-        assert_array_equal(alone.transform(X), model.transform(X)[:, : 84 * 3])
+    assert_array_equal(alone.transform(X), model.transform(X)[:, : 84 * 3])
 
 
 @pytest.mark.parametrize(
@@ -150,7 +155,7 @@ def test_prefixes_are_the_series_cut_there(rng, channels, dtype):
     model = ConvolutionFeatures(84 * 20, contests=True, random_state=0).fit(X)
     times = [1, 4, 5, 9, 33, 64, 89, 90]
     found = model.transform_prefixes(X, times)
-    assert found.shape == (9, 8, 84 * (20 + 4 * len(model.dilations_)))
+    assert found.shape == (9, 8, 84 * 20 + 336 * len(model.rivals_))
     for k, t in enumerate(times):
         assert_array_equal(found[:, k], model.transform(X[..., :t]))
     assert_array_equal(found[:, 0], 0.0)  # no output yet
