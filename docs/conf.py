@@ -81,10 +81,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "subsection_order": ExplicitOrder(
-        [
-            f"gallery/{part}"
-            for part in ("tables", "features", "reduction", "early", "scale", "solvers")
-        ]
+        [f"gallery/{part}" for part in ("tables", "features", "reduction", "early", "solvers")]
     ),
     "within_subsection_order": FileNameSortKey,
     "backreferences_dir": "api/backreferences",
