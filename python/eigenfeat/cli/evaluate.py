@@ -222,7 +222,7 @@ def _notes(result: dict[str, Any]) -> list[str]:
 
 
 def measures_text(measures: Measures) -> list[str]:
-    """Lines of a table of measures beside those of a constant; of classes also what is confused."""
+    """Table of measures beside those of a constant, and of classes that are confused, as lines."""
     numbers = isinstance(measures, RegressionMeasures)
     kind = "mean" if numbers else "constant"
     lines = [["", "model", kind, ""]]

@@ -1,4 +1,4 @@
-"""What commands read and write: files of rows, standard input, models, and outputs."""
+"""Inputs and outputs of commands: files of rows, standard input, models, and written files."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _fit_moments(options: SimpleNamespace, model: Any) -> tuple[dict[str, Any], 
 def _described(
     options: SimpleNamespace, model: Any, training: Training, measures: Measures | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """What a fit to rows did, for JSON and as lines of text."""
+    """Describe a fit to rows, for JSON and as lines of text."""
     rows, whole = training.rows, training.whole
     kinds, _ = columns_by_kind(model)
     left_out = _left_out(model, training)

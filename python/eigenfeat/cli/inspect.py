@@ -88,7 +88,7 @@ def _members(path: Path) -> set[str]:
 
 
 def _moments(path: Path) -> dict[str, Any]:
-    """What is in a file of moments or a checkpoint, all of which is read."""
+    """Describe a file of moments or a checkpoint, after reading all of it."""
     with read_arrays(path, None) as file:
         kind, about = file.kind, file.meta
         file.skip()

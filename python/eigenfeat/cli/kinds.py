@@ -93,7 +93,7 @@ def _made(kind: tuple[str, str, dict[str, Any]]) -> Any:
 
 
 def full_name(model: Any, name: str, option: str) -> str:
-    """A parameter's name in the model, which in `GEMClassifier` may be that of `gem` or `logit`."""
+    """Name of a parameter of the model, or of the parts `gem` and `logit` of `GEMClassifier`."""
     known = model.get_params()
     if full := next((n for n in (name, f"gem__{name}", f"logit__{name}") if n in known), None):
         return full

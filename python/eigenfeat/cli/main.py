@@ -74,7 +74,7 @@ def program() -> None:
 
 
 def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Decorator:
-    """Add a command with the help of a function, which that of a module of this folder runs."""
+    """Add a command: its help is the docstring, its code the function of this name in a module."""
 
     def add(declared: Callable[[], None]) -> Callable[[], None]:
         name = declared.__name__

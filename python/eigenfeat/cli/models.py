@@ -58,7 +58,7 @@ def search(options: SimpleNamespace) -> int:
 
 
 def _candidates(searched: Any) -> list[dict[str, Any]]:
-    """What was tried: params, score and deviation, and whether it was chosen; the best first."""
+    """Parameters, score and deviation of each candidate, the best first; one of them is chosen."""
     tried = [searched.cv_results_[name] for name in ("params", "mean_test_score", "std_test_score")]
     listed = [
         {"params": _own_names(params), "score": float(score), "deviation": float(deviation)}
@@ -70,7 +70,7 @@ def _candidates(searched: Any) -> list[dict[str, Any]]:
 
 
 def _search(options: SimpleNamespace, base: Any, grid: dict[str, list[Any]]) -> Any:
-    """What searches a grid for the model that the options name."""
+    """Unfitted search over a grid for the model that the options name."""
     if options.model_kind != "gem" and options.scoring is not None:
         raise UsageError(f"--scoring: expected none with --model {options.model_kind}")
     grid = {
@@ -102,7 +102,7 @@ def _search(options: SimpleNamespace, base: Any, grid: dict[str, list[Any]]) -> 
 
 
 def _own_names(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters, those of `gem` and `logit` by their own names."""
+    """Parameters by their names without the prefixes of `gem` and `logit`."""
     nested = ("gem__", "logit__")
     return {
         name.partition("__")[2] if name.startswith(nested) else name: plain(value)

@@ -56,7 +56,7 @@ def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
         try:
             _print_json({"status": "error", "kind": kind, "error": message, "exit": status})
             return int(status)
-        except OSError:  # as of a full disk: standard error may have room
+        except OSError:  # for example, the disk is full: print to standard error
             discard_output()
     elif isinstance(error, OSError) and error.filename == STANDARD_OUTPUT:
         discard_output()

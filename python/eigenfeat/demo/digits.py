@@ -89,7 +89,7 @@ def compare(
 
 
 def _representations(X: Array, y: Labels, seed: int) -> list[Any]:
-    """Transformers of the methods; those at random have as many columns as GEM of these samples."""
+    """Transformers of the methods; random features have as many columns as GEM features."""
     from sklearn.kernel_approximation import RBFSampler
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, StandardScaler

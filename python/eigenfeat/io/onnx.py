@@ -173,7 +173,7 @@ def _translate(graph: Graph, model: Any) -> None:
 
 
 def _to_last(graph: Graph, model: Any, rows: str) -> tuple[str, Any]:
-    """What the last step of a pipeline reads, and that step; of all else, itself."""
+    """Input of the last step of a pipeline, and this step; other models are their own last step."""
     if not isinstance(model, Pipeline):
         return rows, model
     *steps, last = [step for _, step in model.steps if step not in (None, "passthrough")]

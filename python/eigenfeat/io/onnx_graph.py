@@ -74,7 +74,7 @@ class Graph:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 
     def _learning_opset(self) -> list[Any]:
-        """The set of operators for trees and categories, where the graph has some."""
+        """The set of operators for trees and categories, if the graph uses it."""
         used = any(node.domain == LEARNING for node in self._nodes)
         return [self.onnx.helper.make_opsetid(LEARNING, 3)] if used else []
 

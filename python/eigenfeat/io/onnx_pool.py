@@ -31,7 +31,7 @@ _Array = NDArray[np.float64]
 
 
 class _Table:
-    """What views read of a table's columns, as `eigenfeat.tables.views.Table`."""
+    """Representations of the columns that views read, as in `eigenfeat.tables.views.Table`."""
 
     def __init__(self, graph: Graph, model: TableClassifier | TableRegressor, rows: str) -> None:
         self.graph, self.statistics = graph, model.statistics_

@@ -205,7 +205,7 @@ def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
 
 
 def _stored(data: bytes) -> bytes:
-    """An archive, such as of a sparse matrix, with uncompressed members."""
+    """Copy an archive, such as a sparse matrix, without compression."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as packed, zipfile.ZipFile(out, "w") as archive:
         for name in packed.namelist():

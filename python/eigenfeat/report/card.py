@@ -47,7 +47,7 @@ def reasons(notes: dict[str, str]) -> str:
 
 
 def model_card(model: Any) -> Html | None:
-    """What is known of a fit: rows, columns by kind, classes, and the limits of the model."""
+    """Table of rows, columns by kind and classes of a fit, and of the limits of the model."""
     if not hasattr(model, "n_features_in_"):
         return None
     lines = []

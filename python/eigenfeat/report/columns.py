@@ -1,4 +1,4 @@
-"""What predictions rest on: importances of columns, and the effect of a column on predictions."""
+"""Importances of columns, and the effect of a column on predictions."""
 
 from __future__ import annotations
 

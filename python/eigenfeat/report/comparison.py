@@ -61,7 +61,7 @@ class ComparedModel:
 
     @property
     def loss(self) -> float:
-        """What models are sorted by: log loss, or root mean squared error; infinite without."""
+        """Log loss, or root mean squared error, by which models are sorted; infinite without it."""
         if isinstance(self.measures, ClassificationMeasures):
             return np.inf if self.measures.log_loss is None else self.measures.log_loss
         return np.inf if self.measures is None else self.measures.root_mean_squared_error

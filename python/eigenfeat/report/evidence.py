@@ -53,7 +53,9 @@ class Evidence:
     unknown: int = 0  # number of samples left out, whose labels the model does not know
     weight: NDArray[np.float64] | None = None  # weights of the samples in the measures
     regression: bool = False
-    part: Part | None = None  # one of the new fits that predict, with its rows, if there are some
+    part: Part | None = (
+        None  # one of the new fits, with the samples that it predicts; None without them
+    )
 
     @cached_property
     def measures(self) -> ClassificationMeasures | RegressionMeasures:

@@ -189,7 +189,7 @@ def _bin_edges(chances: NDArray[np.float64]) -> NDArray[np.float64]:
         if below - last >= least and n - below >= least:
             kept.append(edge)
             last = below
-    if len(kept) < MIN_BINS - 1:  # as of a rare class
+    if len(kept) < MIN_BINS - 1:  # for example, probabilities of a rare class
         return np.unique(np.quantile(chances, edges))
     return np.array(kept)
 
