@@ -15,8 +15,8 @@ The sums over j leave out the constant feature. An evaluation is one pass over t
 **Metric.** The steps are taken in ``H = 1/2 Phi^T diag(w) Phi + diagonal``: the first term
 bounds the curvature of the loss (Boehning 1992), the second is that of the sums over j. H has two
 forms: a Cholesky factor of the Gram matrix of the features, or of the kernel of samples where these
-are fewer. The minimum does not depend on H, so H may come from the kernel of a subsample, where the
-Gram matrix of all samples costs more than it saves.
+are fewer. The minimum does not depend on H, so H may come from a subsample, where all samples cost
+more than they save: from a Gram matrix of two samples per feature, or from a smaller kernel.
 
 **Few samples of many features.** With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum is
 ``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and ``V = L^T A`` the
@@ -65,8 +65,9 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 
-# `bench/run.py logit logit_gem` shows the effect of the first three numbers.
-_MAX_GRAM_PASSES = 60  # evaluations that the metric of all samples may cost
+# `bench/run.py logit logit_gem` shows the effect of the first four numbers.
+_MAX_GRAM_PASSES = 60  # evaluations that a Gram matrix may cost
+_SAMPLES_PER_FEATURE = 2  # of the Gram matrix of a subsample
 _SUBSAMPLE_PASSES = 8  # evaluations that the kernel of the subsample costs
 _MAX_KERNEL_SAMPLES = 4_000  # of a problem that is reduced to a feature for each sample
 _MIN_METRIC_ENERGY = 0.03  # of a subsample's metric, which lacks directions of small penalties
@@ -355,12 +356,15 @@ class LogitProblem:
         return float(min(residual / self.shape[0], 1.0))
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
-        """The metric of a search: of all samples, or of a subsample where that is faster."""
+        """The metric of a search: the most accurate one that does not take most of its time."""
         n, (p, k) = self.n_samples, self.shape
-        operations, evaluation = n * p * min(n, p), 4 * n * p * k
-        few = operations <= _MAX_GRAM_PASSES * evaluation
-        if few or self.rows.sparse:  # a subsample misses too many directions of rare features
+        evaluation = 4 * n * p * k
+        most = _MAX_GRAM_PASSES * evaluation
+        if n * p * min(n, p) <= most or self.rows.sparse:  # a subsample misses rare features
             return self.metric(penalty, coarse=True)
+        count = _SAMPLES_PER_FEATURE * p
+        if count < n and count * p * p <= most:
+            return self.metric(penalty, draw_subsample(n, count), coarse=True)
         count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation / p), p // 2, n))
         penalty = replace(penalty, energy=max(penalty.energy, _MIN_METRIC_ENERGY))
         sample = draw_subsample(n, count)
