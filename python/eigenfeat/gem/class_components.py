@@ -134,7 +134,7 @@ class ClassComponents(GEM):
 
     def _options(self) -> Any:
         parameters = matrices.Parameters(
-            int(self.n_directions), 0.0, self.scale, self.center == "class", "auto", self.n_threads
+            int(self.n_directions), 0.0, self.scale, self.center == "class", self.n_threads
         )
         return parameters, self.kind == "vanishing"
 

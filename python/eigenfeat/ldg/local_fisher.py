@@ -56,15 +56,12 @@ class LocalFisher(ClassReducer):
     pca_components : int, "auto" or None, default=None
         Principal components to which samples are reduced first, if not None. "auto": the largest
         number, up to n - k, for which S_w is nonsingular up to rounding errors.
-    embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
-        Scaling of the directions, with the names of metric-learn. plain: unit variance within
-        classes; weighted: that times the square root of the eigenvalue; orthonormalized: an
-        orthonormal basis of the same span.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row. The entry of largest magnitude is positive.
+        Directions, one per row, of unit variance within classes times the square root of the
+        eigenvalue. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Local variance between classes over variance within, descending; may be negative.
     pca_components_ : int or None
@@ -110,7 +107,6 @@ class LocalFisher(ClassReducer):
             StrOptions({"auto"}),
             None,
         ],
-        "embedding_type": [StrOptions({"weighted", "orthonormalized", "plain"})],
     }
 
     def __init__(
@@ -120,13 +116,11 @@ class LocalFisher(ClassReducer):
         n_neighbors: int = 7,
         ridge: float = 1e-3,
         pca_components: int | str | None = None,
-        embedding_type: str = "weighted",
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.ridge = ridge
         self.pca_components = pca_components
-        self.embedding_type = embedding_type
 
     def _reduce(self, rows: ClassDeviations) -> Reduction:
         narrow, basis, p = self._narrowed(rows)
@@ -137,9 +131,7 @@ class LocalFisher(ClassReducer):
             raise ValueError("X: expected samples that differ within classes, got equal ones")
         values, V = largest_ratios(between, within, m, ridge=self.ridge, n_columns=d)
         attributes = {"eigenvalues_": values, "pca_components_": p}
-        V = np.linalg.qr(V)[0] if self.embedding_type == "orthonormalized" else V / rows.unit
-        if self.embedding_type == "weighted":
-            V = V * np.sqrt(np.maximum(values, 0.0))
+        V = V / rows.unit * np.sqrt(np.maximum(values, 0.0))
         return Reduction(V if basis is None else basis @ V, attributes)
 
     def _narrowed(self, rows: ClassDeviations) -> tuple[ClassDeviations, Array | None, int | None]:

@@ -37,7 +37,6 @@ class Parameters:
     ridge: float | str
     scale: str
     center: bool
-    solver: str
     n_threads: int | None
 
 
@@ -383,7 +382,7 @@ def of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
 
 def eigenpairs(A: Array, B: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
     """The m largest eigenvalues of ``A v = lambda B v``, descending, and vectors in columns."""
-    result = generalized_eigh(A, B, m, solver=settings.solver, n_threads=settings.n_threads)
+    result = generalized_eigh(A, B, m, n_threads=settings.n_threads)
     return result.eigenvalues, result.vectors
 
 

@@ -106,7 +106,6 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fro
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [StrOptions({"none", "columns"})],
-        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov"})],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 

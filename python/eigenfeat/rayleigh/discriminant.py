@@ -53,8 +53,6 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     scale : {"none", "columns"}, default="columns"
         Whether to divide columns by their standard deviations first, so that the ridge suits
         columns of different units.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
 
@@ -116,13 +114,11 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         *,
         ridge: float | str = "auto",
         scale: str = "columns",
-        solver: str = "auto",
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.ridge = ridge
         self.scale = scale
-        self.solver = solver
         self.n_threads = n_threads
 
     @property
@@ -185,7 +181,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         "auto" divides a target into slices if scikit-learn's ``type_of_target`` calls it
         continuous: floats that are not all integers. Use "continuous" for counts and other
         integers.
-    ridge, scale, solver, n_threads
+    ridge, scale, n_threads
         As in `FisherLDA`.
 
     Attributes
@@ -247,7 +243,6 @@ class SlicedInverseRegression(SupervisedRayleigh):
         target: str = "auto",
         ridge: float = 1e-3,
         scale: str = "columns",
-        solver: str = "auto",
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -255,7 +250,6 @@ class SlicedInverseRegression(SupervisedRayleigh):
         self.target = target
         self.ridge = ridge
         self.scale = scale
-        self.solver = solver
         self.n_threads = n_threads
 
     def fit_moments(self, moments: ClassMoments) -> SlicedInverseRegression:

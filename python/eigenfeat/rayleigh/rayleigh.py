@@ -59,8 +59,6 @@ class RayleighPCA(UnsupervisedRayleigh):
     scale : {"none", "columns"}, default="none"
         Whether to divide columns by their standard deviations before solving for directions.
         Directions are in the units of the input, and orthonormal in the scaled units.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
 
@@ -112,13 +110,11 @@ class RayleighPCA(UnsupervisedRayleigh):
         *,
         center: bool = True,
         scale: str = "none",
-        solver: str = "auto",
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.center = center
         self.scale = scale
-        self.solver = solver
         self.n_threads = n_threads
 
     def _pencil_of(self) -> matrices.PencilOf:
@@ -141,7 +137,7 @@ class VanishingComponents(RayleighPCA):
     ----------
     n_components : int or None, default=None
         Number of directions to keep; all d by default.
-    center, scale, solver, n_threads
+    center, scale, n_threads
         As in `RayleighPCA`. With `center`, a linear polynomial may have a constant term.
 
     Attributes
@@ -199,7 +195,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         never centred: the mean of a distortion is part of the noise.
     scale : {"none", "columns"}, default="none"
         Whether to divide columns by the standard deviations of the samples `x` first.
-    solver, n_threads
+    n_threads
         As in `RayleighPCA`.
 
     Attributes
@@ -252,7 +248,6 @@ class OrientedPCA(UnsupervisedRayleigh):
         ridge: float = 1e-3,
         center: bool = True,
         scale: str = "none",
-        solver: str = "auto",
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -260,7 +255,6 @@ class OrientedPCA(UnsupervisedRayleigh):
         self.ridge = ridge
         self.center = center
         self.scale = scale
-        self.solver = solver
         self.n_threads = n_threads
 
     def fit(
