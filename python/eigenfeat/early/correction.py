@@ -327,8 +327,9 @@ class Correction:
 
     def threshold(self, tau: float | _Array) -> _Array:
         """Score that decisions at tau must exceed; infinite if samples wait for their end."""
-        at = np.searchsorted(self.share, np.asarray(tau) - SLACK)
-        return np.asarray(np.append(self.thresholds, np.inf)[at])
+        at = self.share.searchsorted(np.asarray(tau) - SLACK)
+        last = len(self.share) - 1
+        return np.where(at <= last, self.thresholds[np.minimum(at, last)], np.inf)
 
     def least_tau(self, tau: _Array, known: _Codes) -> _Array:
         """Smallest tau (m,) of the rule alone at which decisions are certified at tau (m,)."""
@@ -357,12 +358,9 @@ class CorrectedRule(RestrictedRule):
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> _Flags:
         """As `Rule.decides`."""
         least = self.correction.least_tau(tau, self._known(rule_input))
-        possible = np.flatnonzero(least <= 1)
-        decided = np.zeros(len(best), dtype=bool)
-        if len(possible):
-            rule_input = rule_input.take(possible)
-            decided[possible] = self.rule.decides(rule_input, best[possible], least[possible])
-        return decided
+        if not (least <= 1).any():
+            return np.zeros(len(best), dtype=bool)
+        return self.rule.decides(rule_input, best, least)
 
     def _known(self, rule_input: RuleInput) -> _Codes:
         """Numbers (n,) of known entries."""

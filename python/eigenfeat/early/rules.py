@@ -189,10 +189,8 @@ class PairwiseRule(Rule):
         behind = conditional.means - conditional.means[rows, :, best][:, :, None]
         random = variances > 0
         deviations = np.sqrt(np.where(random, variances, 1.0))
-        # Without variance, the larger score wins; `best` wins a tie.
-        tails = np.where(random, ndtr(behind / deviations), behind > 0)
-        rivals = np.arange(behind.shape[2]) != best[:, None, None]
-        tails = (tails * rivals).sum(axis=2)
+        # Without variance, as for `best` itself, the larger score wins; `best` wins a tie.
+        tails = np.where(random, ndtr(behind / deviations), behind > 0).sum(axis=2)
         total = np.zeros(len(best))
         for g in range(tails.shape[1]):
             total += conditional.weights[:, g] * tails[:, g]

@@ -251,33 +251,32 @@ class Streams:
         """
         with self._lock:
             where = self._indices(at)
-            return self._push(where, self._samples(values, where), time)
+            given, waiting = self._samples(values, where), np.flatnonzero(self._code[where] < 0)
+            times = self._times(time, where, waiting)
+            if len(waiting) < len(where):
+                where, given = where[waiting], given[waiting]
+            if np.isinf(given).any():
+                k, j = np.argwhere(np.isinf(given))[0]
+                raise ValueError(
+                    "values: expected finite numbers or NaN, got "
+                    f"{given[k, j]} for series {where[k]}"
+                )
+            return self._push(where, given, times)
 
     def push_one(self, number: int, sample: _Array, time: int | None) -> StreamDecision | None:
         """Push a sample (channels,) to one series unless it is decided; return its decision."""
         with self._lock:
             if self._code[number] < 0:
-                self._push(np.array([number]), sample[None], time)
+                where = np.array([number])
+                self._push(where, sample[None], self._times(time, where, where - number))
             return self.decision(number)
 
-    def _push(self, where: _Codes, given: _Array, time: Any) -> _Codes:
-        """Push samples (m, channels)."""
-        n = len(where)
-        waiting = (self._code[where] < 0).nonzero()[0]
-        if len(waiting) < n:
-            where, given = where[waiting], given[waiting]
-        times = self._times(time, waiting, where, n)
-        if np.isinf(given).any():
-            k, j = np.argwhere(np.isinf(given))[0]
-            raise ValueError(
-                f"values: expected finite numbers or NaN, got {given[k, j]} for series {where[k]}"
-            )
-        before = [array[..., where].copy() for array in (self._gaps, self._seen, self._code)]
+    def _push(self, where: _Codes, given: _Array, times: NDArray[np.int64]) -> _Codes:
+        """Push samples (m, channels) of undecided series, or nothing if an error is raised."""
+        before = self._gaps[where], self._seen[where], self._code[where]
         gaussians = self._means[:, where], self._densities[:, where]
         try:
-            decided = [
-                self._advance(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
-            ]
+            decided = [self._advance(int(t), where[k], given[k]) for t, k in _by(times, before[1])]
         except BaseException:
             self._gaps[where], self._seen[where], self._code[where] = before
             self._means[:, where], self._densities[:, where] = gaussians
@@ -376,12 +375,12 @@ class Streams:
             raise ValueError(f"values: expected shape {shape}, got {given.shape}")
         return given.reshape(len(where), channels)
 
-    def _times(self, time: Any, waiting: _Codes, where: _Codes, n: int) -> NDArray[np.int64]:
-        """Numbers (m,) of samples after the push, of undecided series."""
-        seen = self._seen[where]
+    def _times(self, time: Any, where: _Codes, waiting: _Codes) -> NDArray[np.int64]:
+        """Numbers (m,) of samples after the push, of the undecided series ``where[waiting]``."""
+        seen = self._seen[where[waiting]]
         if time is None:
             return seen + 1
-        times = np.asarray(time)
+        times, n = np.asarray(time), len(where)
         if times.dtype.kind not in "iu" or times.shape not in ((), (n,)):
             raise ValueError(f"time: expected an integer, or {n} of them, got {show(time)}")
         times = np.broadcast_to(times, (n,))[waiting].astype(np.int64)
@@ -389,28 +388,31 @@ class Streams:
         if wrong.any():
             k = int(wrong.argmax())
             raise ValueError(
-                f"time: expected {seen[k] + 1}..{self._layout.length} for series {where[k]}, "
-                f"got {times[k]}"
+                f"time: expected {seen[k] + 1}..{self._layout.length} for series "
+                f"{where[waiting[k]]}, got {times[k]}"
             )
         return times
 
     def _advance(self, time: int, rows: _Codes, samples: _Array) -> _Codes:
         """Take a sample of series with equal numbers of samples; return those decided now."""
         channels = self._layout.channels
-        entries = slice((time - 1) * channels, time * channels)
+        begin = (time - 1) * channels
         absent = np.isnan(samples)
-        gaps = self._gaps[rows] | absent.any(axis=1) | (time > int(self._seen[rows[0]]) + 1)
-        self._rows[rows, entries], self._gaps[rows], self._seen[rows] = samples, gaps, time
+        gaps = self._gaps[rows] | absent.any(axis=1) | (time > self._seen[rows[0]] + 1)
+        self._rows[rows, begin : begin + channels] = samples
+        self._gaps[rows], self._seen[rows] = gaps, time
         if not gaps.all():  # means of series with gaps are not used
             state = self._innovations, self._means, self._densities
-            innovations, means, densities = (np.ascontiguousarray(one[:, rows]) for one in state)
+            every = len(rows) == len(self) and (len(rows) == 1 or bool((np.diff(rows) > 0).all()))
+            own = state if every else tuple(np.ascontiguousarray(one[:, rows]) for one in state)
             given = np.where(absent, 0.0, samples)
             for j in range(channels):
                 sample = np.ascontiguousarray(given[:, j])
                 for g, one in enumerate(self._plan.models):
-                    one.step(entries.start + j, sample, innovations[g], means[g], densities[g])
-            self._innovations[:, rows, entries] = innovations[:, :, entries]
-            self._means[:, rows], self._densities[:, rows] = means, densities
+                    one.step(begin + j, sample, own[0][g], own[1][g], own[2][g])
+            if not every:
+                for array, advanced in zip(state, own, strict=True):
+                    array[:, rows] = advanced
         if time == self._layout.length:
             code, reliability = self._model.final_decisions(self._rows[rows])
             self._decide(rows, code, reliability, time)
@@ -435,13 +437,14 @@ class Streams:
 
     def _inputs(self, seen: int, rows: _Codes) -> Iterator[tuple[_Codes, RuleInput]]:
         """Yield series and their rule inputs; series with gaps apart from the others."""
-        gaps, plan = self._gaps[rows], self._plan
-        plain, entries = rows[~gaps], seen * self._layout.channels
+        gaps, entries = self._gaps[rows], seen * self._layout.channels
+        plain = rows[~gaps]
         if len(plain):
             means, densities = self._means[:, plain], self._densities[:, plain]
-            yield plain, plan.rule_input(self._model, entries, means, densities)
-        for part in self._model.incomplete_parts(gaps.astype(np.intp)):
-            yield rows[part], self._model.rule_input(self._rows[rows[part]])
+            yield plain, self._plan.rule_input(self._model, entries, means, densities)
+        if len(plain) < len(rows):
+            for part in self._model.incomplete_parts(gaps.astype(np.intp)):
+                yield rows[part], self._model.rule_input(self._rows[rows[part]])
 
 
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
