@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import operator
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +26,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
-from eigenfeat.linear.held_out import temperature
+from eigenfeat.linear.held_out import by_class, temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.samples.blocks import ArrayBlocks
 
@@ -257,8 +257,7 @@ class JointGEMClassifier(GEMClassifier):
     def _split(self, samples: LabelledSamples) -> tuple[Codes, Codes]:
         """Draw indices of training and held-out samples, stratified by class."""
         codes, n = samples.codes, samples.n_samples
-        drawn = check_random_state(self.random_state).permutation(n)
-        order = drawn[np.argsort(codes[drawn], kind="stable")]
+        order = by_class(check_random_state(self.random_state).permutation(n), codes)
         count = int(np.clip(_HELD_OUT_SHARE * n, _MIN_HELD_OUT, _MAX_HELD_OUT))
         mask = np.zeros(n, dtype=bool)
         mask[order[((np.arange(count) + 0.5) * n / count).astype(np.intp)]] = True
@@ -269,20 +268,54 @@ class JointGEMClassifier(GEMClassifier):
     def _train(
         self, samples: LabelledSamples, first: GEM, layers: list[Layer], logit: MultinomialLogit
     ) -> tuple[list[Layer], MultinomialLogit]:
-        """Layers and logit after all epochs; `first` is the fitted GEM of the first layer."""
+        """Trained copies of the layers and the logit; `first` is the fitted GEM of the first layer.
+
+        The core trains on centred and scaled samples ``(x - m) / s``, so that steps do not depend
+        on the origins and units of the columns.
+        """
         if not all(len(layer.offset) for layer in layers):
             self._log("joint training: there are no directions")
             return layers, copy.copy(logit)
-        options = TrainingOptions(
-            self.epochs, self.perturbation, self.learning_rate, self.random_state, self.n_threads
-        )
+        n, draw = samples.n_samples, check_random_state(self.random_state)
+        steps = _Steps.of(samples, first, self.perturbation, self.n_threads)
+        order = draw.permutation(n)
+        known, compared = np.sort(order[:_STATISTICS_SAMPLES]), order[:_COMPARED_SAMPLES]
+        rows = steps.units.rows(samples.take(known).X, steps.n_threads)
+        start = _Start.of(steps.units, layers, logit, rows, self.n_threads)
+        before = sum(steps.step(start.training(), compared, 0.0))
+        training = start.training()
+        n_steps = -(-n // int(np.clip(n // _MIN_STEPS, _MIN_BATCH, _MAX_BATCH)))  # per epoch
+        rates = _learning_rates(self.learning_rate, self.epochs * n_steps)
+        for epoch in range(self.epochs):
+            started, losses = time.perf_counter(), np.zeros(2)
+            for batch in np.array_split(draw.permutation(n), n_steps):
+                losses += np.multiply(steps.step(training, batch, next(rates)), len(batch) / n)
+            if not np.isfinite(losses).all():
+                raise self._not_finite()
+            plain, shifted = losses
+            self._log(
+                f"epoch {epoch + 1}: loss {plain:.3g}, {shifted:.3g} of shifted samples", started
+            )
+            if self._step_done():
+                break
+        with np.errstate(all="ignore"):  # values that are not finite raise an error below
+            trained = start.finished(training, layers, logit)
+        # After `finished` has read the weights: a step of rate 0 may change them by rounding.
+        after = sum(steps.step(training, compared, 0.0))
+        if not (np.isfinite(after) and _is_finite(*trained)):
+            raise self._not_finite()
+        if after > 2.0 * before + 1e-3:
+            warn_caller(
+                f"epochs: the loss has grown from {before:.3g} to {after:.3g}; try a smaller "
+                "learning_rate or perturbation, or more epochs",
+                ConvergenceWarning,
+            )
+        return trained
 
-        def epoch_done(text: str, started: float) -> bool:
-            self._log(text, started)
-            return self._step_done()
-
-        return train_jointly(
-            options, samples, first.moments_, first.column_scale_, layers, logit, epoch_done
+    def _not_finite(self) -> ValueError:
+        return ValueError(
+            "perturbation, learning_rate: expected values with which loss and weights stay finite, "
+            f"got {self.perturbation:g} and {self.learning_rate:g}"
         )
 
 
@@ -294,107 +327,11 @@ def _logits_of(block: Block, logit: MultinomialLogit) -> Logits:
     return [(z, np.asarray(block.y), block.weight)]
 
 
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Options of joint training.
-
-    Attributes
-    ----------
-    epochs : int
-        Passes over the samples.
-    perturbation : float
-        Length of the shifts, relative to the root of the scaled columns' total variance.
-    learning_rate : float
-        Typical change of the entries of an array in a step, relative to their root mean square.
-    random_state : int, RandomState or None
-        Seed of the order of samples.
-    n_threads : int or None
-        Number of threads.
-    """
-
-    epochs: int
-    perturbation: float
-    learning_rate: float
-    random_state: RandomState
-    n_threads: int | None
-
-
-def train_jointly(
-    options: TrainingOptions,
-    samples: LabelledSamples,
-    moments: ClassMoments,
-    column_scale: _Array,
-    layers: Sequence[Layer],
-    logit: MultinomialLogit,
-    epoch_done: Callable[[str, float], bool],
-) -> tuple[list[Layer], MultinomialLogit]:
-    """Train copies of the layers and the logit.
-
-    The core trains on centred and scaled samples ``(x - m) / s``, so that steps do not depend on
-    the origins and units of the columns.
-
-    Parameters
-    ----------
-    options : TrainingOptions
-    samples : LabelledSamples
-    moments : ClassMoments
-        Moments of the samples.
-    column_scale : (d,) array
-        Divisors of the columns.
-    layers : sequence of Layer
-    logit : MultinomialLogit
-    epoch_done : callable
-        Receives a line about each epoch, and the time when it began; returns whether to stop.
-
-    Raises
-    ------
-    ValueError
-        If the loss or the weights become infinite or NaN, or shifts are beyond float32.
-    """
-    steps = _Steps.of(options, samples, moments, column_scale)
-    draw = check_random_state(options.random_state)
-    first = draw.permutation(samples.n_samples)
-    known = samples.take(np.sort(first[:_STATISTICS_SAMPLES])).X
-    start = _Start.of(
-        steps.units, layers, logit, steps.units.rows(known, steps.n_threads), options.n_threads
-    )
-    before = sum(steps.step(start.training(), first[:_COMPARED_SAMPLES], 0.0))
-    training = start.training()
-    _train(options, steps, training, draw, epoch_done)
-    with np.errstate(all="ignore"):  # values that are not finite raise an error below
-        trained = start.finished(training, layers, logit)
-    # After `finished` has read the weights: a step of rate 0 may change them by rounding errors.
-    after = sum(steps.step(training, first[:_COMPARED_SAMPLES], 0.0))
-    if not (np.isfinite(after) and _is_finite(*trained)):
-        raise _not_finite(options)
-    if after > 2.0 * before + 1e-3:
-        message = f"epochs: the loss has grown from {before:.3g} to {after:.3g}"
-        advice = "try a smaller learning_rate or perturbation, or more epochs"
-        warn_caller(f"{message}; {advice}", ConvergenceWarning)
-    return trained
-
-
-def _train(
-    options: TrainingOptions,
-    steps: _Steps,
-    training: core.LayerTraining32,
-    draw: np.random.RandomState,
-    epoch_done: Callable[[str, float], bool],
-) -> None:
-    """Run all epochs, or until `epoch_done` returns True."""
-    n = steps.samples.n_samples
-    n_steps = -(-n // int(np.clip(n // _MIN_STEPS, _MIN_BATCH, _MAX_BATCH)))  # per epoch
-    schedule = _Schedule(options.learning_rate, options.epochs * n_steps)
-    for epoch in range(options.epochs):
-        started, losses = time.perf_counter(), np.zeros(2)
-        for batch in np.array_split(draw.permutation(n), n_steps):
-            batch_losses = steps.step(training, batch, schedule.next())
-            losses += np.multiply(batch_losses, len(batch) / n)
-        if not np.all(np.isfinite(losses)):
-            raise _not_finite(options)
-        text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted samples"
-        if epoch_done(text, started):
-            return
+def _learning_rates(rate: float, n_steps: int) -> Iterator[float]:
+    """Learning rates of the steps: they increase at first, then decrease linearly to zero."""
+    warm_up = max(1, min(_WARM_UP_STEPS, n_steps // 10))
+    for step in range(n_steps):
+        yield rate * min(1.0, (step + 1) / warm_up) * (1.0 - step / n_steps)
 
 
 @dataclass(frozen=True)
@@ -409,12 +346,9 @@ class _Steps:
 
     @classmethod
     def of(
-        cls,
-        options: TrainingOptions,
-        samples: LabelledSamples,
-        moments: ClassMoments,
-        column_scale: _Array,
+        cls, samples: LabelledSamples, first: GEM, perturbation: float, n_threads: int | None
     ) -> _Steps:
+        moments, column_scale = first.moments_, first.column_scale_
         labels, shares, means = shares_and_means(moments)
         deviations = column_deviations(moments)
         scale = column_scale * _magnitude(deviations / column_scale)
@@ -422,8 +356,8 @@ class _Steps:
             samples,
             _Units(pooled_mean(shares, means), scale, np.where(deviations == 0.0, np.inf, scale)),
             sum(moments.weight(c) for c in labels) / samples.n_samples,
-            _shift(options.perturbation, deviations / scale),
-            threads.resolve(options.n_threads),
+            _shift(perturbation, deviations / scale),
+            threads.resolve(n_threads),
         )
 
     def step(
@@ -437,13 +371,6 @@ class _Steps:
         labels = np.asarray(part.y, dtype=np.int32)
         X = self.units.rows(part.X, self.n_threads)
         return training.step(X, labels, weight, self.shift, rate, self.n_threads)
-
-
-def _not_finite(options: TrainingOptions) -> ValueError:
-    return ValueError(
-        "perturbation, learning_rate: expected values with which loss and weights stay finite, got "
-        f"{options.perturbation:g} and {options.learning_rate:g}"
-    )
 
 
 def _is_finite(layers: list[Layer], logit: MultinomialLogit) -> bool:
@@ -483,20 +410,6 @@ class _Units:
         part = X if isinstance(X, np.ndarray) else X.toarray()
         part = np.ascontiguousarray(part)
         return core.standardised_rows(part, self.mean, self.divisors, n_threads)
-
-
-class _Schedule:
-    """Learning rates of the steps: they increase at first, then decrease linearly to zero."""
-
-    def __init__(self, rate: float, n_steps: int) -> None:
-        self._rate = rate
-        self._n_steps, self._done = n_steps, 0
-        self._warm_up = max(1, min(_WARM_UP_STEPS, n_steps // 10))
-
-    def next(self) -> float:
-        self._done += 1
-        increase = min(1.0, self._done / self._warm_up)
-        return self._rate * increase * (1.0 - (self._done - 1) / self._n_steps)
 
 
 @dataclass(frozen=True)

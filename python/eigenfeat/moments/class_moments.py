@@ -195,8 +195,10 @@ class ClassMoments:
         with self._lock:
             columns = self._known_columns()
             as_bytes = X if sample_weight is None and _are_bytes(X) else None
-            if as_bytes is not None and self._are_few(*as_bytes.shape):
-                as_bytes = None
+            if as_bytes is not None and self._formed is None:
+                n, d = as_bytes.shape
+                if (self._few or _FewSamples(d)).are_few_with(n):
+                    as_bytes = None
             checked: Rows = X if as_bytes is None else as_bytes[:1]
             rows = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
             n, d = rows.shape if as_bytes is None else as_bytes.shape
@@ -219,10 +221,6 @@ class ClassMoments:
             self._few, self._table, self._names = few, table, names
             self._single |= as_bytes is None and entries.dtype == np.float32
         return self
-
-    def _are_few(self, n: int, d: int) -> bool:
-        """Whether samples are kept and no moments formed after adding n samples of d columns."""
-        return self._formed is None and (self._few or _FewSamples(d)).are_few_with(n)
 
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
         """Add a matrix to the scatter of a class, without changing its mean.
@@ -440,13 +438,6 @@ class ClassMoments:
 
     def __deepcopy__(self, memo: Any) -> ClassMoments:
         return self.copy()
-
-    def __sizeof__(self) -> int:
-        with self._lock:
-            if self._few is not None:
-                return object.__sizeof__(self) + 8 * self._few.n_samples * self._few.n_features
-            d = 0 if self._formed is None else self._formed.n_features
-            return object.__sizeof__(self) + len(self._table) * 8 * d * (d + 2)
 
     def __add__(self, other: object) -> ClassMoments:
         return self.copy().merge(other) if isinstance(other, ClassMoments) else NotImplemented
@@ -776,7 +767,8 @@ class _FewSamples:
     ) -> _FewSamples | None:
         """Return these samples and a copy of a batch; None if moments should be formed."""
         count = self.n_samples + rows.shape[0]
-        if not self._are_few(count) or not _are_plain(rows, weights, self.n_features):
+        few = self.are_few_with(rows.shape[0])
+        if not few or not _are_plain(rows, weights, self.n_features):
             return None
         if isinstance(rows, CsrRows):
             copied: Any = replace(
@@ -791,9 +783,9 @@ class _FewSamples:
         self, other: _FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
     ) -> _FewSamples | None:
         """Return these samples and those of another object; None as for `added`."""
-        count = self.n_samples + other.n_samples
-        if not self._are_few(count):
+        if not self.are_few_with(other.n_samples):
             return None
+        count = self.n_samples + other.n_samples
         merge = _Merge(other._parts, n_classes, class_map, n_threads)
         return _FewSamples(self.n_features, count, (*self._parts, merge))
 
@@ -803,10 +795,8 @@ class _FewSamples:
 
     def are_few_with(self, count: int) -> bool:
         """Whether there are still few samples after adding `count`."""
-        return self._are_few(self.n_samples + count)
-
-    def _are_few(self, count: int) -> bool:
-        return self.n_features >= MIN_KEPT_COLUMNS and 2 * count <= self.n_features
+        many_columns = self.n_features >= MIN_KEPT_COLUMNS
+        return many_columns and 2 * (self.n_samples + count) <= self.n_features
 
     @cached_property
     def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:

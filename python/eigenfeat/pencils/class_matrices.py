@@ -15,7 +15,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.threads import one_blas_thread, resolve
 from eigenfeat._base.validation import check_flag, check_number, check_vector, check_whole, show
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.columns import varying
+from eigenfeat.moments.columns import column_signs, varying
 from eigenfeat.pencils.contrasts import Contraction
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
@@ -552,8 +552,7 @@ class Span:
         """
         scaled = self.basis @ vectors
         entries = scaled if constants is None else np.vstack([scaled, constants])
-        top = np.argmax(np.abs(entries), axis=0)
-        signs = np.where(entries[top, np.arange(entries.shape[1])] < 0, -1.0, 1.0)
+        signs = column_signs(entries)
         directions = scaled * signs / self.scale[:, None]
         if offset is None:
             return directions, None

@@ -28,11 +28,12 @@ from eigenfeat._base.validation import (
     show,
     symmetric_matrices,
 )
-from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means
 from eigenfeat.pencils.class_matrices import (
     SOLVERS,
     ClassMatrices,
     PencilOptions,
+    Span,
     Unions,
     check_solver,
     check_threshold,
@@ -390,10 +391,8 @@ def measure_pairs(moments: ClassMoments, options: PencilOptions) -> PairConditio
     """`pair_conditions` with its arguments in one object."""
     labels = _active_classes(moments)
     options = options.checked(moments.n_features_in_)
-    problems = problems_of(moments, labels, options)
-    centre = _pooled_mean(moments) if options.bordered else None
-    unions = Unions(problems.moments, problems.labels)
-    return conditions_of(ClassMatrices(unions, problems.groups, options, centre), problems)
+    problems, matrices, _ = _problems_and_matrices(moments, labels, options, None)
+    return conditions_of(matrices, problems)
 
 
 def _active_classes(moments: ClassMoments) -> Labels:
@@ -409,12 +408,21 @@ def _active_classes(moments: ClassMoments) -> Labels:
     return labels
 
 
-def _pooled_mean(moments: ClassMoments) -> npt.NDArray[np.float64]:
-    """Mean (d,) of the samples of all classes together."""
-    labels = moments.active_classes
-    weights, means = moments.weights_and_means(labels.tolist())
-    mean: npt.NDArray[np.float64] = weights @ means / weights.sum()
-    return mean
+def _problems_and_matrices(
+    moments: ClassMoments, labels: Labels, options: PencilOptions, span: Span | None
+) -> tuple[Problems, ClassMatrices, PencilOptions]:
+    """The problems of all pairs, their matrices, and options, in coordinates of a span if any."""
+    problems = problems_of(moments, labels, options, span)
+    if problems.random_groups:
+        options = replace(options, threshold=-math.inf)
+    centre, n_columns = None, None
+    if options.bordered:
+        _, shares, means = shares_and_means(moments if span is None else span.moments)
+        centre = pooled_mean(shares, means)
+    if span is not None:  # its coordinates are already scaled
+        options, n_columns = replace(options, scale=None), len(span.origin)
+    unions = Unions(problems.moments, problems.labels)
+    return problems, ClassMatrices(unions, problems.groups, options, centre, n_columns), options
 
 
 @dataclass(frozen=True, eq=False)
@@ -473,23 +481,14 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
     options = options.checked(moments.n_features_in_)
     about_mean = options.constant or options.about_mean
     span = span_of(moments, options.scale, about_mean=about_mean)
-    problems = problems_of(moments, labels, options, span)
-    if problems.random_groups:
-        options = replace(options, threshold=-math.inf)
-    centre, columns = None, None
-    if options.bordered:
-        centre = _pooled_mean(moments if span is None else span.moments)
-    if span is not None:  # its coordinates are already scaled
-        options, columns = replace(options, scale=None), len(span.origin)
-    unions = Unions(problems.moments, problems.labels)
-    matrices = ClassMatrices(unions, problems.groups, options, centre, columns)
+    problems, matrices, options = _problems_and_matrices(moments, labels, options, span)
     result = _solve_problems(problems, matrices, options)
     _report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
     if span is None:
         return result
     constants = None
-    if centre is not None and result.offset is not None:
-        constants = result.offset + centre @ result.vectors
+    if matrices.centre is not None and result.offset is not None:
+        constants = result.offset + matrices.centre @ result.vectors
     vectors, offset = span.mapped(result.vectors, result.offset, constants)
     return replace(result, vectors=vectors, offset=offset)
 
