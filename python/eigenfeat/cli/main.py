@@ -97,6 +97,12 @@ def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Deco
     return add
 
 
+def _file_command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Decorator:
+    """Add a command that reads files of rows."""
+    options = (opt.run_options(), opt.data_options())
+    return _command(module, *decorators, *options, examples=examples)
+
+
 @_command(
     "demo",
     click.argument("what", type=click.Choice(["all", "table", "digits", "early"]), default="all"),
@@ -130,7 +136,7 @@ def demo() -> None:
     """
 
 
-@_command(
+@_file_command(
     "fit",
     opt.data_argument(required=False),
     opt.target_options(),
@@ -143,8 +149,6 @@ def demo() -> None:
     opt.model_options("table"),
     opt.categorical_option(),
     opt.memory_option(),
-    opt.run_options(),
-    opt.data_options(),
     examples="""\
 eigenfeat fit rows.csv --target kind -o model.efm --set views=columns,splines --seed 1
 eigenfeat fit rows.csv --target kind -o model.efm --cv 5
@@ -174,7 +178,7 @@ def fit() -> None:
     """
 
 
-@_command(
+@_file_command(
     "models",
     *opt.inputs(),
     opt.output_option(": .csv, .parquet or .npy"),
@@ -182,8 +186,6 @@ def fit() -> None:
     click.option(
         "--early", is_flag=True, help="Decide as early as possible; also write time, reliability."
     ),
-    opt.run_options(),
-    opt.data_options(),
     examples="""\
 eigenfeat predict model.efm new.csv -o predictions.csv
 eigenfeat predict model.efm new.parquet --proba -o probabilities.parquet
@@ -200,15 +202,13 @@ def predict() -> None:
     """
 
 
-@_command(
+@_file_command(
     "evaluate",
     *opt.inputs(),
     opt.target_options(),
     opt.held_out_options(),
     opt.seed_option(),
     opt.weight_option(),
-    opt.run_options(),
-    opt.data_options(),
     examples="""\
 eigenfeat evaluate model.efm test.csv --target kind
 eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
@@ -230,7 +230,7 @@ def evaluate() -> None:
     """
 
 
-@_command(
+@_file_command(
     "report",
     *opt.inputs(),
     opt.target_options(),
@@ -252,8 +252,6 @@ def evaluate() -> None:
     opt.held_out_options(),
     opt.seed_option(),
     opt.weight_option(),
-    opt.run_options(),
-    opt.data_options(),
     examples="""\
 eigenfeat report model.efm test.csv --target kind -o report.html
 eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html""",
@@ -270,7 +268,7 @@ def report() -> None:
     """
 
 
-@_command(
+@_file_command(
     "compare",
     opt.data_argument(),
     opt.target_options(),
@@ -289,8 +287,6 @@ def report() -> None:
     opt.weight_option(),
     opt.categorical_option(),
     opt.memory_option(),
-    opt.run_options(),
-    opt.data_options(),
     examples="""\
 eigenfeat compare rows.csv --target kind
 eigenfeat compare houses.csv --target price --cv 3 --time-limit 60 --picture models.png""",
@@ -330,7 +326,7 @@ def inspect() -> None:
     """
 
 
-@_command(
+@_file_command(
     "models",
     opt.data_argument(),
     opt.target_options(),
@@ -352,8 +348,6 @@ def inspect() -> None:
     opt.model_options("gem", ("gem", "reliable")),
     opt.categorical_option(),
     opt.memory_option(),
-    opt.run_options(),
-    opt.data_options(),
     examples="""\
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
 eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
@@ -369,12 +363,10 @@ def search() -> None:
     """
 
 
-@_command(
+@_file_command(
     "models",
     *opt.inputs(),
     opt.output_option(": .csv, .parquet or .npy"),
-    opt.run_options(),
-    opt.data_options(),
     examples="eigenfeat transform features.efm new.parquet -o features.npy",
 )
 def transform() -> None:
@@ -386,7 +378,7 @@ def transform() -> None:
     """
 
 
-@_command(
+@_file_command(
     "moments",
     opt.data_argument(),
     opt.target_options(),
@@ -396,8 +388,6 @@ def transform() -> None:
         "--every", type=opt.COUNT, metavar="N", help="Rows between checkpoints (default: a minute)."
     ),
     click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one."),
-    opt.run_options(),
-    opt.data_options(),
     examples="""\
 eigenfeat moments rows.parquet --target kind -o rows.efm
 eigenfeat moments X.npy --target y.npy -o rows.efm --resume
@@ -408,9 +398,8 @@ def moments() -> None:
     """Compute class moments of files, or merge them.
 
     Computes weight, mean and second moment of every class in one pass over files that need not fit
-    into memory. Every estimator that fits on moments can use the result. They have the names of the
-    columns. "moments merge FILE FILE..." merges moments of parts, as if all rows had been in one
-    file.
+    into memory. Every estimator that fits on moments can use the result. "moments merge FILE
+    FILE..." merges moments of parts, as if all rows had been in one file.
 
     While it runs, the state is written to a checkpoint at intervals, and on Ctrl-C. The same
     command with --resume continues from the checkpoint and writes the same bytes as an
@@ -432,7 +421,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return shell_complete(program, {}, "eigenfeat", _COMPLETE, asked)
         with warnings.catch_warnings(), naming(STANDARD_OUTPUT):
             warnings.showwarning = show_warning
-            # As `program.main` does, but that Ctrl-C and closed pipes are left to what follows.
+            # Like `program.main`, but Ctrl-C and closed pipes are handled below.
             with program.make_context("eigenfeat", given) as context:
                 return int(program.invoke(context) or 0)
     except click.exceptions.Exit as end:

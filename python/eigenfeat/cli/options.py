@@ -110,10 +110,31 @@ def memory_option() -> Decorator:
     return option("--memory", type=limit, metavar="GB", default=2.0, help=text)
 
 
-def format_options() -> Decorator:
-    """Options that describe files of rows."""
-    header = "Whether CSV files begin with names (default: if their first line looks like it)."
+def target_options() -> Decorator:
+    """The column of labels."""
+    kinds = Choice(["auto", "int", "float", "bool", "str"])
+    target = "The labels: name or number of a column or, for NumPy files, an .npy file; not needed "
+    target += "for svmlight files."
     return _grouped(
+        option("--target", metavar="COLUMN", help=target),
+        option("--labels", type=kinds, default="auto", help="Type of the labels."),
+    )
+
+
+def data_options() -> Decorator:
+    """How files of rows are read."""
+    chosen = "The features: names or numbers (default: those of the model, or all others)."
+    bad = "Leave out and count rows with text in place of numbers, infinity, a wrong number of "
+    bad += "fields, or missing values that the model does not accept; outputs have an empty line."
+    header = "Whether CSV files begin with names (default: if their first line looks like it)."
+    based = "Whether columns of svmlight files are counted from 0 (default: if one is 0)."
+    rows = "Rows of a block (default: about 32 MB)."
+    return _grouped(
+        option("--columns", multiple=True, metavar="A,B,...", help=chosen),
+        option("--drop", multiple=True, metavar="A,B,...", help="Columns to leave out."),
+        option("--skip-bad", is_flag=True, help=bad),
+        option("--dtype", type=Choice(["float32", "float64"]), help="Type of the features."),
+        option("--block-rows", type=COUNT, metavar="N", help=rows),
         option("--format", type=Choice(FORMATS), help="Format (default: by names of files)."),
         option("--delimiter", type=_character, metavar="C", help="Of CSV fields; or 'tab'."),
         option("--header/--no-header", default=None, help=header),
@@ -132,34 +153,6 @@ def format_options() -> Decorator:
             default=True,
             help="Whether NA, NaN, null... are missing values of CSV files (default), or text.",
         ),
-    )
-
-
-def target_options() -> Decorator:
-    """The column of labels."""
-    kinds = Choice(["auto", "int", "float", "bool", "str"])
-    target = "The labels: name or number of a column or, for NumPy files, an .npy file; not needed "
-    target += "for svmlight files."
-    return _grouped(
-        option("--target", metavar="COLUMN", help=target),
-        option("--labels", type=kinds, default="auto", help="Type of the labels."),
-    )
-
-
-def data_options() -> Decorator:
-    """How files of rows are read."""
-    chosen = "The features: names or numbers (default: those of the model, or all others)."
-    bad = "Leave out, or leave empty in the output, rows with text, infinity, a wrong number of "
-    bad += "fields or, where the model does not take them, missing values; and count them."
-    based = "Whether columns of svmlight files are counted from 0 (default: if one is 0)."
-    rows = "Rows of a block (default: about 32 MB)."
-    return _grouped(
-        option("--columns", multiple=True, metavar="A,B,...", help=chosen),
-        option("--drop", multiple=True, metavar="A,B,...", help="Columns to leave out."),
-        option("--skip-bad", is_flag=True, help=bad),
-        option("--dtype", type=Choice(["float32", "float64"]), help="Type of the features."),
-        option("--block-rows", type=COUNT, metavar="N", help=rows),
-        format_options(),
         option("--n-features", type=COUNT, metavar="N", help="Columns of svmlight files."),
         option("--zero-based/--no-zero-based", default=None, help=based),
     )
