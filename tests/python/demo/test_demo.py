@@ -22,8 +22,7 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "compare", lambda *a, **o: made.append(compare(*a, **o)) or made[-1])
     assert cli.main(["demo", "digits", "--splits", "1", "--output", str(folder)]) == 0
     out = capsys.readouterr().out
-    for name in demo.METHODS:
-        assert name in out
+    assert all(name in out for name in made[0])
     assert str(folder) in out
     for stem in ("errors", "filters", "spectrum"):
         assert (folder / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
