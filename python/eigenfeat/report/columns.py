@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
-from sklearn.metrics import accuracy_score, log_loss, root_mean_squared_error
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import log_loss
 
 from eigenfeat._base.types import Codes
 from eigenfeat.report.held_out import taken
@@ -56,29 +57,22 @@ def column_importances(
     loss, or in the root mean squared error of a regression, or the accuracy lost by a classifier
     without probabilities. At most 400 samples, drawn at random, are used.
     """
-    random = np.random.default_rng(0)
-    X, y = _some(X, y, random)
-    regression = is_regressor(model)
-    unit = "rise in root mean squared error" if regression else "accuracy lost"
-    probable = not regression and callable(getattr(model, "predict_proba", None))
-    unit = "rise in log loss" if probable else unit
+    X, y = _some(X, y)
+    unit = "accuracy lost"
+    scoring: Any = "accuracy"
+    if is_regressor(model):
+        unit, scoring = "rise in root mean squared error", "neg_root_mean_squared_error"
+    elif callable(getattr(model, "predict_proba", None)):
+        unit, scoring = "rise in log loss", _log_score
+    repeats = int(np.clip(_PREDICTIONS // len(names), 1, _REPEATS))
+    found = permutation_importance(model, X, y, scoring=scoring, n_repeats=repeats, random_state=0)
+    means, deviations = found.importances_mean.tolist(), found.importances_std.tolist()
+    order = np.argsort(-found.importances_mean, kind="stable")
+    return [Importance(names[j], means[j], deviations[j]) for j in order], unit
 
-    def cost(samples: Any) -> float:
-        if probable:
-            return float(log_loss(y, _proba(model, samples), labels=model.classes_))
-        predicted = model.predict(samples)
-        if regression:
-            return float(root_mean_squared_error(y, predicted))
-        return 1.0 - float(accuracy_score(y, predicted))
 
-    least, n, d = cost(X), len(y), len(names)
-    rises = np.zeros((d, int(np.clip(_PREDICTIONS // d, 1, _REPEATS))))
-    for j in range(d):
-        for repeat in range(rises.shape[1]):
-            rises[j, repeat] = cost(_with_column(X, j, random.permutation(n))) - least
-    order = np.argsort(-rises.mean(axis=1), kind="stable")
-    found = [Importance(names[j], float(rises[j].mean()), float(rises[j].std())) for j in order]
-    return found, unit
+def _log_score(model: Any, X: Any, y: NDArray[Any]) -> float:
+    return -float(log_loss(y, _proba(model, X), labels=model.classes_))
 
 
 def column_effect(model: Any, X: Any, column: int, name: str) -> Effect | None:
@@ -87,7 +81,7 @@ def column_effect(model: Any, X: Any, column: int, name: str) -> Effect | None:
     This is the partial dependence of scikit-learn, also for categories and missing values. At most
     400 samples, drawn at random, are used.
     """
-    X, _ = _some(X, np.arange(X.shape[0]), np.random.default_rng(0))
+    X, _ = _some(X, np.arange(X.shape[0]))
     rows, values = _points(_column(X, column))
     if len(rows) < 2:
         return None
@@ -100,10 +94,10 @@ def column_effect(model: Any, X: Any, column: int, name: str) -> Effect | None:
     return Effect(name, values, np.stack(means))
 
 
-def _some(X: Any, y: NDArray[Any], random: Any) -> tuple[Any, NDArray[Any]]:
+def _some(X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
     """At most `_MAX_SAMPLES` samples, dense."""
     if len(y) > _MAX_SAMPLES:
-        rows = np.sort(random.choice(len(y), _MAX_SAMPLES, replace=False))
+        rows = np.sort(np.random.default_rng(0).choice(len(y), _MAX_SAMPLES, replace=False))
         X, y = taken(X, rows), y[rows]
     return (X.toarray() if hasattr(X, "toarray") else X), y
 
