@@ -8,8 +8,8 @@ from pathlib import Path
 # The references' BLAS, before NumPy starts it: its threads would fight those under test for the
 # cores. The package's own copy has one thread anyway.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Idle threads sleep rather than spin, which takes several times as long for regions as short as
-# those of tests wherever anything else runs.
+# Idle threads sleep rather than spin. Beside other programs, spinning makes short parallel regions
+# take several times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np

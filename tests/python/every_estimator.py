@@ -103,7 +103,7 @@ COPIES_DIFFER = {
 
 
 def new(name):
-    """An estimator, and what else `fit` gets."""
+    """An estimator, and further arguments of its `fit`."""
     estimator = ESTIMATORS[name]()
     domains = name == "TransferLDG"
     return estimator, {"sample_domain": DOMAINS} if domains else {}

@@ -1,4 +1,4 @@
-"""One fitted model of every public class, small, with what it predicts.
+"""A small fitted model of every public class, and its predictions.
 
 `MODELS` holds functions by name; each returns a fitted model. `outputs` says what a model makes of
 rows: everything that must be the same after a round trip.

@@ -126,7 +126,7 @@ def whole_numbers(rng, n, d):
 
 
 def scaled(rng, n, d):
-    """Any of the others with A, g and the radius in units of 1e-8 to 1e8 of their own."""
+    """Another family, with A, g and the radius each multiplied by 1e-8 to 1e8."""
     name = str(rng.choice([name for name in FAMILIES if name != "scaled"]))
     A, g, radius = FAMILIES[name](rng, n, d)
     unit = 10.0 ** rng.integers(-8, 9, (3, n))

@@ -84,13 +84,13 @@ def contents_of(node):
 
 
 def value(found):
-    """The description of what JSON can hold."""
+    """The description of a JSON value."""
     names = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
     return names | {"content": json.dumps(found), "is_json": True}
 
 
 def change_value(path, *steps, to):
-    """Replace an attribute or item by what JSON can hold, or by a description of something."""
+    """Replace an attribute or item by a JSON value, or by a description."""
     *outer, last = steps
     new = to if isinstance(to, dict) and "__loader__" in to else value(to)
     change_schema(path, lambda schema: inside(schema, *outer).__setitem__(last, new))

@@ -25,7 +25,7 @@ def dual_objective(X, codes, duals, margin=1.0, intercept=True):
 
 
 def class_weights(model):
-    """(k, d) weights and (k,) intercepts, with two classes, too."""
+    """Weights (k, d) and intercepts (k,), also with two classes."""
     if len(model.classes_) > 2:
         return model.coef_, np.zeros(len(model.classes_)) + model.intercept_
     half = np.ravel(model.intercept_)[0] / 2

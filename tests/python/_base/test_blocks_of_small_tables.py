@@ -25,7 +25,7 @@ BLOCKS += ["CalibratedLeastSquares", "QuadraticDiscriminant", "SlicedInverseRegr
 BLOCKS += ["RayleighPCA", "VanishingComponents", "RegularizedFisher", "PCAFisher", "DirectLDA"]
 BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion"]
 BATCHES = [name for name in BLOCKS if hasattr(DEFAULTS[name](), "partial_fit")]
-# How many directions there are is decided by what is more than the rounding of the samples' type.
+# Their number of directions depends on the rounding errors of the samples' type.
 OF_RANK = {"ClassComponents", "RayleighPCA", "PCAFisher", "GSVDDiscriminant"}
 OF_LARGEST = {"offset", "large", "small", "cauchy", "lognormal"}  # solved in the columns' units
 

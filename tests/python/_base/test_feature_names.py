@@ -1,4 +1,4 @@
-"""Names of columns: in moments, in their files, in merges, and in what is fitted on them."""
+"""Names of columns: in moments, their files and merges, and in estimators fitted to moments."""
 
 from __future__ import annotations
 

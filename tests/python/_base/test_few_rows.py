@@ -1,4 +1,4 @@
-"""Classes of 1, 2, 3 and 5 samples: every estimator works, or says what is too small."""
+"""Classes of 1, 2, 3 and 5 samples: every estimator works, or names what is too small."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ for work in (moments, pairs, gem, ldg, logit, svm, predict):
 
 @pytest.mark.long
 def test_a_child_of_a_thread_that_has_used_threads():
-    """Each thread has a team of its own, none of which is there in a child."""
+    """Each thread has its own team of threads, which a child does not have."""
     code = """
 before = moments()
 found = []

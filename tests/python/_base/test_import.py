@@ -73,7 +73,7 @@ def importing(name, *rest):
     if name.partition(".")[0] == {name!r} or name == {name!r}:
         os.kill(os.getpid(), signal.SIGINT)
     return before(name, *rest)
-# A shell that runs the tests in the background has it ignored.
+# A shell that runs the tests in the background ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 builtins.__import__ = importing
 sys.argv = {argv!r}

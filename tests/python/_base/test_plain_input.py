@@ -1,4 +1,4 @@
-"""Masks, complex numbers, dates and labels of any type mean the same to every estimator."""
+"""Every estimator treats masks, complex numbers, dates and labels of any type alike."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_masked_entries_are_missing_or_refused(case):
         with pytest.raises(ValueError, match=r"^X: expected (no masked|complete).*row 4, column 1"):
             estimator.fit(hidden, Y, **more)
         for method in methods_of(fitted):
-            if method == "decide":  # incomplete rows are what it is for
+            if method == "decide":  # takes incomplete rows
                 assert np.array_equal(fitted.decide(hidden).label, fitted.decide(holes).label)
                 continue
             with pytest.raises(ValueError, match=r"^X: expected .* row 4, column 1"):
@@ -359,7 +359,7 @@ def test_blocks_of_signed_and_unsigned_labels():
     assert found.classes_.tolist() == IDS + HUGE
 
 
-# ---- series, epochs and pools, whose samples are not those of a table ----------------------------
+# ---- series and epochs ---------------------------------------------------------------------------
 
 EPOCHS = np.random.default_rng(9).standard_normal((len(Y), 3, 20)) * (1 + Y[:, None, None])
 OTHERS = {

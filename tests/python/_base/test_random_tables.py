@@ -1,4 +1,4 @@
-"""Every estimator by its defaults on random small tables: what must hold whatever the table.
+"""Invariances of every estimator, with its defaults, on random small tables.
 
 A fit ends in finite results or in one line that says what is wrong, warns of nothing but what the
 user can mend, and gives the same answer for columns in another order or unit, for repeated samples

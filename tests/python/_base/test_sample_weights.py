@@ -20,7 +20,7 @@ WEIGHTED = [
     if "sample_weight" in inspect.signature(make().fit).parameters
 ]
 
-# Why a factor of all weights changes a fit, by the name of the class; docs/api/checks.rst, too.
+# Why a factor of all weights changes a fit, by the name of the class, as in docs/api/checks.rst.
 STRENGTH = "their weights count samples, whose number sets the strength of the regularisation"
 FACTOR_MATTERS = dict.fromkeys(
     (

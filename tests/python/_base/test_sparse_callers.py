@@ -74,7 +74,7 @@ def state(matrix):
 
 
 def lock(matrix):
-    """Make its arrays read-only, so that a change that is undone is found, too."""
+    """Make its arrays read-only, so that temporary changes are found."""
     for name in PARTS:
         if hasattr(matrix, name):
             getattr(matrix, name).flags.writeable = False
@@ -127,7 +127,7 @@ USES = {name: fitted(name) for name in TAKE_SPARSE} | {
     ],
     "expand": lambda rows: [expansion.expand(rows, np.eye(4)[:, :3])],
 }
-# What brings samples to one form is shared; these come to it in ways of their own.
+# These convert samples in different ways; the others share their code.
 IN_EVERY_FORM = ("GEM", "MultinomialLogit", "LDG", "MulticlassSVM", "ClassMoments")
 
 

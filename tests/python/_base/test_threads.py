@@ -1,4 +1,4 @@
-"""Threads: what a count means, one BLAS thread, and no quarrel between Python threads; our BLAS."""
+"""Threads: numbers of threads, several Python threads, and our copy of BLAS."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_fits_in_several_threads_leave_the_threads_of_blas_as_they_were():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_has_the_threads_of_blas_that_its_parent_had():
-    """Wherever it was forked: inside of a block of another thread, or of its own."""
+    """Also where it was forked while a thread, or the forking thread, used one BLAS thread."""
     code = """
 import os, threading
 from threadpoolctl import threadpool_info

@@ -340,7 +340,7 @@ def test_older_protocols_are_no_way_around(tmp_path):
 
 
 def use(path):
-    """Whatever loads predicts something, or raises an error of Python's."""
+    """Load a file and predict; Python errors are allowed, crashes are not."""
     text = refusal(path)
     if text is not None:
         assert text.startswith(f"{path}: ")

@@ -1,4 +1,4 @@
-"""LDG of two domains: the thesis's analysis and example, choices, scikit-learn's conventions."""
+"""LDG of two domains: the thesis's analysis and example, choices of parameters, errors."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_scarce_targets(domains):
         ([-1, -1, -1], "got no sample of the source"),
     ],
 )
-def test_what_is_no_domain(domain, message):
+def test_bad_domains_are_named(domain, message):
     X = np.arange(6.0).reshape(3, 2)
     with pytest.raises(ValueError, match=f"sample_domain: .*{message}"):
         TransferLDG(1).fit(X, [0, 1, 1], sample_domain=domain)

@@ -238,7 +238,7 @@ def test_singular_scatter_without_a_ridge(rng):
 @pytest.mark.parametrize("kind", [PCAFisher, GSVDDiscriminant, MaximumMarginCriterion])
 @pytest.mark.parametrize("unit", [1.0, 1e6])
 def test_copies_in_float32_differ_by_rounding_alone(kind, unit):
-    """Degrees of two scales, say: their difference is no direction in any unit of the others."""
+    """A linear function of another column, such as Fahrenheit of Celsius, adds no direction."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     X = rng.standard_normal((60, 3)) + y[:, None]

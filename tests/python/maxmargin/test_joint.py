@@ -1,4 +1,4 @@
-"""Rows and SVM that move together: the objective, its stationary points, and max-margin PCA."""
+"""Joint moves of rows and SVM: the objective, its stationary points, and max-margin PCA."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def slow_envelope(x, y, W, cost, margin, variance):
     ("k", "d", "variance"), [(2, 3, 1.0), (4, 2, 30.0), (6, 1, 0.01), (5, 8, 1.0)]
 )
 def test_a_rows_mean_is_the_slow_one(rng, k, d, variance):
-    """Fewer dimensions than classes, too: then multipliers are not unique, but means are."""
+    """With fewer dimensions than classes, multipliers are not unique, but means are."""
     W = rng.standard_normal((k, d))
     x, y = 2 * rng.standard_normal((12, d)), rng.integers(0, k, 12)
     duals, values, gaps = envelope(x, y, W, 0.7, 1.5, variance)
@@ -92,7 +92,7 @@ def test_a_rows_mean_is_the_slow_one(rng, k, d, variance):
         assert_allclose(means[i], mean, atol=2e-4 * (1 + np.abs(mean).max()))
     again = envelope(x, y, W, 0.7, 1.5, variance, start=duals)
     assert_allclose(again[1], values, rtol=1e-12, atol=1e-12)
-    # What is no start is none.
+    # An infeasible start is ignored.
     wrong = envelope(x, y, W, 0.7, 1.5, variance, start=np.full((12, k), 7.0))
     assert_allclose(wrong[1], values, rtol=1e-12, atol=1e-12)
 

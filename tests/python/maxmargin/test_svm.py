@@ -1,4 +1,4 @@
-"""MulticlassSVM: its optimum, its duals and gap, and what must not change it."""
+"""MulticlassSVM: its optimum, its duals and gap, and its invariances."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def blobs(rng, n=60, d=5, k=4, spread=1.5, dtype=np.float64):
 
 
 def check_certificate(model, X, codes, costs, margin=1.0, intercept=True, rtol=1e-9):
-    """Objective, gap and duals are what they say, by the definitions in float64."""
+    """Objective, gap and duals fulfil their definitions in float64."""
     W, b = class_weights(model)
     value = objective(X, codes, costs, W, b, margin)
     a = model.dual_coef_
@@ -203,7 +203,7 @@ def test_a_warm_start_needs_the_same_samples(wine):
     assert_array_equal(model.coef_, before)
 
 
-def test_what_is_left_is_warned_about(wine):
+def test_a_gap_that_remains_is_warned_about(wine):
     X, y = wine
     with pytest.warns(
         ConvergenceWarning, match="2 epochs left a gap of .* raise max_iter"

@@ -1,4 +1,4 @@
-"""Class moments are right, whatever the type, the split, the order and the threads."""
+"""Class moments for any type, split and order of the samples, and any number of threads."""
 
 from __future__ import annotations
 

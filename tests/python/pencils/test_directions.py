@@ -220,7 +220,7 @@ def test_a_class_of_zeros_takes_the_mean_trace(rng):
 
 
 def test_a_class_of_one_row_below_a_covariance(rng):
-    """Its covariance is 0: the mean trace over the classes makes the ridge, whatever the offset."""
+    """Its covariance is 0: the ridge follows the mean trace over the classes, for any offset."""
     X, y = sample(rng, k=2)
     X, y = np.vstack([X, 0.1 * np.ones((50, 6))]), np.append(y, np.full(50, 2))
     moments = ClassMoments().update(X, y)
@@ -316,7 +316,7 @@ def test_gem_uses_the_offset(rng, constant):
     assert gem.eigenvalues_[equal].max() <= 1.0
 
 
-# ---- batches of bounded memory give what a single one gives --------------------------------------
+# ---- batches of bounded memory -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

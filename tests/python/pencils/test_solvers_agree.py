@@ -67,7 +67,7 @@ def with_empty_columns(rng, d):
 
 
 def arrow(rng, d):
-    """A spike beside a bulk, as the moments of images have it."""
+    """One large eigenvalue beside many small ones, as moments of images have."""
     Q = rotation(rng, d)
     values = np.append(rng.random(d - 1), 1e3)
     return symmetric(Q, values), symmetric(rotation(rng, d), 0.5 + rng.random(d))

@@ -280,7 +280,7 @@ def test_equal_rows_have_no_variance(rows):
 # Solved in the columns, or in the span of the samples.
 @pytest.mark.parametrize(("columns", "constant", "unit"), [(3, 1e6, 1.0), (30, 0.1, 2.0**40)])
 def test_constant_columns_have_no_part_in_directions(columns, constant, unit):
-    """Rounding of their mean is no difference of classes, whatever their size."""
+    """Rounding errors of their means are not differences of classes."""
     rng = np.random.default_rng(1)
     y = np.arange(24) % 3
     X = unit * (rng.standard_normal((24, columns)) + y[:, None])

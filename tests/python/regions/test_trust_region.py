@@ -28,7 +28,7 @@ def test_a_matrix_too_large_for_a_pass_a_column(rng):
 
 
 def test_signs_are_right_to_the_last_digit(rng):
-    """Minima known exactly: with integers a, mu and x, |x| = 25, all else is whole, too."""
+    """Exactly known minima: with integers a, mu and x, and |x| = 25, all numbers are integers."""
     triples = [(7, 24, 0), (15, 20, 0), (0, 25, 0), (12, 15, 16), (9, 12, 20)]
     for _ in range(300):
         x = rng.permutation(triples[rng.integers(5)]) * rng.choice([-1, 1], 3)
@@ -123,7 +123,7 @@ def test_every_family_against_long_double(family, way):
 
 
 def test_a_large_residual_is_found():
-    """Far beyond what doubles hold there is no convergence, and no silence either."""
+    """Numbers far beyond the range of doubles give an accurate result or a warning."""
     rng = np.random.default_rng(5)
     for family in reference.FAMILIES:
         for way in WAYS:

@@ -1,4 +1,4 @@
-"""Categories: one text for each value, whatever holds it, and the columns that encode them."""
+"""Categories: one text for each value in any container, and the columns that encode them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:dask|distrib
 
 @pytest.fixture(autouse=True)
 def one_process():
-    """Dask's threads: what does not depend on processes is tested without."""
+    """Run on threads, which start faster than processes."""
     with dask.config.set(scheduler="threads", num_workers=2):
         yield
 
