@@ -56,7 +56,8 @@ class LabelTable:
         return len(self.labels)
 
     @cached_property
-    def _index(self) -> dict[Hashable, int]:
+    def positions(self) -> dict[Hashable, int]:
+        """Index of each label."""
         return {label: i for i, label in enumerate(self.labels)}
 
     @cached_property
@@ -76,7 +77,7 @@ class LabelTable:
         """Return the index of a label; UnknownClassError if it is not known."""
         plain = label.item() if isinstance(label, np.generic) else label
         try:
-            return self._index[plain]
+            return self.positions[plain]
         except (KeyError, TypeError):
             known = show(self.classes.tolist())
             raise UnknownClassError(f"class: expected one of {known}, got {show(plain)}") from None
@@ -94,12 +95,12 @@ class LabelTable:
         distinct, codes = _distinct(array, "y", start)
         labels = distinct.tolist()
         table = self.joined(labels, distinct.dtype, "y") if labels else self
-        indices = np.array([table._index[label] for label in labels], dtype=np.int32)
+        indices = np.array([table.positions[label] for label in labels], dtype=np.int32)
         return indices[codes], table
 
     def joined(self, labels: Iterable[Hashable], dtype: DType, name: str) -> LabelTable:
         """Return a table with the missing labels appended."""
-        unseen = tuple(label for label in labels if label not in self._index)
+        unseen = tuple(label for label in labels if label not in self.positions)
         if not unseen:
             return self
         if self.fixed:
@@ -135,7 +136,7 @@ class LabelTable:
         """Return a table from its parts; ValueError or TypeError if labels do not fit the dtype."""
         kind = None if dtype is None else label_dtype(dtype, labels)
         table = cls(tuple(labels), kind, fixed)
-        if len(table._index) != len(labels) or len(table.classes) != len(labels):
+        if len(table.positions) != len(labels) or len(table.classes) != len(labels):
             raise ValueError("labels occur twice")
         return table
 

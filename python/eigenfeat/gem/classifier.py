@@ -76,7 +76,7 @@ class GEMClassifier(
         Ridge of the layers before the last; None means that of `gem`.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot, or target statistics if
-        there are more than 50 categories. None refuses them.
+        there are more than 50 categories. None raises an error for them.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0

@@ -220,7 +220,7 @@ class JointGEMClassifier(GEMClassifier):
         samples : LabelledSamples
             Samples as `prepare` returns them.
         moments : ClassMoments, optional
-            Not used: the moments are those of the samples to train on.
+            Not used: training computes the moments of its part of the samples.
 
         Returns
         -------

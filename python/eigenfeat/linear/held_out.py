@@ -201,10 +201,10 @@ def choose_penalty(
     penalties : sequence of Penalty
         From large to small.
     fixed : float, optional
-        Temperature; by default that of the least log loss.
+        Temperature; by default the temperature of the least log loss.
     select : callable, optional
-        Index of the best penalty, given the held-out logits of several penalties; by default that
-        of the least log loss.
+        Index of the best penalty, given the held-out logits of several penalties; by default the
+        penalty of the least log loss.
     """
 
     def loss_of(logits: Logits) -> float:

@@ -395,7 +395,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         return choice
 
     def _in_closed_form(self, penalties: Sequence[float] | None) -> bool:
-        """Whether the weights are those of Gaussian classes."""
+        """Whether to compute the weights of Gaussian classes."""
         if self.solver == "gaussian":
             if penalties is not None:
                 raise ValueError(

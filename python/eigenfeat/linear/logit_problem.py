@@ -13,10 +13,11 @@ The sums over j leave out the constant feature. An evaluation is one pass over t
 ``gamma H^-1``, where H bounds the Hessian. The core stores the pairs and computes the directions.
 
 **Metric.** The steps are taken in ``H = 1/2 Phi^T diag(w) Phi + diagonal``: the first term
-bounds the curvature of the loss (Boehning 1992), the second is that of the sums over j. H has two
-forms: a Cholesky factor of the Gram matrix of the features, or of the kernel of samples where these
-are fewer. The minimum does not depend on H, so H may come from a subsample, where all samples cost
-more than they save: from a Gram matrix of two samples per feature, or from a smaller kernel.
+bounds the curvature of the loss (Boehning 1992), the second is the curvature of the sums over j. H
+has two forms: a Cholesky factor of the Gram matrix of the features, or of the kernel of samples
+where these are fewer. The minimum does not depend on H, so H may come from a subsample, where all
+samples cost more than they save: from a Gram matrix of two samples per feature, or from a smaller
+kernel.
 
 **Few samples of many features.** With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum is
 ``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and ``V = L^T A`` the
@@ -229,7 +230,7 @@ class LogitProblem:
         return self.shape[0] - self.constant
 
     def uncentred(self, W: _Array) -> _Array:
-        """Weights of the given features, from those of centred ones; the constant is last."""
+        """Weights of the features before centring, from weights W; the constant is last."""
         if self.centre is None:
             return W
         return np.vstack([W[:-1], W[-1] - self.centre @ W[:-1]])
@@ -621,7 +622,7 @@ class SampleFeatures:
         return problem, _in_memory(reduced.rows, features)
 
     def weights(self, V: _Array) -> _Array:
-        """Weights (p, k) of the features from those of the reduced problem."""
+        """Weights (p, k) of the features, from weights V of the reduced problem."""
         n, constant = self.problem.varying, self.problem.constant
         factor = np.asarray(self.problem.rows.together().X, dtype=np.float64)
         A = solve_triangular(factor, V[:n], trans="T", lower=True, check_finite=False)
@@ -724,7 +725,7 @@ def logit_terms(
 ) -> tuple[float, float, _Array]:
     """``sum_i w_i loss_i``, ``e = sum_i w_i |z_i|^2``, and a gradient (p, k); merged by `add`.
 
-    The gradient is that of the first sum plus ``energy_weight / 2 e``.
+    The gradient is of the first sum plus ``energy_weight / 2 e``.
     """
     return features.gradient(block.y, block.weight, energy_weight, W, n_threads)
 

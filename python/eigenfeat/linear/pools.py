@@ -134,10 +134,10 @@ def asked_views(
 def pool_weights(
     logits: Sequence[_Array], codes: Codes, weight: _Array | None, prior: _Array | None = None
 ) -> _Array:
-    """Weights (V,) of classifiers with these logits (m, k) of the same samples.
+    """Weights (V,) of classifiers, from their logits (m, k) of the same samples.
 
     The weights are pulled to `prior` (V,), of sum 1; equal shares by default. Classifiers with less
-    than 8% of the sum of weights, and those that have equal probabilities for all samples, get 0.
+    than 8% of the sum of weights, or with equal probabilities for all samples, get 0.
     Where no classifier is better than equal probabilities, the best one has weight 0.02.
     """
     L = np.stack([_log_probabilities(z) for z in logits])

@@ -71,7 +71,7 @@ class ClassMoments:
         Arithmetic type of the products of samples. None: float32 for float32 samples, float64 for
         all others. Sums are always in float64.
     feature_names : sequence of str, optional
-        Names of the columns, by default those of the first data frame. They are saved in files,
+        Names of the columns, by default the names of the first data frame. They are saved in files,
         compared by `merge`, and passed on to estimators that are fitted to the moments.
 
     Attributes
@@ -351,7 +351,11 @@ class ClassMoments:
         return core, index
 
     def _with_weights(self, labels: Sequence[Hashable]) -> list[int]:
-        indices = self._table.indices(labels)
+        positions = self._table.positions
+        try:
+            indices = [positions[label] for label in labels]
+        except (KeyError, TypeError):
+            indices = self._table.indices(labels)  # the error names the unknown class
         for label, index in zip(labels, indices, strict=True):
             if not self._weight_at(index) > 0:
                 raise ValueError(
@@ -721,7 +725,7 @@ def _update(
 # ---- few samples of many columns: moments are formed when a matrix is requested ------------------
 #
 # The moments of n samples of d columns are k matrices (d, d) of rank at most n. If n is at most
-# d / 2, the samples are smaller than one of these matrices. Weights, means and variances are then
+# d / 2, the samples are smaller than one such matrix. Weights, means and variances are then
 # computed from the samples, directions in their span (``pencils/class_matrices.py``). Batches and
 # merges are recorded, so that matrices formed later equal accumulated matrices bit for bit.
 
@@ -782,7 +786,7 @@ class _FewSamples:
     def merged(
         self, other: _FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
     ) -> _FewSamples | None:
-        """Return these samples and those of another object; None as for `added`."""
+        """Return the samples of both objects; None as for `added`."""
         if not self.are_few_with(other.n_samples):
             return None
         count = self.n_samples + other.n_samples
@@ -800,7 +804,7 @@ class _FewSamples:
 
     @cached_property
     def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
-        """Samples (n, d), class indices (n,) and weights (n,), without those of weight 0."""
+        """Samples (n, d) of positive weight, their class indices (n,) and weights (n,)."""
         X, codes, weights = (np.concatenate(part) for part in zip(*_flat(self._parts), strict=True))
         used = weights > 0
         return (X, codes, weights) if used.all() else (X[used], codes[used], weights[used])

@@ -141,7 +141,7 @@ def try_scales(
 ) -> ScaleReport | None:
     """Choose the scale on a subsample; None if a trial would be too noisy or too costly.
 
-    `moments` are those of all samples.
+    `moments` are the moments of all samples.
     """
     d = moments.n_features_in_
     if len(moments.active_classes) < 2:

@@ -1,6 +1,7 @@
 """Sparse samples as operators: products with blocks of vectors, and the samples of each class.
 
-Products have the same bits for any number of threads. No matrix of columns by columns is formed.
+Products are bit-for-bit identical for any number of threads. No matrix of columns by columns is
+formed.
 """
 
 from __future__ import annotations
