@@ -37,6 +37,7 @@ __all__ = [
     "Rule",
     "RuleInput",
     "TargetRule",
+    "all_pair_variances",
     "clopper_pearson",
     "lower_bounds",
     "pair_variances",
@@ -149,6 +150,12 @@ def pair_variances(covariance: _Array, best: _Codes) -> _Array:
     rounding = 4 * covariance.shape[1] * EPS * (own + diagonal)
     same = np.arange(covariance.shape[1]) == best[:, None]
     return np.where(same, 0.0, np.maximum(variance, 0) + rounding)
+
+
+def all_pair_variances(covariance: _Array) -> _Array:
+    """Variances (k, k) of differences of scores, from their covariance (k, k)."""
+    k = len(covariance)
+    return pair_variances(np.repeat(covariance[None], k, axis=0), np.arange(k))
 
 
 def square_roots(covariances: _Array) -> _Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.early.chi_squares import spectra_of
 from eigenfeat.early.completion import Conditional
-from eigenfeat.early.correction import CorrectedRule
 from eigenfeat.early.decisions import StreamDecision
-from eigenfeat.early.rules import (
-    FittedModel,
-    PairwiseRule,
-    RuleInput,
-    TargetRule,
-    pair_variances,
-)
+from eigenfeat.early.rules import FittedModel, RuleInput, all_pair_variances
 from eigenfeat.early.series import decision_times, pushed_value, taus_of
 
 if TYPE_CHECKING:
@@ -31,7 +24,7 @@ if TYPE_CHECKING:
 
     from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
-__all__ = ["Stream", "StreamTables", "Streams", "stream_tables"]
+__all__ = ["Stream", "Streams"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -83,7 +76,7 @@ class Plan:
         }
         variances = None
         if self._keeps and covariances is not None and model.scores is not None:
-            variances = np.stack([_all_pairs(one) for one in covariances[0]])
+            variances = np.stack([all_pair_variances(one) for one in covariances[0]])
         if self._keeps:
             self._after[t] = common, variances
         return common, variances
@@ -101,12 +94,6 @@ class Plan:
             **common,
         )
         return model.input_of(conditional, variances)
-
-
-def _all_pairs(covariance: _Array) -> _Array:
-    """Variances (k, k) of differences of scores."""
-    k = len(covariance)
-    return pair_variances(np.repeat(covariance[None], k, axis=0), np.arange(k))
 
 
 # ---- streams
@@ -542,79 +529,3 @@ class Stream:
     def reset(self) -> None:
         """Start a new series."""
         self._streams.reset()
-
-
-# ---- streams for programs without Python
-
-
-@dataclass(frozen=True, eq=False)
-class StreamTables:
-    """Arrays of the pairwise rule with linear discriminants, for streams.
-
-    Entries of a row are in the order of time: all channels of the first value, then of the second.
-    The completion has one part, or one for each class.
-    """
-
-    classes: NDArray[Any]
-    is_target: NDArray[np.bool_]  # (k,) classes of decisions before the end
-    channels: int
-    length: int  # values of a complete series
-    tau: float
-    times: NDArray[np.int64]  # (p,) numbers of values, below `length`, after which to decide
-    risks: _Array  # (p,) largest probability of another class with which to decide
-    weights: _Array  # (parts,)
-    means: _Array  # (parts, d) of the rows
-    factors: _Array  # (parts, d, d) Cholesky factors of the covariances
-    gains: _Array  # (parts, d, k) changes of the scores by a unit of each entry's innovation
-    scores: _Array  # (parts, k) means of the scores before the first value
-    deviations: _Array  # (p, parts, k, k) of differences of scores; 0 for constant differences
-
-
-def stream_tables(
-    model: BaseEstimator, reliability: ArrayLike | None = None, steps: ArrayLike | None = None
-) -> StreamTables:
-    """Return the arrays of a fitted classifier; ValueError if its rule is not pairwise.
-
-    Arguments are those of `Stream`.
-    """
-    check_is_fitted(model)
-    tau = float(taus_of(model, reliability, 1)[0])
-    fitted = model.fitted_
-    times = decision_times(model, steps, fitted.layout.length)
-    if not isinstance(fitted.plain_rule, PairwiseRule):
-        raise ValueError(
-            "model: expected the rule 'pairwise' with linear discriminants (such as "
-            "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
-            f"{fitted.rule_name!r} with {show(fitted.classifier)}"
-        )
-    assert fitted.scores is not None
-    times = times[(times > 0) & (times < fitted.layout.length)]
-    rule, least = fitted.rule, np.full(len(times), tau)
-    if isinstance(rule, CorrectedRule):
-        least = rule.correction.least_tau(least, times * fitted.layout.channels)
-        times, least, rule = times[least <= 1], least[least <= 1], rule.rule
-    everything = np.ones(len(fitted.classes), dtype=bool)
-    is_target = rule.is_target if isinstance(rule, TargetRule) else everything
-    mixture = fitted.completion.mixture_
-    gaussians = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
-    k = len(fitted.classes)
-    deviations = np.zeros((len(times), len(gaussians), k, k))
-    for g, one in enumerate(gaussians):
-        for i, t in enumerate(times):
-            covariance = one.covariances(int(t) * fitted.layout.channels)[0]
-            deviations[i, g] = np.sqrt(_all_pairs(covariance))
-    return StreamTables(
-        classes=fitted.classes,
-        is_target=is_target,
-        channels=fitted.layout.channels,
-        length=fitted.layout.length,
-        tau=tau,
-        times=times,
-        risks=1.0 - least,
-        weights=np.asarray(mixture.weights, dtype=np.float64),
-        means=np.stack([one.mean for one in gaussians]),
-        factors=np.stack([np.tril(one.factor) for one in gaussians]),
-        gains=np.stack([one.gains for one in gaussians]),
-        scores=np.stack([one.feature_mean for one in gaussians]),
-        deviations=deviations,
-    )

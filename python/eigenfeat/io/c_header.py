@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
+from eigenfeat.early.correction import CorrectedRule
 from eigenfeat.early.minimum_cost import MinimumCostClassifier
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
+from eigenfeat.early.rules import PairwiseRule, TargetRule, all_pair_variances
+from eigenfeat.early.series import decision_times, taus_of
 from eigenfeat.early.stages import shares_features
 from eigenfeat.early.stopping import Regression
-from eigenfeat.early.streams import StreamTables, stream_tables
 from eigenfeat.io.c_text import CNumbers, filled_template, integers
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
@@ -108,7 +110,7 @@ def to_c(
             raise ValueError("reliability, steps: expected none with this model, got one")
         made = _convolution_header(model, name, numbers)
     elif isinstance(model, ReliableClassifier):
-        made = _stream_header(stream_tables(model, reliability, steps), name, numbers)
+        made = _stream_header(model, reliability, steps, name, numbers)
     else:
         raise ValueError(
             "model: expected a fitted ReliableClassifier, MinimumCostClassifier or "
@@ -129,43 +131,69 @@ def _name_of(path: Any, name: Any) -> str:
     return name
 
 
-def _stream_header(tables: StreamTables, name: str, numbers: CNumbers) -> str:
-    """Header of a `ReliableClassifier`."""
-    parts, d = tables.means.shape
-    k = len(tables.classes)
-    diagonals = np.einsum("gtt->gt", tables.factors)
+def _stream_header(
+    model: ReliableClassifier, reliability: Any, steps: Any, name: str, numbers: CNumbers
+) -> str:
+    """Header of a `ReliableClassifier` with the rule "pairwise" and linear discriminants."""
+    check_is_fitted(model)
+    tau = float(taus_of(model, reliability, 1)[0])
+    fitted, rule, layout = model.fitted_, model.fitted_.rule, model.fitted_.layout
+    times = decision_times(model, steps, layout.length)
+    if not isinstance(fitted.plain_rule, PairwiseRule):
+        raise ValueError(
+            "model: expected the rule 'pairwise' with linear discriminants (such as "
+            "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
+            f"{fitted.rule_name!r} with {show(fitted.classifier)}"
+        )
+    times = times[(times > 0) & (times < layout.length)]
+    least = np.full(len(times), tau)  # of the rule alone
+    if isinstance(rule, CorrectedRule):
+        least = rule.correction.least_tau(least, times * layout.channels)
+        times, least, rule = times[least <= 1], least[least <= 1], rule.rule
+    is_target = np.ones(len(fitted.classes), dtype=bool)
+    if isinstance(rule, TargetRule):
+        is_target = rule.is_target
+    mixture = fitted.completion.mixture_
+    parts = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
+    factors = np.stack([one.factor for one in parts])
+    d, k = layout.width, len(fitted.classes)
+    diagonals = np.einsum("gtt->gt", factors)
     rows, columns = np.tril_indices(d, -1)
     higher, lower = np.tril_indices(k, -1)
-    apart = tables.deviations[:, :, higher, lower]
-    with np.errstate(divide="ignore"):
-        scales = np.where(apart > 0, 1 / (np.sqrt(2) * apart), 0.0)
-    looks = np.full(tables.length + 1, -1)
-    looks[tables.times] = np.arange(len(tables.times))
+    scales = np.zeros((len(times), len(parts), len(higher)))  # 0 for constant differences
+    for g, one in enumerate(parts):
+        for i, t in enumerate(times):
+            variances = all_pair_variances(one.covariances(int(t) * layout.channels)[0])
+            apart = np.sqrt(variances[higher, lower])
+            with np.errstate(divide="ignore"):
+                scales[i, g] = np.where(apart > 0, 1 / (np.sqrt(2) * apart), 0.0)
+    looks = np.full(layout.length + 1, -1)
+    looks[times] = np.arange(len(times))
     arrays = {
-        "START_SCORES": tables.scores,
-        "START_WEIGHTS": np.log(tables.weights),
-        "MEANS": tables.means,
+        "START_SCORES": np.stack([one.feature_mean for one in parts]),
+        "START_WEIGHTS": np.log(mixture.weights),
+        "MEANS": np.stack([one.mean for one in parts]),
         "RECIPROCALS": 1 / diagonals,
         "LOGARITHMS": -np.log(diagonals),
-        "FACTORS": tables.factors[:, rows, columns],
-        "GAINS": tables.gains,
-        "RISKS": tables.risks,
+        "FACTORS": factors[:, rows, columns],
+        "GAINS": np.stack([one.gains for one in parts]),
+        "RISKS": 1.0 - least,  # of another class
         "PAIRS": scales,
     }
     words = {
-        "TAU": format(tables.tau, ".15g"),
-        "CHANNELS": str(tables.channels),
-        "LENGTH": str(tables.length),
-        "PARTS": str(parts),
+        "TAU": format(tau, ".15g"),
+        "CHANNELS": str(layout.channels),
+        "LENGTH": str(layout.length),
+        "PARTS": str(len(parts)),
         "ENTRIES": str(d),
-        "TARGETS": ", ".join(map(str, tables.is_target.astype(int))),
+        "TARGETS": ", ".join(map(str, is_target.astype(int))),
         "LOOKS": integers(looks),
-        "N_LOOKS": str(max(1, len(tables.times))),
+        "N_LOOKS": str(max(1, len(times))),
         "N_PAIRS": str(max(1, len(higher))),
         "FACTOR_LENGTH": str(max(1, len(rows))),
-        "STATE_BYTES": str(numbers.itemsize * (parts * (d + k + 1) + tables.channels) + 8),
+        "STATE_BYTES": str(numbers.itemsize * (len(parts) * (d + k + 1) + layout.channels) + 8),
     }
-    return filled_template("early_stream.h.in", name, tables.classes, numbers, words, arrays)
+    return filled_template("early_stream.h.in", name, fitted.classes, numbers, words, arrays)
 
 
 def _stages_of(
