@@ -29,8 +29,6 @@ import numpy as np
 import pandas as pd
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.early import (
@@ -39,7 +37,6 @@ from eigenfeat.early import (
     ReliableClassifier,
     ReliableClassifierCV,
     early_scores,
-    interval_summaries,
 )
 from papers.baselines.early import ECTS, FixedTime
 from peers.aeon_early import PEERS
@@ -81,18 +78,12 @@ def _trees() -> ExtraTreesClassifier:
     return ExtraTreesClassifier(50, random_state=0)
 
 
-def _candidates() -> dict[str, Any]:
-    intervals = FunctionTransformer(interval_summaries)
-    return {"LDA": _lda(), "trees": _trees(), "intervals": make_pipeline(intervals, _trees())}
-
-
 OURS: dict[str, Callable[[], Any]] = {
     "LDA, pairwise, tau 0.95": lambda: ReliableClassifier(_lda(), correct=False, n_threads=1),
     "ReliableClassifierCV": lambda: ReliableClassifierCV(n_threads=1),
     "minimum cost, LDA": lambda: MinimumCostClassifier(_lda()),
     "minimum cost, convolutions": lambda: MinimumCostClassifier(),
     "minimum cost, trees": lambda: MinimumCostClassifier(_trees()),
-    "minimum cost, chosen": lambda: MinimumCostClassifier(_candidates()),
     "ECTS": ECTS,
     "fixed time, 1-NN": FixedTime,
     "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
@@ -118,8 +109,6 @@ def _note(model: Any) -> str:
         return f"after {model.time_} samples"
     if isinstance(model, ReliableClassifierCV):
         return f"{model.best_candidate_}, tau {model.reliability_:g}"
-    if isinstance(model, MinimumCostClassifier):
-        return getattr(model, "best_candidate_", "")
     return ""
 
 

@@ -20,15 +20,12 @@ from eigenfeat._base.validation import MOST, real_array, show, warn_caller
 from eigenfeat.early.decisions import EarlyLabels
 from eigenfeat.early.series import (
     Layout,
-    fold_masks,
     ignore_single_sample_warning,
     pushed_value,
     training_rows,
     whole_rows,
 )
 from eigenfeat.early.stages import (
-    CannotFitError,
-    HeldOut,
     fitted_stages,
     held_out_stages,
     onset_of,
@@ -41,9 +38,6 @@ from eigenfeat.signals.convolutions import ConvolutionClassifier
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
 
 _Array = NDArray[np.float64]
-
-_REPEATED_SERIES = 150  # with fewer series, the folds of policies are repeated
-_REPEATS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +68,8 @@ class CostDecision:
 class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     """Decide each series when waiting is expected to cost more than it saves.
 
-    Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
-    candidates. User guide: :doc:`/guide/early_costs`.
+    Use it where a delay has a cost. Set `delay_cost` first, then `classifier`. User guide:
+    :doc:`/guide/early_costs`.
 
     At each of several times a classifier gives probabilities p_t. A series is decided, as the class
     of least expected cost, at the first t with ``E[value later - cost now | p_t] >= 0``. This
@@ -83,10 +77,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    classifier : estimator, dict of str to estimator, or None, default=None
+    classifier : estimator or None, default=None
         Classifier with `predict_proba`, or with `decision_function`, whose scores are calibrated on
-        held-out folds; cloned for each time. Of a dict of candidates, the best on held-out folds
-        is used. None: `ConvolutionClassifier` with
+        held-out folds; cloned for each time. None: `ConvolutionClassifier` with
         ``contests=False, intervals=True, random_state=0``.
     delay_cost : float or (T,) array-like, default=1.2
         Cost of waiting for the whole series, in proportion for shorter times; or the costs of
@@ -117,10 +110,6 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Costs by time, true class and decided class.
     policy_ : Policy
         Regressions of the expected savings of waiting.
-    best_candidate_ : str
-        With candidates, the name of the chosen one.
-    candidate_scores_ : dict of str to float
-        With candidates, the negative mean cost of each on held-out folds.
     n_channels_, n_timepoints_, n_features_in_ : int
         Numbers of channels, of values of the longest series, and their product.
 
@@ -150,7 +139,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "classifier": [HasMethods(["fit"]), dict, None],
+        "classifier": [HasMethods(["fit"]), None],
         "delay_cost": [Real, "array-like"],
         "misclassification_cost": [Real, "array-like", None],
         "times": ["array-like", None],
@@ -164,7 +153,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        classifier: Estimator | dict[str, Estimator] | None = None,
+        classifier: Estimator | None = None,
         delay_cost: ArrayLike = 1.2,
         misclassification_cost: ArrayLike | None = None,
         *,
@@ -197,10 +186,41 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self), ignore_single_sample_warning():
-            series, labels = self._training_series(X, y)
-            check_classification_targets(labels)
-            self.classes_, codes = np.unique(labels, return_inverse=True)
-            self._fit(series, labels, codes)
+            checked, y, layout = training_rows(self, X, y)
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            check_two_labels(self.classes_)
+            if len(y) == len(self.classes_):
+                raise ValueError(
+                    "y: expected a class of two samples or more, got one sample of each"
+                )
+            count_cores()
+            self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
+            rows = checked.rows.reshape(-1, layout.length, layout.channels)
+            self._start = _start(rows)
+            series = self._filled(rows)
+            self.onset_ = onset_of(series)
+            if self.onset_ == layout.length:
+                raise ValueError("X: expected series that differ at some time, got the same in all")
+            series = np.ascontiguousarray(series[:, :, self.onset_ :])
+            classifier, times = self._classifier(), self._chosen_times() - self.onset_
+            held_out = held_out_stages(classifier, series, y, self.classes_, times, self.n_folds)
+            if held_out.skipped and self.times is not None:
+                left_out = np.setdiff1d(times, held_out.times) + self.onset_
+                warn_caller(
+                    f"times: left out {left_out.tolist()}, which the classifier cannot take: "
+                    f"{held_out.skipped}",
+                    UserWarning,
+                )
+            self.times_ = held_out.times + self.onset_
+            self.costs_ = self._costs()
+            probabilities, of_row = held_out.stacked()
+            paid = [
+                table[codes[of_row], (p @ table).argmin(axis=1)]
+                for table, p in zip(self.costs_, probabilities, strict=True)
+            ]
+            self.policy_ = fitted_policy(probabilities, np.stack(paid))
+            self.classifiers_ = fitted_stages(classifier, series, y, held_out)
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -217,44 +237,6 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         """
         series, last = self._series(X)[0], len(self.times_) - 1
         return self.classes_[(self._stage(last, series) @ self.costs_[last]).argmin(axis=1)]
-
-    def _training_series(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
-        """Series (n, channels, T) without missing values, and labels."""
-        checked, labels, layout = training_rows(self, X, y)
-        self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
-        rows = checked.rows.reshape(-1, layout.length, layout.channels)
-        known = ~np.isnan(rows)
-        counts = known.sum(axis=0)
-        total = np.where(known, rows, 0.0).sum(axis=0)
-        start = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
-        self._start = np.nan_to_num(_carried(start[None])[0])
-        return self._filled(rows), labels
-
-    def _fit(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
-        check_two_labels(self.classes_)
-        if len(codes) == len(self.classes_):
-            raise ValueError("y: expected a class of two samples or more, got one sample of each")
-        for name in ("best_candidate_", "candidate_scores_"):
-            self.__dict__.pop(name, None)
-        count_cores()
-        self.onset_ = onset_of(X)
-        if self.onset_ == X.shape[2]:
-            raise ValueError("X: expected series that differ at some time, got the same in all")
-        X = np.ascontiguousarray(X[:, :, self.onset_ :])
-        chosen, held_out = self._chosen(X, y, codes)
-        if held_out.skipped and self.times is not None:
-            left_out = np.setdiff1d(self._chosen_times(), held_out.times + self.onset_)
-            warn_caller(
-                f"times: left out {left_out.tolist()}, which the classifier cannot take: "
-                f"{held_out.skipped}",
-                UserWarning,
-            )
-        self.times_ = held_out.times + self.onset_
-        self.costs_ = self._tables(self.times_)
-        probabilities, rows = held_out.stacked()
-        paid = _paid(self.costs_, probabilities, codes[rows])
-        self.policy_ = fitted_policy(probabilities, paid)
-        self.classifiers_ = fitted_stages(chosen, X, y, held_out)
 
     def predict_early(self, X: ArrayLike) -> CostDecisions:
         """Decide series at the least expected cost.
@@ -341,50 +323,36 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             return np.ones(len(probability), dtype=bool)
         return np.asarray(self.policy_.saving(k, probability) <= 0)
 
-    def _candidates(self) -> dict[str, Any]:
+    def _classifier(self) -> Any:
         if self.classifier is None:
-            default = ConvolutionClassifier(contests=False, intervals=True, random_state=0)
-            return {"default": default}
-        if not isinstance(self.classifier, dict):
-            candidates = {"classifier": self.classifier}
-        else:
-            candidates = self.classifier
-        if candidates and all(
-            isinstance(name, str)
-            and hasattr(one, "fit")
-            and (hasattr(one, "predict_proba") or hasattr(one, "decision_function"))
-            for name, one in candidates.items()
+            return ConvolutionClassifier(contests=False, intervals=True, random_state=0)
+        if not any(
+            hasattr(self.classifier, name) for name in ("predict_proba", "decision_function")
         ):
-            return candidates
-        raise ValueError(
-            "classifier: expected a classifier with predict_proba or decision_function, or a dict "
-            f"of names to such classifiers, got {show(self.classifier)}"
-        )
-
-    def _chosen(self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]) -> tuple[Any, HeldOut]:
-        """Choose the classifier; return it with its out-of-fold probabilities."""
-        candidates = self._candidates()
-        times = self._chosen_times() - self.onset_
-        best: tuple[float, str, HeldOut] | None = None
-        scores, failure = {}, None
-        for name, candidate in candidates.items():
-            try:
-                held_out = held_out_stages(candidate, X, y, self.classes_, times, self.n_folds)
-            except CannotFitError as error:
-                scores[name], failure = float("nan"), failure or error
-                continue
-            score = scores[name] = (
-                -self._held_out_cost(held_out, codes, y) if len(candidates) > 1 else 0.0
+            raise ValueError(
+                "classifier: expected a classifier with predict_proba or decision_function, got "
+                f"{show(self.classifier)}"
             )
-            if best is None or score > best[0]:
-                best = score, name, held_out
-        if best is None:
-            assert failure is not None
-            raise failure
-        _, name, held_out = best
-        if isinstance(self.classifier, dict):
-            self.best_candidate_, self.candidate_scores_ = name, scores
-        return candidates[name], held_out
+        return self.classifier
+
+    def _costs(self) -> _Array:
+        """Costs (p, G, G) by time, true class and decided class."""
+        d, k = self.n_timepoints_, len(self.classes_)
+        delay = _finite(self.delay_cost, "delay_cost")
+        if delay.shape not in ((), (d,)):
+            raise ValueError(
+                f"delay_cost: expected a number or shape ({d},), got shape {delay.shape}"
+            )
+        by_time = delay * self.times_ / d if delay.ndim == 0 else delay[self.times_ - 1]
+        given = self.misclassification_cost
+        wrong = _finite(1.0 if given is None else given, "misclassification_cost")
+        if wrong.ndim == 0:
+            wrong = np.where(np.eye(k) > 0, 0.0, wrong)
+        if wrong.shape != (k, k):
+            raise ValueError(
+                f"misclassification_cost: expected a number or shape {(k, k)}, got {wrong.shape}"
+            )
+        return np.asarray(wrong + by_time[:, None, None])
 
     def _chosen_times(self) -> NDArray[np.int64]:
         """Times of decision after the onset, up to which all series are equal."""
@@ -400,24 +368,6 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         share = np.arange(1, count + 1) / count
         later = np.maximum(np.ceil(share * (d - self.onset_) - 1e-9), 1)
         return np.unique(self.onset_ + later).astype(np.int64)
-
-    def _tables(self, times: NDArray[np.int64]) -> _Array:
-        d, k = self.n_timepoints_, len(self.classes_)
-        return cost_tables(self.delay_cost, self.misclassification_cost, times, d, k)
-
-    def _held_out_cost(self, held_out: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]) -> float:
-        """Mean cost of the decisions of policies of the other folds, repeated for few series."""
-        probabilities, rows = held_out.stacked()
-        paid = _paid(self._tables(held_out.times + self.onset_), probabilities, codes[rows])
-        costs = []
-        for repeat in range(_REPEATS if len(y) < _REPEATED_SERIES else 1):
-            for fold in fold_masks(y, self.n_folds, repeat):
-                out = fold[rows]
-                if out.any() and not out.all():
-                    policy = fitted_policy([p[~out] for p in probabilities], paid[:, ~out])
-                    stop = policy.stops([p[out] for p in probabilities])
-                    costs.append(paid[:, out][stop, np.arange(len(stop))])
-        return float(np.concatenate(costs).mean())
 
 
 class CostStream:
@@ -525,14 +475,12 @@ class CostStream:
         return self._decision
 
 
-def _paid(tables: _Array, probabilities: list[_Array], codes: NDArray[np.intp]) -> _Array:
-    """Cost (p, n) of deciding each series at each time."""
-    return np.stack(
-        [
-            table[codes, (p @ table).argmin(axis=1)]
-            for table, p in zip(tables, probabilities, strict=True)
-        ]
-    )
+def _start(rows: _Array) -> _Array:
+    """Means (t, channels) of the known values of series (n, t, channels), the last one carried."""
+    known = ~np.isnan(rows)
+    counts, total = known.sum(axis=0), np.where(known, rows, 0.0).sum(axis=0)
+    means = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+    return np.nan_to_num(_carried(means[None])[0])
 
 
 def _carried(rows: _Array) -> _Array:
@@ -542,39 +490,8 @@ def _carried(rows: _Array) -> _Array:
     return np.take_along_axis(rows, last, axis=1)
 
 
-# ---- costs
-
-
-def cost_tables(
-    delay_cost: ArrayLike,
-    misclassification_cost: ArrayLike | None,
-    times: NDArray[np.int64],
-    d: int,
-    n_classes: int,
-) -> _Array:
-    """Costs (p, G, G) by time, true class and decided class, of series of d values."""
-    delay = real_array(delay_cost, "delay_cost", np.dtype(float))
-    if delay.shape not in ((), (d,)):
-        raise ValueError(f"delay_cost: expected a number or shape ({d},), got shape {delay.shape}")
-    by_time = delay * times / d if delay.ndim == 0 else delay[times - 1]
-    wrong = _misclassification(misclassification_cost, n_classes)
-    return wrong + _finite(by_time, "delay_cost")[:, None, None]
-
-
-def _misclassification(given: Any, n_classes: int) -> _Array:
-    table = real_array(1.0 if given is None else given, "misclassification_cost", np.dtype(float))
-    if table.ndim == 0:
-        table = np.where(np.eye(n_classes) > 0, 0.0, table)
-    if table.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"misclassification_cost: expected a number or shape {(n_classes, n_classes)}, got "
-            f"{table.shape}"
-        )
-    return np.asarray(_finite(table, "misclassification_cost"))
-
-
 def _finite(values: Any, name: str) -> _Array:
-    array = np.asarray(values, dtype=float)
+    array = real_array(values, name, np.dtype(float))
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: expected finite costs, got {show(array[~np.isfinite(array)])}")
     return array

@@ -32,7 +32,6 @@ from eigenfeat.signals.convolutions import (
 )
 
 __all__ = [
-    "CannotFitError",
     "HeldOut",
     "ScoredClassifier",
     "fitted_stages",
@@ -49,10 +48,6 @@ _Times = NDArray[np.int64]
 _FAILURES = (ValueError, ArithmeticError, LookupError)
 _REPEATED_SERIES = 150  # with fewer series, folds are repeated
 _MAX_REPEATS = 3
-
-
-class CannotFitError(ValueError):
-    """A classifier cannot be fitted to the series outside of any fold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +104,7 @@ def held_out_stages(
 ) -> HeldOut:
     """Probabilities of training series (n, channels, d) by classifiers not fitted to them.
 
-    Times are ascending, the last of them d. CannotFitError if no fold can be fitted.
+    Times are ascending, the last of them d. ValueError if no fold can be fitted.
     """
     models: list[Any] = []
     try:
@@ -280,8 +275,8 @@ def _takes_series(model: Any) -> bool:
     return bool(tags.input_tags.three_d_array or (tags.no_validation and first is not model))
 
 
-def _cannot_fit(candidate: Any, failure: str) -> CannotFitError:
-    return CannotFitError(
+def _cannot_fit(candidate: Any, failure: str) -> ValueError:
+    return ValueError(
         "classifier: expected one that can be fitted to the series outside a fold, got "
         f"{show(candidate)}: {failure}"
     )
