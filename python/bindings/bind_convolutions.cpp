@@ -11,10 +11,12 @@ namespace {
 using py::literals::operator""_a;
 using Places = Array<index_t>;
 
-ConvolutionPlan plan_of(index_t n_channels, const Places& dilations, const Places& n_thresholds,
-                        const Places& channel_begin, const Places& channels, const Places& rivals) {
+ConvolutionPlan plan_of(index_t n_channels, const Places& dilations, const Places& orders,
+                        const Places& n_thresholds, const Places& channel_begin,
+                        const Places& channels, const Places& rivals) {
   return {n_channels,
           vector_view(dilations, "dilations"),
+          vector_view(orders, "orders"),
           vector_view(n_thresholds, "n_thresholds"),
           vector_view(channel_begin, "channel_begin"),
           vector_view(channels, "channels"),
@@ -22,12 +24,13 @@ ConvolutionPlan plan_of(index_t n_channels, const Places& dilations, const Place
 }
 
 template <class T>
-Array<T> features_of(const Array<T>& series, const Places& dilations, const Places& n_thresholds,
-                     const Places& channel_begin, const Places& channels, const Places& rivals,
-                     const Array<T>& thresholds, const Places& ends, int n_threads) {
+Array<T> features_of(const Array<T>& series, const Places& dilations, const Places& orders,
+                     const Places& n_thresholds, const Places& channel_begin,
+                     const Places& channels, const Places& rivals, const Array<T>& thresholds,
+                     const Places& ends, int n_threads) {
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
-      plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels, rivals);
+      plan_of(series.shape(1), dilations, orders, n_thresholds, channel_begin, channels, rivals);
   const auto rows = flattened_rows(series, series.shape(0), "series");
   const auto limits = vector_view(thresholds, "thresholds");
   const auto cuts = matrix_view(ends, "ends");
@@ -42,12 +45,12 @@ Array<T> features_of(const Array<T>& series, const Places& dilations, const Plac
 }
 
 template <class T>
-Array<T> outputs_of(const Array<T>& series, const Places& dilations, const Places& n_thresholds,
-                    const Places& channel_begin, const Places& channels, const Places& rivals,
-                    index_t first_pair, const Places& picked, int n_threads) {
+Array<T> outputs_of(const Array<T>& series, const Places& dilations, const Places& orders,
+                    const Places& n_thresholds, const Places& channel_begin, const Places& channels,
+                    const Places& rivals, index_t first_pair, const Places& picked, int n_threads) {
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
-      plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels, rivals);
+      plan_of(series.shape(1), dilations, orders, n_thresholds, channel_begin, channels, rivals);
   const auto rows = flattened_rows(series, series.shape(0), "series");
   const auto places = vector_view(picked, "rows");
   auto outputs = allocate<T>({places.size, series.shape(2)});
@@ -62,15 +65,15 @@ Array<T> outputs_of(const Array<T>& series, const Places& dilations, const Place
 template <class T>
 void register_both(py::module_& module) {
   module.def("convolution_features", &features_of<T>, py::arg("series").noconvert(),
-             py::arg("dilations").noconvert(), py::arg("n_thresholds").noconvert(),
-             py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(),
-             py::arg("rivals").noconvert(), py::arg("thresholds").noconvert(),
-             py::arg("ends").noconvert(), "n_threads"_a);
+             py::arg("dilations").noconvert(), py::arg("orders").noconvert(),
+             py::arg("n_thresholds").noconvert(), py::arg("channel_begin").noconvert(),
+             py::arg("channels").noconvert(), py::arg("rivals").noconvert(),
+             py::arg("thresholds").noconvert(), py::arg("ends").noconvert(), "n_threads"_a);
   module.def("convolution_outputs", &outputs_of<T>, py::arg("series").noconvert(),
-             py::arg("dilations").noconvert(), py::arg("n_thresholds").noconvert(),
-             py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(),
-             py::arg("rivals").noconvert(), "first_pair"_a, py::arg("rows").noconvert(),
-             "n_threads"_a);
+             py::arg("dilations").noconvert(), py::arg("orders").noconvert(),
+             py::arg("n_thresholds").noconvert(), py::arg("channel_begin").noconvert(),
+             py::arg("channels").noconvert(), py::arg("rivals").noconvert(), "first_pair"_a,
+             py::arg("rows").noconvert(), "n_threads"_a);
 }
 
 }  // namespace

@@ -471,6 +471,7 @@ def epoch_covariances(
 def convolution_features(
     series: npt.NDArray[_T],  # (n, channels, length)
     dilations: _I64,  # (D,)
+    orders: _I64,  # (D,)
     n_thresholds: _I64,  # (D,)
     channel_begin: _I64,  # (84 D + 1,)
     channels: _I64,
@@ -478,10 +479,11 @@ def convolution_features(
     thresholds: npt.NDArray[_T],  # (F,)
     ends: _I64,  # (n, m)
     n_threads: int,
-) -> npt.NDArray[_T]: ...  # (n, m, F + 336 C)
+) -> npt.NDArray[_T]: ...  # (n, m, F + 168 C)
 def convolution_outputs(
     series: npt.NDArray[_T],  # (n, channels, length)
     dilations: _I64,  # (D,)
+    orders: _I64,  # (D,)
     n_thresholds: _I64,  # (D,)
     channel_begin: _I64,  # (84 D + 1,)
     channels: _I64,

@@ -19,15 +19,15 @@
 //   sqrt(sum of c[t] > 0 over the t where a kernel has the largest c[t] of its group / m),
 //   sqrt(#{t : a kernel has the smallest c[t] of its group} / m),
 //
-// of seven kernels each; the first of equal outputs counts. The features of all contests are followed
-// by those of the differences x[t + 1] - x[t], which have one sample less.
+// of seven kernels each; the first of equal outputs counts. A dilation of order 1 is applied to the
+// differences x[t + 1] - x[t], which have one sample less.
 //
 // The features of a prefix are those of the series cut there, bit for bit, and all prefixes take one
 // pass. Sums run in one order: every tier and every number of threads gives the same bits. T is float
 // or double; counts are exact.
 //
-// Cost: about (9 + 84 (3 channels + thresholds)) operations for each sample and dilation, and for a
-// contest 2 (9 + 84 (3 channels + 8)). Threads: over series. Misuse throws std::invalid_argument.
+// Cost: about 9 + 84 (3 channels + thresholds) operations for each sample and dilation, where a contest
+// counts as 8 thresholds. Threads: over series. Misuse throws std::invalid_argument.
 #pragma once
 
 #include "eigenfeat/view.hpp"
@@ -40,14 +40,15 @@ inline constexpr index_t kConvolutionKernels = 84;
 struct ConvolutionPlan {
   index_t n_channels = 1;
   VectorView<const index_t> dilations;      // (D,), each at least 1
+  VectorView<const index_t> orders;         // (D,): 0 of the series, 1 of its differences
   VectorView<const index_t> n_thresholds;   // (D,), for each kernel
   VectorView<const index_t> channel_begin;  // (84 D + 1,): which of `channels` a pair has
   VectorView<const index_t> channels;
   MatrixView<const index_t> rivals;  // (contests, 84): kernels, of which each seven are a group
 };
 
-// Number of features of a series: thresholds, then 2 x 2 x 84 of each contest, which are ordered by
-// series or differences, contest, group, largest or smallest, and kernel.
+// Number of features of a series, dilation by dilation: its thresholds by kernel, or 2 x 84 of its
+// contest by group, largest or smallest, and kernel.
 index_t count_convolution_features(const ConvolutionPlan& plan, index_t n_thresholds);
 
 // series (n, channels * length), channel by channel; thresholds: pair by pair; ends (n, m), ascending

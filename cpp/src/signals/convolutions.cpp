@@ -49,6 +49,8 @@ void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
           shape_text(series));
   require(plan.n_thresholds.size == plan.dilations.size, "n_thresholds", "one for each dilation",
           std::to_string(plan.n_thresholds.size));
+  require(plan.orders.size == plan.dilations.size, "orders", "one for each dilation",
+          std::to_string(plan.orders.size));
   require(plan.channel_begin.size == pairs + 1, "channel_begin",
           std::to_string(pairs + 1) + " entries", std::to_string(plan.channel_begin.size));
   for (index_t p = 0; p < pairs; ++p) {
@@ -66,6 +68,8 @@ void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
   for (index_t k = 0; k < plan.dilations.size; ++k) {
     require(plan.dilations[k] >= 1 && plan.dilations[k] <= series.cols, "dilations",
             "numbers in [1, length]", std::to_string(plan.dilations[k]));
+    require(plan.orders[k] == 0 || plan.orders[k] == 1, "orders", "0 or 1",
+            std::to_string(plan.orders[k]));
     require(plan.n_thresholds[k] >= 0, "n_thresholds", "at least 0",
             std::to_string(plan.n_thresholds[k]));
   }
@@ -140,68 +144,86 @@ class Convolver {
     return out;
   }
 
-  // Shares of the outputs above thresholds, at each of m ends: out (m, width).
-  void exceedances(VectorView<const T> thresholds, const index_t* ends, index_t m, index_t width,
-                   T* out) {
-    const index_t last = m > 0 ? ends[m - 1] : 0;
-    index_t column = 0;
-    for (index_t place = 0; place < plan_.dilations.size; ++place) {
-      const index_t n = plan_.n_thresholds[place];
-      if (n == 0) continue;
-      use_dilation(place);
-      for (index_t kernel = 0; kernel < kConvolutionKernels; ++kernel) {
-        const index_t first = first_output(place, kernel, plan_.dilations[place]);
-        const T* values = outputs(place, kernel, first, last, 0);
-        for (index_t k = 0; k < n; k += kMaxThresholds) {
-          const index_t some = std::min(kMaxThresholds, n - k);
-          index_t counts[kMaxThresholds] = {};
-          for (index_t e = 0, from = first; e < m; ++e) {
-            if (ends[e] > from) {
-              kernels_.count(values, from, ends[e], thresholds.data + column + k, some, counts);
-              from = ends[e];
-            }
-            const T size = static_cast<T>(std::max<index_t>(ends[e] - first, 1));
-            for (index_t i = 0; i < some; ++i)
-              out[e * width + column + k + i] = static_cast<T>(counts[i]) / size;
+  // Features of a series at each of m ends, out (m, width).
+  void features(const T* series, const T* thresholds, const index_t* ends, index_t m, index_t width,
+                T* out) {
+    const index_t* orders = plan_.orders.data;
+    for (index_t order = 0; order < 2; ++order) {
+      if (std::find(orders, orders + plan_.orders.size, order) == orders + plan_.orders.size)
+        continue;
+      take(series, order);
+      const T* limits = thresholds;
+      T* column = out;
+      for (index_t place = 0, contest = 0; place < plan_.dilations.size; ++place) {
+        const index_t n = plan_.n_thresholds[place];
+        if (orders[place] == order) {
+          use_dilation(place);
+          if (n > 0) {
+            exceedances(place, limits, ends, m, width, column);
+          } else {
+            contests(place, plan_.rivals.row(contest), ends, m, width, column);
           }
         }
-        column += n;
+        limits += kConvolutionKernels * n;
+        column += kConvolutionKernels * (n > 0 ? n : 2);
+        contest += n == 0;
       }
-    }
-  }
-
-  // For each convolution of a group: roots of the mean of its outputs while it is the largest, and
-  // of the share of the times at which it is the smallest; at each of m ends: out (m, width).
-  void contests(const index_t* ends, index_t m, index_t width, T* out) {
-    const index_t last = m > 0 ? ends[m - 1] - order_ : 0;
-    for (index_t place = 0, contest = 0; place < plan_.dilations.size; ++place) {
-      if (plan_.n_thresholds[place] > 0) continue;
-      const index_t first = kTaps / 2 * plan_.dilations[place];
-      use_dilation(place);
-      for (index_t g = 0; g < kConvolutionKernels; g += kRivals, out += 2 * kRivals) {
-        for (index_t k = 0; k < kRivals; ++k)
-          outputs(place, plan_.rivals(contest, g + k), first, last, k);
-        T sums[kRivals][kLine<T>] = {};
-        index_t counts[kRivals] = {};
-        for (index_t e = 0, from = first; e < m; ++e) {
-          const index_t end = ends[e] - order_;
-          if (end > from) {
-            kernels_.compete(outputs_.data(), length_ + kMargin, first, from, end, sums[0], counts);
-            from = end;
-          }
-          const T size = static_cast<T>(std::max<index_t>(end - first, 1));
-          for (index_t k = 0; k < kRivals; ++k) {
-            const T sum = std::accumulate(sums[k], sums[k] + kLine<T>, T(0));
-            out[e * width + k] = std::sqrt(std::min(sum, std::numeric_limits<T>::max()) / size);
-            out[e * width + kRivals + k] = std::sqrt(static_cast<T>(counts[k]) / size);
-          }
-        }
-      }
-      ++contest;
     }
   }
 
  private:
+  // Shares of the outputs above thresholds.
+  void exceedances(index_t place, const T* thresholds, const index_t* ends, index_t m,
+                   index_t width, T* out) {
+    const index_t last = m > 0 ? ends[m - 1] - order_ : 0, n = plan_.n_thresholds[place];
+    for (index_t kernel = 0; kernel < kConvolutionKernels; ++kernel) {
+      const index_t first = first_output(place, kernel, plan_.dilations[place]);
+      const T* values = outputs(place, kernel, first, last, 0);
+      for (index_t k = 0; k < n; k += kMaxThresholds) {
+        const index_t some = std::min(kMaxThresholds, n - k);
+        index_t counts[kMaxThresholds] = {};
+        for (index_t e = 0, from = first; e < m; ++e) {
+          const index_t end = ends[e] - order_;
+          if (end > from) {
+            kernels_.count(values, from, end, thresholds + k, some, counts);
+            from = end;
+          }
+          const T size = static_cast<T>(std::max<index_t>(end - first, 1));
+          for (index_t i = 0; i < some; ++i)
+            out[e * width + k + i] = static_cast<T>(counts[i]) / size;
+        }
+      }
+      thresholds += n;
+      out += n;
+    }
+  }
+
+  // For each convolution of a group: roots of the mean of its outputs while it is the largest, and
+  // of the share of the times at which it is the smallest.
+  void contests(index_t place, const index_t* rivals, const index_t* ends, index_t m, index_t width,
+                T* out) {
+    const index_t last = m > 0 ? ends[m - 1] - order_ : 0;
+    const index_t first = kTaps / 2 * plan_.dilations[place];
+    for (index_t g = 0; g < kConvolutionKernels; g += kRivals, out += 2 * kRivals) {
+      for (index_t k = 0; k < kRivals; ++k) outputs(place, rivals[g + k], first, last, k);
+      T sums[kRivals][kLine<T>] = {};
+      index_t counts[kRivals] = {};
+      for (index_t e = 0, from = first; e < m; ++e) {
+        const index_t end = ends[e] - order_;
+        if (end > from) {
+          kernels_.compete(outputs_.data(), length_ + kMargin, first, from, end, sums[0], counts);
+          from = end;
+        }
+        const T size = static_cast<T>(std::max<index_t>(end - first, 1));
+        for (index_t k = 0; k < kRivals; ++k) {
+          const T sum = std::accumulate(sums[k], sums[k] + kLine<T>, T(0));
+          out[e * width + k] = std::sqrt(std::min(sum, std::numeric_limits<T>::max()) / size);
+          out[e * width + kRivals + k] = std::sqrt(static_cast<T>(counts[k]) / size);
+        }
+      }
+    }
+  }
+
   const ConvolutionPlan& plan_;
   index_t length_, before_ = 0, order_ = 0;
   const ConvolutionKernels<T>& kernels_;
@@ -212,7 +234,7 @@ class Convolver {
 }  // namespace
 
 index_t count_convolution_features(const ConvolutionPlan& plan, index_t n_thresholds) {
-  return n_thresholds + 4 * kConvolutionKernels * plan.rivals.rows;
+  return n_thresholds + 2 * kConvolutionKernels * plan.rivals.rows;
 }
 
 template <class T>
@@ -249,13 +271,7 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
   for_blocks(series.rows, threads, [&](index_t i, int thread) {
     if (convolvers[thread].empty()) convolvers[thread].emplace_back(plan, length);
     Convolver<T>& own = convolvers[thread].front();
-    T* row = features.row(i);
-    own.take(series.row(i), 0);
-    own.exceedances(thresholds, ends.row(i), m, width, row);
-    if (plan.rivals.rows == 0) return;
-    own.contests(ends.row(i), m, width, row + thresholds.size);
-    own.take(series.row(i), 1);
-    own.contests(ends.row(i), m, width, row + (thresholds.size + width) / 2);
+    own.features(series.row(i), thresholds.data, ends.row(i), m, width, features.row(i));
   });
 }
 
@@ -284,12 +300,13 @@ void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan
     const index_t pair = first_pair + p;
     const index_t place = pair / kConvolutionKernels, kernel = pair % kConvolutionKernels;
     const index_t first = first_output(place, kernel, plan.dilations[place]);
-    own.take(series.row(rows[p]), 0);
+    const index_t last = length - plan.orders[place];
+    own.take(series.row(rows[p]), plan.orders[place]);
     own.use_dilation(place);
-    const T* values = own.outputs(place, kernel, first, length, 0);
+    const T* values = own.outputs(place, kernel, first, last, 0);
     T* row = outputs.row(p);
-    std::fill(row, row + std::min(first, length), T(0));
-    if (first < length) std::copy(values + first, values + length, row + first);
+    std::fill(row, row + length, T(0));
+    if (first < last) std::copy(values + first, values + last, row + first);
   });
 }
 

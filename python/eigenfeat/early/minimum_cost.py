@@ -80,7 +80,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     classifier : estimator or None, default=None
         Classifier with `predict_proba`, or with `decision_function`, whose scores are calibrated on
         held-out folds; cloned for each time. None: `ConvolutionClassifier` with
-        ``contests=False, intervals=True, random_state=0``.
+        ``differences=False, contests=False, intervals=True, random_state=0``.
     delay_cost : float or (T,) array-like, default=1.2
         Cost of waiting for the whole series, in proportion for shorter times; or the costs of
         deciding after 1, ..., T values. The default leads to about the largest harmonic mean of
@@ -325,7 +325,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
     def _classifier(self) -> Any:
         if self.classifier is None:
-            return ConvolutionClassifier(contests=False, intervals=True, random_state=0)
+            return ConvolutionClassifier(
+                differences=False, contests=False, intervals=True, random_state=0
+            )
         if not any(
             hasattr(self.classifier, name) for name in ("predict_proba", "decision_function")
         ):

@@ -223,7 +223,7 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
     sums = [np.zeros((0, k)), *(one.coef_[:, width:].T for one in stages)]
     begin = np.cumsum([len(one) for one in sums[:-1]])
     with_summaries = any(one.n_times_ is not None for one in stages)
-    buffer = 8 * int(features.dilations_.max()) + 1 + (contests > 0)
+    buffer = 8 * int(features.dilations_.max()) + 1 + int(features.orders_.max())
     if with_summaries:
         buffer = length - onset
     costs = np.tile(1.0 - np.eye(k), (p, 1, 1))
@@ -263,6 +263,7 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         "RIVALS": integers([*features.rivals_.ravel(), 0]),
         "BUFFER": str(buffer),
         "DILATION": integers(features.dilations_),
+        "ORDER": integers(features.orders_),
         "PER_KERNEL": integers(features.thresholds_per_kernel_),
         "CHANNEL_BEGIN": integers(features.channel_begin_),
         "CHANNEL": integers(features.channels_),
@@ -274,7 +275,7 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         "POLICY_BEGIN": integers(np.cumsum([0, *(len(one.known) for one in regressions)])),
         "N_POINTS": str(max(1, len(arrays["POLICY_POINTS"]))),
         "STATE_BYTES": str(
-            numbers.itemsize * (channels * (buffer + 1) + k + 336 * contests)
+            numbers.itemsize * (channels * (buffer + 1) + k + 168 * contests)
             + 4 * len(features.thresholds_)
             + 8
         ),

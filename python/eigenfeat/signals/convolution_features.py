@@ -47,11 +47,14 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ----------
     n_features : int >= 84, default=10000
         Number of thresholds, rounded down to a multiple of 84.
+    differences : bool, default=False
+        Whether to convolve the differences x[t + 1] - x[t], too: they have half of the thresholds,
+        and contests of their own.
     contests : bool, default=False
         Whether to add three contests for each dilation 1, 2, 4, ... up to an eighth of the length.
-        Each has 336 features: square roots of the mean over time of a convolution's output where it
+        Each has 168 features: square roots of the mean over time of a convolution's output where it
         is the largest of its group, or else 0, and of the share of the times at which it is the
-        smallest; of the series and of its differences.
+        smallest.
     max_dilations : int >= 1, default=32
         Maximum number of dilations of a kernel. They grow exponentially from 1 to a ninth of the
         series' length.
@@ -64,6 +67,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ----------
     dilations_ : (D,) array of int
         Dilations with thresholds, then of the contests.
+    orders_ : (D,) array of int
+        0 for dilations of the series, 1 for those of its differences.
     thresholds_ : (F,) array
         By dilation, kernel and quantile.
     thresholds_per_kernel_ : (D,) array of int
@@ -112,6 +117,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
+        "differences": ["boolean"],
         "contests": ["boolean"],
         "max_dilations": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
@@ -119,6 +125,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     }
 
     dilations_: NDArray[np.int64]
+    orders_: NDArray[np.int64]
     thresholds_: Floats
     thresholds_per_kernel_: NDArray[np.int64]
     channels_: NDArray[np.int64]
@@ -131,12 +138,14 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self,
         n_features: int = 10000,
         *,
+        differences: bool = False,
         contests: bool = False,
         max_dilations: int = 32,
         random_state: Seed = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_features = n_features
+        self.differences = differences
         self.contests = contests
         self.max_dilations = max_dilations
         self.random_state = random_state
@@ -163,16 +172,20 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             rng = random_generator(self.random_state)
             n, self.n_channels_, length = series.shape
             per_kernel = int(self.n_features) // N_KERNELS
-            self.dilations_, self.thresholds_per_kernel_ = _dilations(
-                length, per_kernel, int(self.max_dilations)
+            halves = [per_kernel - per_kernel // 2, per_kernel // 2]
+            counts = [one for one in (halves if self.differences else [per_kernel]) if one]
+            parts = [_dilations(length, one, int(self.max_dilations)) for one in counts]
+            self.dilations_, self.thresholds_per_kernel_ = (
+                np.concatenate(column) for column in zip(*parts, strict=True)
             )
+            self.orders_ = np.repeat(np.arange(len(parts)), [len(one) for one, _ in parts])
             pairs = N_KERNELS * len(self.dilations_)
             self.rivals_ = np.empty((0, N_KERNELS), dtype=np.int64)
             channels = self._draw_channels(rng, pairs)
             self.channels_, self.channel_begin_ = _joined(channels)
             picked = np.empty(pairs, dtype=np.int64)
             for k, dilation in enumerate(self.dilations_):
-                whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation)
+                whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation + self.orders_[k])
                 among = whole if len(whole) else np.arange(n)
                 picked[N_KERNELS * k : N_KERNELS * (k + 1)] = among[
                     _integers(rng, len(among), N_KERNELS)
@@ -180,7 +193,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             self.thresholds_ = self._thresholds(series, lengths, picked)
             if self.contests:
                 self._add_contests(rng, length, channels)
-            self.n_features_out_ = len(self.thresholds_) + 4 * self.rivals_.size
+            self.n_features_out_ = len(self.thresholds_) + 2 * self.rivals_.size
         return self
 
     def transform(self, X: ArrayLike | Sequence[ArrayLike]) -> Floats:
@@ -243,18 +256,21 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _add_contests(self, rng: Any, length: int, channels: list[_Places]) -> None:
         """Add dilations of contests, and channels that the kernels of a group share."""
         octaves = int(np.log2(max((length - 1) / (_TAPS - 1), 1.0))) + 1
-        dilations = np.repeat(2 ** np.arange(octaves), _ROUNDS)
+        orders = np.repeat(np.arange(1 + self.differences), octaves * _ROUNDS)
+        dilations = np.tile(np.repeat(2 ** np.arange(octaves), _ROUNDS), 1 + self.differences)
         self.rivals_ = np.stack([rng.permutation(N_KERNELS) for _ in dilations])
         for order in self.rivals_:
             sets = self._draw_channels(rng, N_KERNELS // _RIVALS)
             channels += [sets[place // _RIVALS] for place in np.argsort(order)]
         self.channels_, self.channel_begin_ = _joined(channels)
         self.dilations_ = np.concatenate([self.dilations_, dilations])
+        self.orders_ = np.concatenate([self.orders_, orders])
         self.thresholds_per_kernel_ = np.append(self.thresholds_per_kernel_, 0 * dilations)
 
-    def _plan(self) -> tuple[_Places, _Places, _Places, _Places, _Places]:
+    def _plan(self) -> tuple[_Places, _Places, _Places, _Places, _Places, _Places]:
         return (
             self.dilations_,
+            self.orders_,
             self.thresholds_per_kernel_,
             self.channel_begin_,
             self.channels_,
@@ -271,14 +287,15 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         levels = (np.arange(1, begin[-1] + 1) * _GOLDEN) % 1.0
         place, kernel = np.divmod(np.arange(len(picked)), N_KERNELS)
         half = np.where((place + kernel) % 2 == 0, _TAPS // 2, _TAPS - 1)
-        first = np.minimum(half * self.dilations_[place], lengths[picked])
+        ends = lengths[picked] - self.orders_[place]
+        first = np.minimum(half * self.dilations_[place], ends)
         thresholds = np.empty(begin[-1], dtype=series.dtype)
         step = max(_MIN_PAIRS, _MAX_OUTPUTS // series.shape[2])
         for pair in range(0, len(picked), step):
             rows = picked[pair : pair + step]
             outputs = core.convolution_outputs(series, *self._plan(), pair, rows, n_threads)
             for k, values in enumerate(outputs, pair):
-                inside = np.sort(values[first[k] : lengths[picked[k]]])
+                inside = np.sort(values[first[k] : ends[k]])
                 of_pair = slice(begin[k], begin[k + 1])
                 thresholds[of_pair] = _quantiles(inside, levels[of_pair])
         return thresholds

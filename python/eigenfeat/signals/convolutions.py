@@ -34,6 +34,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # candidate weights of interval summaries
+_CONTESTS = 0.5  # weight of the contests
 _BLOCK = 1 << 25  # features computed at once
 
 
@@ -52,8 +53,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     ----------
     n_features : int >= 84, default=10000
         Of `ConvolutionFeatures`.
-    contests : bool, default=True
-        Whether to add the contests of `ConvolutionFeatures`, with the weight of its other features.
+    differences, contests : bool, default=True
+        Of `ConvolutionFeatures`. Contests have half the weight of thresholds.
     alphas : sequence of float > 0 or None, default=None
         Penalties to choose from, on standardised features. None: ten from 1e-3 to 1e3 times the
         number of thresholds over 1000.
@@ -115,6 +116,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
+        "differences": ["boolean"],
         "contests": ["boolean"],
         "alphas": ["array-like", None],
         "intervals": ["boolean", StrOptions({"auto"})],
@@ -136,6 +138,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         self,
         n_features: int = 10000,
         *,
+        differences: bool = True,
         contests: bool = True,
         alphas: Sequence[float] | None = None,
         intervals: bool | str = "auto",
@@ -143,6 +146,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         n_threads: int | None = None,
     ) -> None:
         self.n_features = n_features
+        self.differences = differences
         self.contests = contests
         self.alphas = alphas
         self.intervals = intervals
@@ -217,6 +221,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     def _new_features(self) -> ConvolutionFeatures:
         return ConvolutionFeatures(
             self.n_features,
+            differences=self.differences,
             contests=self.contests,
             random_state=self.random_state,
             n_threads=self.n_threads,
@@ -295,15 +300,18 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     def _solve(self, blocks: list[Floats], targets: _Array, alphas: _Array) -> None:
         """Ridge with centred, standardised features Z, which overwrite the blocks of features.
 
-        Thresholds, contests and summaries each weigh as much as the thresholds would if none were
-        constant, and summaries that much times a weight. This weight and alpha minimise the mean
+        Thresholds and summaries each weigh as much as the thresholds would if none were constant,
+        contests half as much. Summaries also have a weight. This weight and alpha minimise the mean
         square of the leave-one-out errors ``e_i / (1 - 1/n - h_i)``. The spectrum is that of ``Z
         Z^T`` or ``Z^T Z``, whichever is smaller.
         """
         n, dtype = len(targets), blocks[0].dtype
         n_thresholds = len(self.features_.thresholds_)
-        parts = [*np.split(blocks[0], [n_thresholds], axis=1), *blocks[1:]]
-        means, scales = zip(*(_standardise(part, n_thresholds) for part in parts), strict=True)
+        thresholds, contests = np.split(blocks[0], [n_thresholds], axis=1)
+        parts = [(thresholds, 1.0), (contests, _CONTESTS), *((block, 1.0) for block in blocks[1:])]
+        means, scales = zip(
+            *(_standardise(part, share * n_thresholds) for part, share in parts), strict=True
+        )
         level = targets.mean(axis=0)
         Y = targets - level
         best = np.inf
@@ -331,13 +339,13 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         self.intercept_ = level - np.concatenate(means) @ weights
 
 
-def _standardise(features: Floats, width: int) -> tuple[_Array, _Array]:
-    """Centre and scale features (n, d) in place, to a total variance of `width`; return both."""
+def _standardise(features: Floats, variance: float) -> tuple[_Array, _Array]:
+    """Centre and scale features (n, d) in place, to a total variance; return both."""
     n = len(features)
     mean = features.mean(axis=0, dtype=np.float64)
     scale = features.std(axis=0, dtype=np.float64)
     constant = is_rounding(scale, np.abs(features).max(axis=0), n, features.dtype)
-    scale *= np.sqrt(max(int(np.count_nonzero(~constant)), 1) / width)
+    scale *= np.sqrt(max(int(np.count_nonzero(~constant)), 1) / variance)
     scale[constant] = np.inf  # no weight
     features -= mean
     features /= scale

@@ -39,6 +39,7 @@ def waves(rng, n=30, length=80, channels=None):
 def outputs(model, x, place, kernel, half=None):
     """The convolution of one series (channels, times), summed in the order that is promised."""
     d = int(model.dilations_[place])
+    x = np.diff(x, axis=1) if model.orders_[place] else x
     pair = 84 * place + kernel
     some = model.channels_[model.channel_begin_[pair] : model.channel_begin_[pair + 1]]
     total = None
@@ -78,18 +79,15 @@ def contested(model):
 def contests(model, x):
     """Features of contests of one series: a loop over time."""
     found = []
-    for of in (x, np.diff(x, axis=1)):
-        for order, place in zip(model.rivals_, contested(model), strict=True):
-            for group in range(12):
-                rivals = order[7 * group : 7 * group + 7]
-                values = np.array([outputs(model, of, place, k, half=True) for k in rivals])
-                largest, smallest = np.zeros(7), np.zeros(7)
-                for column in values.T:
-                    largest[column.argmax()] += max(column.max(), 0.0)
-                    smallest[column.argmin()] += 1
-                found += [largest, smallest]
-                for part in found[-2:]:
-                    part /= max(values.shape[1], 1)
+    for order, place in zip(model.rivals_, contested(model), strict=True):
+        for group in range(12):
+            rivals = order[7 * group : 7 * group + 7]
+            values = np.array([outputs(model, x, place, k, half=True) for k in rivals])
+            largest, smallest = np.zeros(7), np.zeros(7)
+            for column in values.T:
+                largest[column.argmax()] += max(column.max(), 0.0)
+                smallest[column.argmin()] += 1
+            found += [part / max(values.shape[1], 1) for part in (largest, smallest)]
     return np.sqrt(np.concatenate(found))
 
 
@@ -100,14 +98,15 @@ def contests(model, x):
 def test_contests_are_those_of_a_loop(rng, length, channels, dtype):
     X = rng.standard_normal((5, channels or 1, length)).astype(dtype)
     X[0, :, length // 2 :] = 1.0  # equal outputs
-    model = ConvolutionFeatures(84 * 3, contests=True, random_state=0).fit(X)
+    options = {"differences": dtype == np.float64, "random_state": 0}
+    model = ConvolutionFeatures(84 * 3, contests=True, **options).fit(X)
     found = model.transform(X)[:, 84 * 3 :]
     assert found.dtype == dtype
-    assert found.shape == (5, 336 * len(contested(model)))
+    assert found.shape == (5, 168 * len(contested(model)))
     assert model.dilations_[contested(model)].max() <= max(1, (length - 1) / 8)
     for x, row in zip(X, found, strict=True):
         assert_allclose(row, contests(model, x), rtol=1e-5 if dtype == np.float32 else 1e-12)
-    alone = ConvolutionFeatures(84 * 3, random_state=0).fit(X)
+    alone = ConvolutionFeatures(84 * 3, **options).fit(X)
     assert_array_equal(alone.transform(X), model.transform(X)[:, : 84 * 3])
 
 
@@ -118,7 +117,7 @@ def test_contests_are_those_of_a_loop(rng, length, channels, dtype):
 def test_features_are_exactly_the_reference(rng, length, channels, dtype):
     X, _ = waves(rng, 8, length, channels)
     X = X.astype(dtype)
-    model = ConvolutionFeatures(84 * 11, random_state=0).fit(X)
+    model = ConvolutionFeatures(84 * 11, differences=channels is None, random_state=0).fit(X)
     features = model.transform(X)
     assert features.dtype == dtype
     assert features.shape == (8, 84 * 11) == (8, len(model.get_feature_names_out()))
@@ -128,7 +127,7 @@ def test_features_are_exactly_the_reference(rng, length, channels, dtype):
 
 def test_thresholds_are_quantiles_of_training_outputs(rng):
     X, _ = waves(rng, 1, 60)
-    model = ConvolutionFeatures(84 * 7, random_state=0).fit(X)
+    model = ConvolutionFeatures(84 * 7, differences=True, random_state=0).fit(X)
     levels = (np.arange(1, 84 * 7 + 1) * (np.sqrt(5) + 1) / 2) % 1
     column = 0
     for place, n in enumerate(model.thresholds_per_kernel_):
@@ -152,10 +151,10 @@ def test_dilations_are_those_of_the_paper(rng):
 def test_prefixes_are_the_series_cut_there(rng, channels, dtype):
     X, _ = waves(rng, 9, 90, channels)
     X = X.astype(dtype)
-    model = ConvolutionFeatures(84 * 20, contests=True, random_state=0).fit(X)
+    model = ConvolutionFeatures(84 * 20, differences=True, contests=True, random_state=0).fit(X)
     times = [1, 4, 5, 9, 33, 64, 89, 90]
     found = model.transform_prefixes(X, times)
-    assert found.shape == (9, 8, 84 * 20 + 336 * len(model.rivals_))
+    assert found.shape == (9, 8, 84 * 20 + 168 * len(model.rivals_))
     for k, t in enumerate(times):
         assert_array_equal(found[:, k], model.transform(X[..., :t]))
     assert_array_equal(found[:, 0], 0.0)  # no output yet
@@ -168,7 +167,7 @@ def test_series_of_several_lengths(rng):
     X, _ = waves(rng, 6, 90, 2)
     lengths = [90, 40, 70, 12, 90, 55]
     some = [x[:, :t] for x, t in zip(X, lengths, strict=True)]
-    model = ConvolutionFeatures(840, contests=True, random_state=0).fit(some)
+    model = ConvolutionFeatures(840, differences=True, contests=True, random_state=0).fit(some)
     features = model.transform(some)
     for i, one in enumerate(some):
         assert_array_equal(model.transform(one[None])[0], features[i])
@@ -221,7 +220,8 @@ def test_classifiers_take_little_memory(rng):
 
 def test_threads_seeds_and_pickles(rng):
     X, _ = waves(rng, 40, 200)
-    makers = [ConvolutionFeatures(contests=True, random_state=3, n_threads=t) for t in (1, 2, 7)]
+    options = {"differences": True, "contests": True, "random_state": 3}
+    makers = [ConvolutionFeatures(n_threads=t, **options) for t in (1, 2, 7)]
     one, two, seven = (maker.fit_transform(X) for maker in makers)
     assert_array_equal(one, two)
     assert_array_equal(one, seven)
@@ -234,8 +234,8 @@ def test_threads_seeds_and_pickles(rng):
 
 def test_short_and_constant_series(rng):
     for X in (rng.standard_normal((5, 1)), rng.standard_normal((5, 4)), np.ones((5, 40))):
-        features = ConvolutionFeatures(168, contests=True, random_state=0).fit_transform(X)
-        assert np.isfinite(features).all()
+        model = ConvolutionFeatures(168, differences=True, contests=True, random_state=0)
+        assert np.isfinite(model.fit_transform(X)).all()
     y = np.array([0, 1, 0, 1, 1])
     blind = ConvolutionClassifier(168, random_state=0).fit(np.ones((5, 3)), y)
     assert_array_equal(blind.predict(np.ones((2, 3))), [1, 1])
@@ -246,7 +246,8 @@ def test_leave_one_out_scores_are_those_of_refits(rng, shape):
     n, width = shape
     X, y = waves(rng, n, 50)
     y = np.array(["a", "b", "c"])[np.arange(n) % 3]
-    model = ConvolutionClassifier(width, contests=False, alphas=[3.0], random_state=0).fit(X, y)
+    model = ConvolutionClassifier(width, contests=False, alphas=[3.0], random_state=0)
+    model.fit(X, y)
     features = model.features_.transform(X)
     scaled = StandardScaler().fit_transform(features)
     scaled[:, features.std(axis=0) < 1e-7] = 0.0
@@ -294,9 +295,9 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
     model = ConvolutionClassifier(84, alphas=[3.0], intervals=True, random_state=0).fit(X, y)
     blocks = [*np.split(model.features_.transform(X), [84], axis=1), interval_summaries(X)]
     scaled = []
-    for block in blocks:
+    for block, variance in zip(blocks, (84, 42, 84), strict=True):
         block = StandardScaler().fit_transform(block)
-        scaled.append(block * np.sqrt(84 / max(np.count_nonzero(block.std(axis=0) > 0), 1)))
+        scaled.append(block * np.sqrt(variance / max(np.count_nonzero(block.std(axis=0) > 0), 1)))
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     losses, scores = [], []
     for weight in (0.0, 0.03, 0.1, 0.3, 1.0):
