@@ -291,10 +291,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         """Keep the moments, without a copy, and solve; scales are tried on samples, if given."""
         self.n_features_in_ = moments.n_features_in_
         keep_completion(self, None if samples is None else samples.completion)
-        self._seed = self._draw_seed()
-        self._trial = None
-        if samples is not None and self.scale == "auto":
-            self._trial = try_scales(self._options(), samples, moments)
+        self._try_scales(moments, samples)
         self._keep_moments(moments)
         started = time.perf_counter()
         result = self._solution
@@ -355,15 +352,15 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         moments.update(X, y, weight, n_threads=self.n_threads)
         self._log(f"moments: {X.shape[0]} samples, {X.shape[1]} features", started)
         if first:
-            self._seed = self._draw_seed()
-            self._trial = None
-            if self.scale == "auto":
-                samples = MemorySamples.of(X, y, weight, self.n_threads)
-                self._trial = try_scales(self._options(), samples, moments)
+            self._try_scales(moments, MemorySamples.of(X, y, weight, self.n_threads))
         self._keep_moments(moments)
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _try_scales(self, moments: ClassMoments, samples: LabelledSamples | None) -> None:
+        """Draw the seed of the pairs; try scales on samples, if given."""
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._trial = None
+        if samples is not None and self.scale == "auto":
+            self._trial = try_scales(self._options(), samples, moments)
 
     def _keep_moments(self, moments: ClassMoments) -> None:
         super()._keep_moments(moments)

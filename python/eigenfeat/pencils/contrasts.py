@@ -76,15 +76,15 @@ class Contrasts:
     classes : tuple of labels, or None
         Labels that the indices and "others" of the contractions refer to. None: the sorted classes
         of the moments that the problems are solved for.
-    n_classes : int, or None
-        Required number of classes, if the weights determine it.
+    n_classes : int
+        Number of classes.
     """
 
     above: tuple[Contraction, ...]
     below: tuple[Contraction, ...]
     names: npt.NDArray[np.str_]
-    classes: tuple[Hashable, ...] | None = None
-    n_classes: int | None = None
+    classes: tuple[Hashable, ...] | None
+    n_classes: int
 
     @classmethod
     def of(
@@ -98,9 +98,10 @@ class Contrasts:
 
         Parameters
         ----------
-        weights_above, weights_below : array-like of shape (P, k), or sequence of P tuples
-            Nonnegative weights of the classes in the numerators and the denominators; only their
-            ratios matter. A tuple is (indices, weights) of the classes with weight.
+        weights_above : array-like of shape (P, k)
+            Nonnegative weights of the classes in the numerators; only their ratios matter.
+        weights_below : array-like of shape (P, k)
+            Weights of the classes in the denominators.
         names : array-like of str, shape (P, 2), optional
             Distinct pairs of names; by default "above0", "below0" and so on.
         classes : array-like of shape (k,), optional
@@ -114,8 +115,8 @@ class Contrasts:
         Raises
         ------
         ValueError
-            If shapes do not match, a weight is negative or not finite, an index is out of range, a
-            contraction has no weight, or a pair of names is repeated.
+            If shapes do not match, a weight is negative or not finite, a row has no weight, or a
+            pair of names is repeated.
 
         Examples
         --------
@@ -124,9 +125,8 @@ class Contrasts:
         Contrasts(1 problem)
         """
         k = None if classes is None else len(LabelTable.of(classes))
-        k = _columns(weights_above) if k is None else k
-        above = _contractions(weights_above, k, "weights_above")
-        below = _contractions(weights_below, k, "weights_below")
+        above, k = _contractions(weights_above, k, "weights_above")
+        below, k = _contractions(weights_below, k, "weights_below")
         if len(above) != len(below):
             raise ValueError(
                 f"weights_below: expected as many rows as above ({len(above)}), got {len(below)}"
@@ -140,11 +140,9 @@ class Contrasts:
     def __repr__(self) -> str:
         return f"Contrasts({len(self)} problem{'s' if len(self) != 1 else ''})"
 
-    def weights(self, n_classes: int | None = None) -> tuple[_Array, _Array]:
-        """Weights above and below, shape (P, k) each; without `classes`, k must be given."""
-        k = n_classes if self.n_classes is None else self.n_classes
-        if k is None:
-            raise ValueError("n_classes: expected a number where there are no classes, got None")
+    def weights(self) -> tuple[_Array, _Array]:
+        """Weights above and below, shape (P, k) each."""
+        k = self.n_classes
         above, below = (np.array([c.dense(k) for c in side]) for side in (self.above, self.below))
         return above, below
 
@@ -153,8 +151,7 @@ class Contrasts:
         sides = zip(self.names.ravel().tolist(), _alternating(self.above, self.below), strict=True)
         for result, contraction in sides:
             if result == name:
-                k = len(self.classes) if self.classes else int(contraction.indices.max()) + 1
-                inside: list[int] = np.flatnonzero(contraction.dense(k)).tolist()
+                inside: list[int] = np.flatnonzero(contraction.dense(self.n_classes)).tolist()
                 return [self.classes[i] if self.classes else i for i in inside]
         raise ValueError(f"name: expected one of the contrasts' names, got {show(name)}")
 
@@ -296,73 +293,26 @@ def _alternating(first: Sequence[Contraction], second: Sequence[Contraction]) ->
     return [side for pair in zip(first, second, strict=True) for side in pair]
 
 
-def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, ...]:
-    """Check the rows of weights; equal rows become a single object."""
-    known: dict[tuple[bytes, bytes], Contraction] = {}
+def _contractions(weights: Any, k: int | None, name: str) -> tuple[tuple[Contraction, ...], int]:
+    """Check rows (P, k) of weights and return them with k; equal rows become a single object."""
+    dense = np.asarray(real_array(weights, name), dtype=np.float64)
+    if dense.ndim != 2 or (k is not None and dense.shape[1] != k):
+        columns = "k" if k is None else k
+        raise ValueError(f"{name}: expected shape (P, {columns}), got {dense.shape}")
+    if not len(dense):
+        raise ValueError(f"{name}: expected at least one row, got none")
+    known: dict[bytes, Contraction] = {}
     result = []
-    for row, (indices, values) in enumerate(_sparse_rows(weights, k, name)):
-        if k is not None and len(indices) and indices.max() >= k:
-            raise ValueError(
-                f"{name}: expected indices below {k}, got {indices.max()} in row {row}"
-            )
+    for row, values in enumerate(dense):
         good = np.isfinite(values) & (values >= 0)
         if not good.all():
             got = show(values[~good][0])
             raise ValueError(f"{name}: expected finite numbers >= 0, got {got} in row {row}")
         if not values.sum() > 0:
             raise ValueError(f"{name}: expected a weight > 0, got none in row {row}")
-        selected = values > 0
-        indices, values = indices[selected], values[selected]
-        key = indices.tobytes(), values.tobytes()
-        result.append(known.setdefault(key, Contraction(indices, values)))
-    if not result:
-        raise ValueError(f"{name}: expected at least one row, got none")
-    return tuple(result)
-
-
-def _is_sparse(weights: Any) -> bool:
-    return isinstance(weights, (list, tuple)) and all(
-        isinstance(row, tuple) and len(row) == 2 and np.ndim(row[0]) == 1 for row in weights
-    )
-
-
-def _columns(weights: Any) -> int | None:
-    if _is_sparse(weights):
-        return None
-    dense = real_array(weights, "weights_above")
-    return int(dense.shape[1]) if dense.ndim == 2 else None
-
-
-def _sparse_rows(
-    weights: Any, k: int | None, name: str
-) -> list[tuple[npt.NDArray[np.int64], _Array]]:
-    if _is_sparse(weights):
-        return [_sparse_row(w[0], w[1], name, number) for number, w in enumerate(weights)]
-    dense = np.asarray(real_array(weights, name), dtype=np.float64)
-    if dense.ndim != 2 or (k is not None and dense.shape[1] != k):
-        columns = "k" if k is None else k
-        raise ValueError(f"{name}: expected shape (P, {columns}), got {dense.shape}")
-    every = np.arange(dense.shape[1], dtype=np.int64)
-    return [(every, row) for row in dense]
-
-
-def _sparse_row(
-    indices: Any, values: Any, name: str, row: int
-) -> tuple[npt.NDArray[np.int64], _Array]:
-    where = np.asarray(indices)
-    whole = where.dtype.kind in "iu" and where.ndim == 1 and len(np.unique(where)) == len(where)
-    if not whole or (len(where) and where.min() < 0):
-        raise ValueError(
-            f"{name}: expected distinct indices >= 0, got {show(indices)} in row {row}"
-        )
-    order = np.argsort(where)
-    given = np.asarray(real_array(values, name), dtype=np.float64)
-    if given.shape != where.shape:
-        raise ValueError(
-            f"{name}: expected as many weights as indices ({len(where)}), got {given.shape} "
-            f"in row {row}"
-        )
-    return where[order].astype(np.int64), given[order]
+        indices = np.flatnonzero(values > 0)
+        result.append(known.setdefault(values.tobytes(), Contraction(indices, values[indices])))
+    return tuple(result), dense.shape[1]
 
 
 def _names(names: Any, n: int) -> npt.NDArray[np.str_]:

@@ -139,9 +139,12 @@ TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the least-squares classifier
 def try_scales(
     options: PencilOptions, samples: LabelledSamples, moments: ClassMoments
 ) -> ScaleReport | None:
-    """Choose the scale on a subsample; None if a trial would be too noisy or too costly.
+    """Choose by the held-out errors of least squares on a few directions' features.
 
-    `moments` are the moments of all samples.
+    Each half of a subsample serves once for fitting and once for counting errors; with many columns
+    only the first half is for fitting. If the errors differ by less than a standard error, the rule
+    on the standard deviations decides. None if a trial would be too noisy or too costly. `moments`
+    are the moments of all samples.
     """
     d = moments.n_features_in_
     if len(moments.active_classes) < 2:
@@ -149,47 +152,28 @@ def try_scales(
     if samples.n_samples < MIN_TRIAL_SAMPLES or d > MAX_TRIAL_FEATURES:
         return None
     max_classes = 4 if d >= FOUR_CLASSES_FEATURES else 16
-    random_state = check_random_state(options.random_state)
-    chosen = _subsample(samples.codes, max_classes, random_state)
+    chosen = _subsample(samples.codes, max_classes, check_random_state(options.random_state))
     if not len(chosen):  # all classes but one have a single sample
         return None
     drawn = samples.take(chosen)
-    return _by_trial(drawn.X, samples.classes[drawn.y], drawn.weight, moments, options)
-
-
-def _by_trial(
-    X: Any,
-    labels: NDArray[Any],
-    sample_weight: Array | None,
-    moments: ClassMoments,
-    options: PencilOptions,
-) -> ScaleReport:
-    """Choose by the held-out errors of least squares on a few directions' features.
-
-    Each half of the samples serves once for fitting and once for counting errors; with many columns
-    only the first half is for fitting. If the errors differ by less than a standard error, the rule
-    on the standard deviations decides.
-    """
-    deviations = column_deviations(moments)
-    d = X.shape[1]
-    weights = np.ones(len(labels)) if sample_weight is None else sample_weight
-    halves = (np.arange(0, len(labels), 2), np.arange(1, len(labels), 2))
+    n, labels, deviations = len(chosen), samples.classes[drawn.y], column_deviations(moments)
+    weights = np.ones(n) if drawn.weight is None else drawn.weight
+    halves = (np.arange(0, n, 2), np.arange(1, n, 2))
     folds = [halves] if d >= ONE_FOLD_FEATURES else [halves, halves[::-1]]
     held_out = np.concatenate([weights[queries] for _, queries in folds])
     wrong, errors = {}, {}
     for choice in ("none", "columns"):
         scale = scale_report(choice, "trial", deviations).column_scale
-        parts = [_errors(X, labels, weights, fold, scale, options) for fold in folds]
+        parts = [_errors(drawn.X, labels, weights, fold, scale, options) for fold in folds]
         by_ridge = np.hstack(parts)
         best = int(np.argmin(by_ridge @ held_out))
         wrong[choice] = by_ridge[best]
         errors[choice] = float(by_ridge[best] @ held_out / held_out.sum())
     gains = held_out * (wrong["none"].astype(np.float64) - wrong["columns"])
     if abs(gains.sum()) <= np.sqrt(gains @ gains):
-        choice = by_rule(deviations)
-        return scale_report(choice, "rule", deviations, errors=errors, n_samples=len(labels))
+        return scale_report(by_rule(deviations), "rule", deviations, errors, n)
     choice = "columns" if gains.sum() > 0 else "none"
-    return scale_report(choice, "trial", deviations, errors=errors, n_samples=len(labels))
+    return scale_report(choice, "trial", deviations, errors, n)
 
 
 def _subsample(

@@ -466,7 +466,7 @@ def _of_contrasts(moments: ClassMoments, contrasts: Contrasts) -> Problems:
     unknown = [c for c in classes if c not in known_labels]
     if unknown:
         raise ValueError(f"pairs: expected classes of the moments, got {show(unknown)}")
-    if contrasts.n_classes not in (None, len(classes)):
+    if contrasts.n_classes != len(classes):
         raise ValueError(
             f"pairs: expected weights of {len(classes)} classes, got {contrasts.n_classes}"
         )
