@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,12 +24,11 @@ __all__ = ["SUFFIXES", "missing_in", "open_writer"]
 
 SUFFIXES = (".csv", ".parquet", ".npy")
 _Missing = npt.NDArray[np.bool_] | None
-_Rows = tuple[tuple[npt.NDArray[Any], ...], _Missing]
-_Writing = Generator[None, _Rows | None, None]  # receives rows, and None at the end
+_Write = Callable[..., None]  # takes columns, and `missing`
 
 
 @contextmanager
-def open_writer(path: Path, names: list[str]) -> Iterator[Callable[..., None]]:
+def open_writer(path: Path, names: list[str]) -> Iterator[_Write]:
     """Yield a function that writes rows to a file; ``-`` is CSV on standard output.
 
     The name of the file determines its format. The function takes columns, or matrices of columns,
@@ -39,41 +38,35 @@ def open_writer(path: Path, names: list[str]) -> Iterator[Callable[..., None]]:
     kinds = {".csv": _to_csv, ".parquet": _to_parquet, ".npy": _to_npy}
     if str(path) == "-":
         with naming("standard output"):
-            yield from _written(_csv_lines(_shown(sys.stdout), names))
+            yield _csv_lines(_shown(sys.stdout), names)
             sys.stdout.flush()
     elif path.exists() and not path.is_file() and not path.is_dir():
         with naming(str(path)), open(path, "w", newline="", encoding="utf-8") as stream:
-            yield from _written(_csv_lines(stream, names))
+            yield _csv_lines(stream, names)
     elif path.suffix.lower() not in kinds:
         raise ValueError(f"{path}: expected a name that ends in one of {' '.join(SUFFIXES)}")
     else:
-        with taking_the_place_of(path) as new:
-            yield from _written(kinds[path.suffix.lower()](new, names))
+        with taking_the_place_of(path) as new, kinds[path.suffix.lower()](new, names) as write:
+            yield write
 
 
-def _written(writing: _Writing) -> Iterator[Callable[..., None]]:
-    """Yield a function that sends rows to a writer; end and close the writer afterwards."""
-    next(writing)
-    try:
-        yield lambda *columns, missing=None: writing.send((columns, missing))
-        with suppress(StopIteration):
-            writing.send(None)
-    finally:
-        writing.close()
+def _csv_lines(stream: Any, names: list[str]) -> _Write:
+    """Write a line of names; return a function that writes lines of fields.
 
-
-def _csv_lines(stream: Any, names: list[str]) -> _Writing:
-    """Lines of fields; numbers have enough digits to be read back exactly."""
+    Numbers have enough digits to be read back exactly.
+    """
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(names)
-    while (given := (yield)) is not None:
-        columns, missing = given
+
+    def write(*columns: npt.NDArray[Any], missing: _Missing = None) -> None:
         # In the column's own type: float32 needs fewer digits than float64.
         texts = [(c[:, None] if c.ndim == 1 else c).astype(str) for c in columns]
         for text in texts:
             if missing is not None:
                 text[missing] = ""
         lines.writerows(chain(*row) for row in zip(*(t.tolist() for t in texts), strict=True))
+
+    return write
 
 
 def _shown(stream: TextIO) -> Any:
@@ -89,12 +82,14 @@ def _shown(stream: TextIO) -> Any:
     return Shown()
 
 
-def _to_csv(path: Path, names: list[str]) -> _Writing:
+@contextmanager
+def _to_csv(path: Path, names: list[str]) -> Iterator[_Write]:
     with open(path, "x", newline="", encoding="utf-8") as file:
-        yield from _csv_lines(file, names)
+        yield _csv_lines(file, names)
 
 
-def _to_npy(path: Path, names: list[str]) -> _Writing:
+@contextmanager
+def _to_npy(path: Path, names: list[str]) -> Iterator[_Write]:
     """Write a column or matrix; the header has a fixed length and is rewritten at the end."""
     n, dtype, rest = 0, np.dtype(np.float64), (len(names),)
 
@@ -105,8 +100,9 @@ def _to_npy(path: Path, names: list[str]) -> _Writing:
         return out.getvalue()
 
     with open(path, "xb") as file:
-        while (given := (yield)) is not None:
-            (rows,), missing = given
+
+        def write(rows: npt.NDArray[Any], *, missing: _Missing = None) -> None:
+            nonlocal n, dtype, rest
             if missing is not None:
                 rows = np.array(rows)
                 rows[missing] = missing_in(rows.dtype)
@@ -115,27 +111,33 @@ def _to_npy(path: Path, names: list[str]) -> _Writing:
                 file.write(header())
             file.write(np.asarray(rows, dtype=dtype, order="C").tobytes())
             n += len(rows)
+
+        yield write
         file.seek(0)
         file.write(header())
 
 
-def _to_parquet(path: Path, names: list[str]) -> _Writing:
+@contextmanager
+def _to_parquet(path: Path, names: list[str]) -> Iterator[_Write]:
     """Write a row group for each block; the first rows determine the types."""
     pa = arrow(str(path))
     from pyarrow import parquet
 
     file: Any = None
+
+    def write(*columns: npt.NDArray[Any], missing: _Missing = None) -> None:
+        nonlocal file
+        parts = [c[:, None] if c.ndim == 1 else c for c in columns]
+        arrays = (np.ascontiguousarray(column) for part in parts for column in part.T)
+        single = (pa.array(array, mask=missing) for array in arrays)
+        table = pa.table(dict(zip(names, single, strict=True)))
+        file = file or parquet.ParquetWriter(path, table.schema)
+        file.write_table(table)
+
     try:
-        given = yield
-        while given is not None or file is None:
-            columns, missing = given or ((np.empty((0, len(names))),), None)
-            parts = [c[:, None] if c.ndim == 1 else c for c in columns]
-            arrays = (np.ascontiguousarray(column) for part in parts for column in part.T)
-            single = (pa.array(array, mask=missing) for array in arrays)
-            table = pa.table(dict(zip(names, single, strict=True)))
-            file = file or parquet.ParquetWriter(path, table.schema)
-            file.write_table(table)
-            given = None if given is None else (yield)
+        yield write
+        if file is None:
+            write(np.empty((0, len(names))))
     finally:
         if file is not None:
             file.close()
