@@ -62,7 +62,6 @@ KINDS = [
     {},
     {"scale": "auto", "grid": {"gem__ridge": [0.1, 1.0], "gem__n_directions": [1, 2]}},
     {"depth": 2, "hidden_directions": 1, "n_directions": 1, "include_input": True},
-    {"include_input": True, "grid": {"gem__expansion": ["auto", "polynomial"]}},
     {"cv": 3, "scoring": "log_loss"},
     {"cv": KFold(2, shuffle=True, random_state=1), "pairs": "hypercube"},
 ]

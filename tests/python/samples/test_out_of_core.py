@@ -65,7 +65,6 @@ CLASSIFIERS = [
     {},
     {"depth": 2, "hidden_directions": 2},
     {"depth": 3, "hidden_directions": 1, "include_input": True},
-    {"include_input": True},
     {"expansion": "polynomial", "pairs": "hypercube", "scale": "columns", "constant": False},
 ]
 
