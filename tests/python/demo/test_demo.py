@@ -34,7 +34,9 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
     assert len({outcomes[name].n_columns for name in errors if name != "pixels"}) == 1
 
 
-def test_the_demo_of_a_table_writes_what_the_readme_uses(tmp_path, capsys):
+def test_the_demo_of_a_table_writes_what_the_readme_uses(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("eigenfeat.cli.demo.N_TRAIN", 120)  # CI runs the demo with all rows
+    monkeypatch.setattr("eigenfeat.cli.demo.N_NEW", 60)
     assert cli.main(["demo", "table", "--output", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "TableClassifier" in out

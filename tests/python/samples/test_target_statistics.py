@@ -120,10 +120,10 @@ def test_statistics_of_classes_and_of_outputs():
     assert columns.indicator_groups.tolist() == [0, 1, 2, 3]
     columns, _ = encoded_table(X, np.arange(len(y)) % 30, None, continuous=False)
     assert len(columns.feature_names_) == 11
-    model = TableRegressor().fit(X[:2000], z[:2000])
+    model = TableRegressor("columns").fit(X[:2000], z[:2000])
     assert model.columns_.feature_names_.tolist() == ["shop_mean", "x"]
     assert model.score(X[2000:], z[2000:]) > 0.9
-    both = TableRegressor().fit(X[:2000], np.column_stack([z, -z + X["x"]])[:2000])
+    both = TableRegressor("columns").fit(X[:2000], np.column_stack([z, -z + X["x"]])[:2000])
     assert both.predict(X[2000:]).shape == (1000, 2)
 
 
