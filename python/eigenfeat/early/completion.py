@@ -231,12 +231,6 @@ class GaussianCompletion(Completion):
     n_features_in_ : int
         Number of columns, d.
 
-    Raises
-    ------
-    ValueError
-        If all training samples are equal, a column is never known, parameters are invalid, or the
-        covariance is not positive definite.
-
     See Also
     --------
     MixtureCompletion : One Gaussian for each class.
@@ -322,12 +316,6 @@ class MixtureCompletion(Completion):
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
     n_features_in_ : int
         Number of columns, d.
-
-    Raises
-    ------
-    ValueError
-        If all training samples are equal, a column or a class is never known, parameters are
-        invalid, or a covariance is not positive definite.
 
     See Also
     --------
@@ -420,11 +408,6 @@ def fit_incomplete(
     covariances of missing entries to the covariances of completed samples. One factor serves all
     samples of a class and pattern. Shrinkage and ridge are applied in each iteration. The last
     result is the mean log density of the known entries before each iteration.
-
-    Raises
-    ------
-    ValueError
-        If a class, or a column, has no known entry, or a covariance is not positive definite.
     """
     known = _known_rows(X, codes, classes)
     rows, codes = X[known], codes[known]
@@ -629,13 +612,7 @@ class Conditional:
 
     @property
     def covariance(self) -> _Array:
-        """Conditional covariances (n, ell, ell) (Parrish 2012, Appendix C).
-
-        Raises
-        ------
-        ValueError
-            If covariances were not requested.
-        """
+        """Conditional covariances (n, ell, ell) (Parrish 2012, Appendix C)."""
         if self.covariances is None:
             raise ValueError("covariance: expected requested covariances, got none")
         within = self.covariances[self.pattern]
@@ -760,13 +737,7 @@ class GaussianMixture(OmitsCaches):
     def models(
         self, pattern: Pattern, affine: Affine | None, *, n_threads: int | None
     ) -> list[PrefixGaussian]:
-        """Factorised parts, with the columns in a pattern's order, of samples or their features.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If a covariance is not positive definite.
-        """
+        """Factorised parts, with the columns in a pattern's order, of samples or their features."""
         key = pattern.key, b"" if affine is None else affine.key
         models = self.cache.get(key)
         if models is None:

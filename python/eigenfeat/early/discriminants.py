@@ -257,13 +257,7 @@ def _products(apart: _Array, precision: _Array) -> _Array:
 
 
 def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
-    """Discriminants of a fitted classifier.
-
-    Raises
-    ------
-    ValueError
-        If the classifier has no known discriminants, or `predict` is not their argmax on X.
-    """
+    """Discriminants of a fitted classifier."""
     functions = _read(classifier)
     if functions is None:
         raise ValueError(

@@ -69,11 +69,6 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns, d.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels or parameters are invalid.
-
     See Also
     --------
     eigenfeat.QuadraticDiscriminant : One Gaussian for each class.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
@@ -287,29 +287,23 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_promises(self, y: Labels) -> None:
         """ValueError unless `conditional` and `target` are valid for these labels."""
-        names = _names(self.conditional)
-        known = set(names) <= {*PROMISES} and len(set(names)) == len(names) > 0
+        names, options = _names(self.conditional), ""
+        allowed: tuple[str, ...] = PROMISES
+        if self.correct == "average":
+            allowed, options = ("true",), " with correct='average'"
+        elif self.correct is False:
+            allowed, options = (), " with correct=False"
+        known = set(names) <= {*allowed} and len(set(names)) == len(names) > 0
         if self.conditional is not None and names != ("auto",) and not known:
+            some = f", or some of {list(allowed)}" if allowed else ""
             raise ValueError(
-                f"conditional: expected 'auto', None, or some of {list(PROMISES)}, got "
-                f"{show(self.conditional)}"
-            )
-        if self.correct == "average" and {"predicted", "time"} & {*names}:
-            raise ValueError(
-                "conditional: expected 'auto', 'true' or None with correct='average', got "
-                f"{show(self.conditional)}"
-            )
-        if self.correct is False and names not in ((), ("auto",)):
-            raise ValueError(
-                "conditional: expected 'auto' or None with correct=False, got "
-                f"{show(self.conditional)}"
+                f"conditional: expected 'auto', None{some}{options}, got {show(self.conditional)}"
             )
         if self.target is None:
             return
-        known_labels = np.unique(y).tolist()
-        classes = getattr(self.classifier, "classes_", known_labels)
-        unknown = [one for one in _targets(self.target).tolist() if one not in [*classes]]
-        if unknown or not len(_targets(self.target)):
+        known_labels, targets = np.unique(y).tolist(), _targets(self.target)
+        classes = [*getattr(self.classifier, "classes_", known_labels)]
+        if not len(targets) or any(label not in classes for label in targets.tolist()):
             raise ValueError(
                 f"target: expected labels among {show(known_labels)}, got {show(self.target)}"
             )
@@ -637,33 +631,6 @@ def _plain_rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -
 # ---- the correction by held-out samples; `correction` has its theorems
 
 
-@dataclass(frozen=True)
-class _Test:
-    """Reliability and sizes of the test of a rule."""
-
-    tau: float
-    confidence: float  # 0 for promises on average
-    least: int  # number of samples that support tau if all agree
-    n_samples: int
-    n_times: int
-
-    @classmethod
-    def of(cls, estimator: ReliableClassifier, tau: float, n: int) -> _Test:
-        """Plan the test of a fitted rule on at most n samples."""
-        correct = estimator.correct
-        confidence = 0.0 if isinstance(correct, str) else float(correct)
-        if isinstance(correct, bool):
-            confidence = CONFIDENCE
-        least, cost = least_samples(tau, confidence), estimator.fitted_.rule.cost
-        n_times = min(estimator.n_timepoints_ - 1, MAX_TIMES)
-        n_samples = min(n, MAX_SAMPLES)
-        if cost > 1:  # a bounded number of predictions, but enough samples to support the promise
-            n_times = min(n_times, MAX_SAMPLED_TIMES)
-            n_samples = max(100, int(MAX_PREDICTIONS / (cost * max(n_times, 1))))
-            n_samples = min(n, n_samples if n < least else max(n_samples, 2 * least))
-        return cls(tau, confidence, least, n_samples, n_times)
-
-
 def correct_rule(
     estimator: ReliableClassifier,
     rows: Rows,
@@ -676,24 +643,35 @@ def correct_rule(
     Returns the correction, the numbers of values after which the rule was tested, and the share of
     final labels that is certified for each class.
     """
-    model, length = estimator.fitted_, estimator.n_features_in_
+    model, layout = estimator.fitted_, estimator.fitted_.layout
     tested, labels = (rows, y) if held_out is None else held_out
-    test = _Test.of(estimator, tau, len(labels))
+    correct = estimator.correct
+    confidence = CONFIDENCE if isinstance(correct, bool) else 0.0
+    if isinstance(correct, float):
+        confidence = correct
+    least = least_samples(tau, confidence)
+    n_samples, n_times = _test_sizes(model.rule.cost, len(labels), layout.length - 1, least)
     random = check_random_state(estimator.random_state)
-    groups = _class_groups(estimator, y, labels, test.least)
-    promises = _promises(estimator.conditional, groups, test)
-    drawn = _drawn(labels, groups if promises == ("true",) else None, test, random)
+    groups = _class_groups(estimator, y, labels, least)
+    promises = _promises(estimator.conditional, groups, least, tau)
+    drawn = stratified_draw(labels, n_samples, random)
+    if promises == ("true",):  # more of small groups
+        group = groups(labels)
+        for number in range(groups.n_groups):
+            lacking = 2 * least - np.count_nonzero(drawn & (group == number))
+            others = np.flatnonzero(~drawn & (group == number))
+            drawn[random.permutation(others)[: max(lacking, 0)]] = True
     models: Iterable[tuple[FittedModel, NDArray[np.intp]]] = [(model, np.flatnonzero(drawn))]
     if held_out is None:
         models = _fold_models(estimator, rows, y, drawn, random)
-    steps = spread_steps(model.layout.length, test.n_times)
+    steps = spread_steps(layout.length, n_times)
     time_weight = TIME_FIRST if "time" in promises else TIE
     parts, order = [], []
     total = int(drawn.sum()) * len(steps)
     with progress_bar(total, "ReliableClassifier", estimator.verbose) as done:
         for other, own in models if total else ():  # no times if samples have one entry
-            own_rows, times = tested.take(own), steps * model.layout.channels
-            parts.append(held_out_decisions(other, own_rows, times, promises, test.tau, done))
+            own_rows, times = tested.take(own), steps * layout.channels
+            parts.append(held_out_decisions(other, own_rows, times, promises, tau, done))
             order.append(own)
     if not parts:
         if total:
@@ -702,43 +680,50 @@ def correct_rule(
                 "are decided when they are complete",
                 UserWarning,
             )
-        nothing = Correction(np.zeros(1), np.zeros(1), test.confidence, 0, length)
+        nothing = Correction(np.zeros(1), np.zeros(1), confidence, 0, layout.width)
         return nothing, steps, np.full(len(model.classes), np.nan)
     decisions, labels = HeldOutDecisions.joined(parts), labels[np.concatenate(order)]
     thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
     if "time" in promises:  # decisions begin after a time, whatever the rule's tau
-        thresholds = np.append(0.0, time_weight * steps / model.layout.length + 1.0)
+        thresholds = np.append(0.0, time_weight * steps / layout.length + 1.0)
     elif "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:
         at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
         thresholds = thresholds[at]
-    shares = [
-        promised_shares(one, decisions, thresholds, labels, groups, model.classes, test.confidence)
-        for one in promises
-    ]
+    given = decisions, thresholds, labels, groups, model.classes, confidence
     correction = Correction.of_shares(
-        thresholds, np.concatenate(shares), test.confidence, len(labels), length, time_weight
+        thresholds,
+        np.concatenate([promised_shares(promise, *given) for promise in promises]),
+        confidence,
+        len(labels),
+        layout.width,
+        time_weight,
     )
-    by_class = certified_by_class(decisions, labels, model.classes, correction, test.tau)
+    by_class = certified_by_class(decisions, labels, model.classes, correction, tau)
     return correction, steps, by_class
+
+
+def _test_sizes(cost: int, n: int, n_times: int, least: int) -> tuple[int, int]:
+    """Numbers of samples and times to test: at most n and `n_times`, or a bounded cost."""
+    if cost == 1:
+        return min(n, MAX_SAMPLES), min(n_times, MAX_TIMES)
+    n_times = min(n_times, MAX_SAMPLED_TIMES)
+    n_samples = max(100, int(MAX_PREDICTIONS / (cost * max(n_times, 1))))
+    if n >= least:  # enough samples to support the promise
+        n_samples = max(n_samples, 2 * least)
+    return min(n, n_samples, MAX_SAMPLES), n_times
 
 
 def _class_groups(
     estimator: ReliableClassifier, y: Labels, labels: Labels, least: int
 ) -> ClassGroups:
-    """Groups of the classes by their numbers of held-out samples.
-
-    A fold never holds out the only sample of a class.
-    """
-    known, counts = np.unique(labels, return_counts=True)
-    if not isinstance(estimator.held_out, float):
-        counts = np.where(counts > 1, counts, 0)
-    of_class = dict(zip(known.tolist(), counts.tolist(), strict=True))
+    """Groups of the classes by their numbers of held-out samples."""
     classes = np.unique(y)
     if "predicted" in _names(estimator.conditional):
         classes = np.union1d(classes, estimator.fitted_.classes)
-    return ClassGroups.of(
-        classes, np.array([of_class.get(label, 0) for label in classes.tolist()]), least
-    )
+    counts = np.array([np.count_nonzero(labels == label) for label in classes])
+    if not isinstance(estimator.held_out, float):  # no fold holds out the only sample of a class
+        counts[counts == 1] = 0
+    return ClassGroups.of(classes, counts, least)
 
 
 def _names(conditional: Any) -> tuple[str, ...]:
@@ -748,45 +733,31 @@ def _names(conditional: Any) -> tuple[str, ...]:
     return (conditional,) if isinstance(conditional, str) else tuple(conditional)
 
 
-def _promises(conditional: Any, groups: ClassGroups, test: _Test) -> tuple[str, ...]:
+def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> tuple[str, ...]:
     """Names of the promises that hold; warns of classes with too few held-out samples."""
     names = _names(conditional)
     few = ", ".join(
         f"{count} of class {show(label)}"
         for label, count in zip(groups.classes.tolist(), groups.counts.tolist(), strict=True)
-        if count < test.least
+        if count < least
     )
     if few and names == ("auto",):
         warn_caller(
-            f"conditional: expected at least {test.least} held-out samples of each class for a "
-            f"promise by class at a reliability of {test.tau:g}, got {few}; the promise is a share "
-            "of all samples together (None)",
+            f"conditional: expected at least {least} held-out samples of each class for a promise "
+            f"by class at a reliability of {tau:g}, got {few}; the promise is a share of all "
+            "samples together (None)",
             UserWarning,
         )
     elif few and {"true", "predicted"} & {*names}:
         warn_caller(
-            f"conditional: expected at least {test.least} held-out samples of each class, got "
-            f"{few}; these classes share one promise"
-            + ("" if groups.is_enough(test.least) else ", and all samples wait for their end"),
+            f"conditional: expected at least {least} held-out samples of each class, got {few}; "
+            "these classes share one promise"
+            + ("" if groups.is_enough(least) else ", and all samples wait for their end"),
             UserWarning,
         )
     if names == ("auto",):
         names = () if few else ("true",)
     return names or ("all",)
-
-
-def _drawn(
-    labels: Labels, groups: ClassGroups | None, test: _Test, random: np.random.RandomState
-) -> NDArray[np.bool_]:
-    """Mask of the samples to test, in proportion to the classes; more of small groups."""
-    drawn = stratified_draw(labels, test.n_samples, random)
-    if groups is not None:
-        group = groups(labels)
-        for number in range(groups.n_groups):
-            lacking = 2 * test.least - np.count_nonzero(drawn & (group == number))
-            others = np.flatnonzero(~drawn & (group == number))
-            drawn[random.permutation(others)[: max(lacking, 0)]] = True
-    return drawn
 
 
 def _fold_models(

@@ -82,11 +82,6 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     n_features_in_, n_channels_, n_timepoints_ : int
         As in `ReliableClassifier`.
 
-    Raises
-    ------
-    ValueError
-        If series, labels or parameters are invalid, or no candidate can be fitted.
-
     See Also
     --------
     ReliableClassifier : Promises a share of final labels.

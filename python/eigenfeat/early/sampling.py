@@ -55,11 +55,6 @@ class Sampled:
         that can be decided: with n completions of one class the bound is (0.01 / k)^(1/n) after the
         k-th and last stage. "auto": 1,024, or the number whose bound is half-way from `reliability`
         to 1 (0.99: 2,048; 0.999: 16,384). `fit` warns if the bound is below `reliability`.
-
-    Raises
-    ------
-    ValueError
-        If the number is not such a power of two.
     """
 
     n_samples: int | str = "auto"

@@ -90,11 +90,6 @@ def early_scores(
     Returns
     -------
     EarlyScores
-
-    Raises
-    ------
-    ValueError
-        If there are no series, lengths differ, or a time is not in 1..d.
     """
     d = check_whole(n_samples, "n_samples", at_least=1)
     if not hasattr(early, "label") or not hasattr(early, "time"):
@@ -144,11 +139,6 @@ def reliability_curve(
     -------
     list of EarlyScores
         One for each tau.
-
-    Raises
-    ------
-    ValueError
-        If reliabilities are invalid, or series and labels do not match.
     """
     if not hasattr(model, "predict_early"):
         raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")

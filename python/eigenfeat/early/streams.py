@@ -120,11 +120,6 @@ class Streams:
         Numbers of values after which series may be decided, always including the last; by default
         as in `ReliableClassifier.predict_early`.
 
-    Raises
-    ------
-    ValueError
-        If parameters are invalid.
-
     See Also
     --------
     ReliableClassifier.predict_early : Decisions about complete series.
