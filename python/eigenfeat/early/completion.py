@@ -308,14 +308,10 @@ class MixtureCompletion(Completion):
         Covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
         The shrinkages that were used.
-    n_iter_ : int
-        Number of iterations; 1 if training samples were complete.
-    log_likelihoods_ : (n_iter,) array
-        Mean log density of the known entries before each iteration; empty for complete samples.
     mixture_ : object
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
-    n_features_in_ : int
-        Number of columns, d.
+    n_iter_, log_likelihoods_, n_features_in_
+        As in `GaussianCompletion`.
 
     See Also
     --------
@@ -448,18 +444,16 @@ def _known_rows(
 
 def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
     """Fill missing entries with the column means of the class, or of all samples."""
-    filled = X.copy()
-    ones = np.ones(len(X))
-    is_known = ~np.isnan(X)
-    overall = (ones @ np.where(is_known, X, 0.0)) / (ones @ is_known)
+
+    def known_means(rows: _Array, default: Any) -> _Array:
+        known = ~np.isnan(rows)
+        counts, sums = known.sum(axis=0), np.where(known, rows, 0.0).sum(axis=0)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), default)
+
+    filled, overall = X.copy(), known_means(X, 0.0)
     for g in range(int(codes.max()) + 1):
-        rows = np.flatnonzero(codes == g)
-        part = X[rows]
-        known = ~np.isnan(part)
-        counts = ones[rows] @ known
-        sums = ones[rows] @ np.where(known, part, 0.0)
-        mean = np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), overall)
-        filled[rows] = np.where(known, part, mean)
+        part = X[codes == g]
+        filled[codes == g] = np.where(np.isnan(part), known_means(part, overall), part)
     return filled
 
 
@@ -653,40 +647,32 @@ class GaussianMixture(OmitsCaches):
     ) -> Conditional:
         """Conditional distributions of samples (n, d), with NaN for missing, or of features."""
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
-        parts = len(self.weights)
-        means = np.empty((len(rows), parts, ell))
-        weights = np.ones((len(rows), parts))
-        pattern = np.empty(len(rows), dtype=np.intp)
-        variances: list[_Array] = []
-        covariances: list[_Array] = []
+        n, parts = len(rows), len(self.weights)
+        weights, means = np.empty((n, parts)), np.empty((n, parts, ell))
+        pattern = np.empty(n, dtype=np.intp)
         missing: list[int] = []
         gaussians: list[tuple[list[PrefixGaussian], int]] = []
         for entries, members in patterns_of(~np.isnan(rows)):
             t = entries.known
-            chosen = rows[np.ix_(members, entries.order[:t])]
             models = self.models(entries, affine, n_threads=n_threads)
-            innovations = [model.innovations(chosen, t) for model in models]
-            pairs = list(zip(models, innovations, strict=True))
-            for g, (model, e) in enumerate(pairs):
-                means[members, g] = model.means(e, t)[:, 0]
-            if parts > 1:
-                densities = [model.log_densities(e, t)[:, 0] for model, e in pairs]
-                weights[members] = self.posterior(np.stack(densities, axis=-1))
+            known = rows[np.ix_(members, entries.order[:t])]
+            weight, mean = self._given(models, known, np.array([t]))
+            weights[members], means[members] = weight[:, 0], mean[:, 0]
             pattern[members] = len(missing)
             missing.append(entries.missing)
             gaussians.append((models, t))
-            variances.append(np.stack([model.variance_table[t] for model in models]))
-            if covariance:
-                covariances.append(np.stack([model.covariances(t)[0] for model in models]))
-        q = len(missing)
+        variances = [[model.variance_table[t] for model in models] for models, t in gaussians]
+        covariances = None
+        if covariance and n:
+            covariances = np.array([[m.covariances(t)[0] for m in ms] for ms, t in gaussians])
         return Conditional(
             weights,
             means,
-            np.stack(variances) if q else np.empty((0, parts, ell)),
-            np.stack(covariances) if q and covariance else None,
+            np.array(variances).reshape(-1, parts, ell),
+            covariances,
             pattern,
             np.array(missing, dtype=np.intp),
-            spectra_of(gaussians) if q and spectra else None,
+            spectra_of(gaussians) if n and spectra else None,
             gaussians,
         )
 
@@ -702,24 +688,31 @@ class GaussianMixture(OmitsCaches):
     ) -> Conditional:
         """Condition samples (n, d) on their first entries, for each of p numbers of entries."""
         models = self.prefix_models(affine, n_threads=n_threads)
-        innovations = [model.innovations(rows, int(at[-1])) for model in models]
-        pairs = list(zip(models, innovations, strict=True))
-        means = [model.means(e, at) for model, e in pairs]
-        n, p, parts, ell = len(rows), len(at), len(models), means[0].shape[2]
-        weights = np.ones((n, p, 1))
-        if parts > 1:
-            densities = [model.log_densities(e, at) for model, e in pairs]
-            weights = self.posterior(np.stack(densities, axis=-1))
+        weights, means = self._given(models, rows, at)
+        n, p, parts, ell = means.shape
+        gaussians = [(models, int(t)) for t in at]
         return Conditional(
             weights.reshape(n * p, parts),
-            np.stack(means, axis=2).reshape(n * p, parts, ell),
+            means.reshape(n * p, parts, ell),
             np.stack([model.variance_table[at] for model in models], axis=1),
             np.stack([m.covariances(at) for m in models], axis=1) if covariance else None,
             np.tile(np.arange(p), n),
             np.asarray(rows.shape[1] - at, dtype=np.intp),
-            spectra_of([(models, int(t)) for t in at]) if spectra else None,
-            [(models, int(t)) for t in at],
+            spectra_of(gaussians) if spectra else None,
+            gaussians,
         )
+
+    def _given(
+        self, models: list[PrefixGaussian], rows: _Array, at: NDArray[Any]
+    ) -> tuple[_Array, _Array]:
+        """Weights (n, p, G) and means (n, p, G, ell) of the parts after each of `at` entries."""
+        innovations = [model.innovations(rows, int(at[-1])) for model in models]
+        pairs = list(zip(models, innovations, strict=True))
+        means = np.stack([model.means(e, at) for model, e in pairs], axis=2)
+        if len(models) == 1:
+            return np.ones(means.shape[:3]), means
+        densities = [model.log_densities(e, at) for model, e in pairs]
+        return self.posterior(np.stack(densities, axis=-1)), means
 
     def posterior(self, densities: _Array) -> _Array:
         """p(g | z) from log densities of z; parts are along the last axis."""
