@@ -40,7 +40,6 @@ RISK = 0.01  # probability that a bound of a sample is too large
 PILOT = 32  # completions that choose the class
 PILOT_STEPS = 17, 22, 27, PILOT  # after which the choice ends if the others cannot change it
 FIRST = 32  # completions of the first stage
-STEP = 32  # completions whose products are computed together
 CHUNK = 512  # completions that are drawn together
 
 
@@ -216,8 +215,7 @@ def _completions(
     Given the first t entries of a sample in the order of its pattern, the sample is
     ``mean + gains[t:].T @ e[t:]`` with independent normal ``e`` (see `PrefixGaussian`). One
     Cholesky factor serves all prefixes. The innovation of an entry is the same number at all times
-    at which the entry is missing, and the completion with a given index does not depend on how
-    many are drawn.
+    at which the entry is missing.
     """
     assert conditional.gaussians is not None
     ell = conditional.means.shape[2]
@@ -227,13 +225,11 @@ def _completions(
     for group in np.split(rows, ends) if len(rows) else []:
         models, t = conditional.gaussians[int(conditional.pattern[group[0]])]
         for begin, end in _chunks(samples):
-            # Compute whole steps: rounding errors must not depend on the number of completions.
-            low, high = begin // STEP * STEP, -(-end // STEP) * STEP
             chunk = begin // CHUNK
             normal, share = _chunk(seed, len(models[0].mean), chunk)
-            normal = normal[low - chunk * CHUNK : high - chunk * CHUNK]
-            share = share[begin - chunk * CHUNK : end - chunk * CHUNK]
-            noise = [(normal[:, t:] @ model.gains[t:])[begin - low : end - low] for model in models]
+            drawn = slice(begin - chunk * CHUNK, end - chunk * CHUNK)
+            share = share[drawn]
+            noise = [normal[drawn, t:] @ model.gains[t:] for model in models]
             width = max(1, BLOCK_NUMBERS // (len(share) * ell))
             for first in range(0, len(group), width):
                 part = group[first : first + width]

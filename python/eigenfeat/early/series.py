@@ -21,6 +21,7 @@ from sklearn.utils.validation import column_or_1d
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
 from eigenfeat._base.validation import plain_rows, real_array, show
+from eigenfeat.linear.held_out import fold_indices
 from eigenfeat.samples.estimator import validate_data
 
 if TYPE_CHECKING:
@@ -306,20 +307,14 @@ def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDAr
 def fold_masks(
     y: Labels, n_folds: int, random_state: RandomState = 0
 ) -> Iterator[NDArray[np.bool_]]:
-    """Yield the mask of the samples that each fold holds out; empty and full masks are skipped.
+    """Yield the mask of the samples that each random, stratified fold holds out.
 
-    Folds are random and stratified. The only sample of a class is never held out, so that the
-    training part has all classes.
+    The only sample of a class is never held out, so that the training part has all classes.
     """
-    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    order = check_random_state(random_state).permutation(len(codes))
-    turn = np.empty(len(codes), dtype=np.intp)
-    turn[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(codes))
-    turn[(counts == 1)[codes]] = -1
-    for fold in range(min(n_folds, len(codes))):
-        mask = (turn >= 0) & (turn % n_folds == fold)
-        if mask.any() and not mask.all():
-            yield mask
+    classes, codes = np.unique(y, return_inverse=True)
+    random = check_random_state(random_state)
+    for _, held_out in fold_indices(codes, len(classes), n_folds, random):
+        yield np.isin(np.arange(len(codes)), held_out)
 
 
 @contextmanager
