@@ -195,14 +195,10 @@ class TransferLDG(Reducer):
         constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
-    alpha_ : float
-        The source's weight, given or chosen.
-    gamma_ : float
-        The weight of A, given or chosen.
-    n_neighbors_ : int
-        The number of neighbours, given or chosen.
-    n_components_ : int
-        The number of directions.
+    alpha_, gamma_ : float
+        The given or chosen weights of the source and of A.
+    n_neighbors_, n_components_ : int
+        The given or chosen numbers of neighbours and of directions.
     cv_results_ : dict
         The candidates of each chosen parameter, by its name, and their accuracies, by the name with
         "_accuracy".
@@ -210,14 +206,10 @@ class TransferLDG(Reducer):
         Labels of the source, sorted.
     priors_ : (k,) array
         Frequencies of the labels in the source.
-    mean_ : (d,) array
-        Means of the target's columns.
-    scale_ : (d,) array
-        Standard deviations of the target's columns; infinite for columns left out.
-    source_mean_ : (d,) array
-        Means of the source's columns.
-    source_scale_ : (d,) array
-        Standard deviations of the source's columns; infinite for columns left out.
+    mean_, source_mean_ : (d,) arrays
+        Means of the columns of the target and of the source.
+    scale_, source_scale_ : (d,) arrays
+        Their standard deviations; infinite for columns left out.
 
     See Also
     --------

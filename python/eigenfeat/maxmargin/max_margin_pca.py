@@ -66,10 +66,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         largest variance first.
     mean_ : (d,) array
         Mean of the samples.
-    column_mean_ : (d,) array
-        As in `MaxMarginShift`.
-    column_scale_ : (d,) array
-        As in `MaxMarginShift`.
     feature_coef_ : (k, n_components) array
         Weights of the SVM of the features.
     feature_intercept_ : (k,) array
@@ -86,9 +82,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         J after every sweep.
     n_iter_ : int
         Number of sweeps.
-    cv_scores_, cv_results_, best_score_, best_index_
-        With "cv", as in `MaxMarginShift`.
-    n_features_in_ : int
+    column_mean_, column_scale_, cv_scores_, cv_results_, best_score_, best_index_
+        As in `MaxMarginShift`.
 
     Warns
     -----

@@ -60,10 +60,6 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     ----------
     directions_ : (d, m) array
         One direction per column, in the units of the input.
-    offset_ : (m,) array
-        Offsets of the projections.
-    mean_ : (d,) array
-        Mean of all samples, which is projected to zero.
     eigenvalues_ : (m,) array
         Variance between classes divided by variance within classes, descending.
     ridge_ : float
@@ -72,7 +68,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Labels, sorted.
     completion_ : GaussianImputer
         The Gaussian that completes missing entries; only after a fit with missing entries.
-    column_scale_, moments_, n_features_in_
+    offset_, mean_, column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
     Raises

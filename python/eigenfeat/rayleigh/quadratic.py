@@ -94,10 +94,6 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
         Moments of the classes.
     completion_ : GaussianImputer
         The Gaussian that completes missing entries; only after a fit with missing entries.
-    n_features_in_ : int
-        Number of input features, d.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they had names.
 
     Raises
     ------
