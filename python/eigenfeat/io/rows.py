@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -199,12 +199,8 @@ class FileRows(RowBlocks):
         coded = [j for j, kind in zip(places, kinds, strict=True) if kind in counted]
         counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
         encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
-        used = [places[at] for at in encoder.used]
-        changed: dict[str, Any] = {"columns": tuple(map(self._name_or_place, used)), "drop": ()}
-        changed["categorical"] = tuple(
-            self._name_or_place(places[at]) for at in encoder.used if encoder.kinds_[at] != "number"
-        )
-        return self._changed(changed, encoder)
+        used = [(places[at], encoder.kinds_[at]) for at in encoder.used]
+        return self._changed(self._choice_by_places(used), encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
         """Places of the features, and their kinds for an encoder; warns of numbers among text."""
@@ -256,29 +252,28 @@ class FileRows(RowBlocks):
             kinds = ["category" if j in source.choice.categorical else "number" for j in places]
         if not source.named and {*kinds} <= {"number"}:
             return None
-        changed: dict[str, Any] = {"columns": tuple(map(self._name_or_place, places)), "drop": ()}
-        changed["missing"] = missing
-        changed["categorical"] = tuple(
-            self._name_or_place(j)
-            for j, kind in zip(places, kinds, strict=True)
-            if kind != "number"
-        )
+        changed = self._choice_by_places(zip(places, kinds, strict=True)) | {"missing": missing}
         texts = None if {*kinds} <= {"number"} else _TextCodes(names, kinds)
         rows = FileRows(replace(self.options, **changed), self._open_sources, texts)
         every = names if self._encoder is None else list(self._encoder.names_)
         declared = [name for name, kind in zip(names, kinds, strict=True) if kind == "declared"]
         return TableReading(rows, names, every, declared, texts)
 
-    def _name_or_place(self, place: int) -> str | int:
-        """Name of a column, which other files share, or its place in files without names."""
-        return self.sources[0].names[place] if self.sources[0].named else place
+    def _choice_by_places(self, chosen: Iterable[tuple[int, str]]) -> dict[str, Any]:
+        """Options that choose columns by their places and kinds.
+
+        They name the columns, which may have other places in other files, if the files have names.
+        """
+        source = self.sources[0]
+        names = [(source.names[j] if source.named else j, kind) for j, kind in chosen]
+        coded = tuple(name for name, kind in names if kind != "number")
+        return {"columns": tuple(name for name, _ in names), "drop": (), "categorical": coded}
 
     def _counts(self, places: list[int]) -> list[Counter[str | None]]:
         """Number of rows of each category of the columns at `places`; reads no other columns."""
         if not places:
             return []
-        names = tuple(map(self._name_or_place, places))
-        changed: dict[str, Any] = {"columns": names, "drop": (), "categorical": names}
+        changed = self._choice_by_places((j, "category") for j in places)
         if self.sources[0].format == "csv":
             changed["header"] = self.sources[0].named
         counts: list[Counter[str | None]] = [Counter() for _ in places]
