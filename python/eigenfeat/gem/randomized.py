@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedFeatures, check_powers, column_suffixes, row_blocks
 from eigenfeat.gem._randomized.pencils import Options, solve_pencils
@@ -164,7 +163,6 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    @one_blas_thread()
     def fit(self, X: Rows, y: Targets = None, sample_weight: Weights = None) -> RandomizedGEM:
         """Solve for the directions.
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Codes
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, SampleFeatures, minima
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, minima
 
 if TYPE_CHECKING:
     from eigenfeat.samples.blocks import Block
@@ -216,19 +216,13 @@ def choose_penalty(
     losses: dict[int, float] = {}
     for problem, held in folds:
         first = not weights
-        reduced = SampleFeatures.of(problem, penalties[0], _TOLERANCE)
-        inner = problem if reduced is None else reduced.problem
-        path = minima(
-            inner,
-            [penalties[i] for i in tried],
-            tolerance=_TOLERANCE,
-            max_iterations=_MAX_ITERATIONS,
-        )
+        problem.use_sample_features(penalties[0], _TOLERANCE)
+        asked = [penalties[i] for i in tried]
+        path = minima(problem, asked, tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS)
         losses, few = {}, held.n_samples < _MIN_CHOOSING
         how = problem.constant, held.n_threads
         for i, minimum in zip(tried, path, strict=True):
-            W = minimum.point if reduced is None else reduced.weights(minimum.point)
-            weights[i] = W = np.ascontiguousarray(W)
+            weights[i] = W = np.ascontiguousarray(minimum.point)
             logits[i] = logits[i] + held.reduce(held_out_logits, operator.add, W, *how)
             losses[i] = loss_of(logits[i])
             if first and not few and losses[i] > (1.0 + _RISE) * min(losses.values()):

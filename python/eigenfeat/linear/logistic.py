@@ -27,7 +27,6 @@ from eigenfeat.linear.logit_problem import (
     LogitProblem,
     Minimum,
     Penalty,
-    SampleFeatures,
     minima,
 )
 from eigenfeat.samples.estimator import (
@@ -340,19 +339,18 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         random: np.random.RandomState,
     ) -> Iterator[Any]:
         """Models for each penalty; None is the estimator's own, which may be "auto"."""
-        reduced = SampleFeatures.of(problem, self._penalty(1.0), self.tol)
-        fold_source, solved = (problem,) * 2 if reduced is None else (reduced, reduced.problem)
+        problem.use_sample_features(self._penalty(1.0), self.tol)
         energies: Any = [self.penalty] if penalties is None else penalties
         chooses = penalties is None and self.penalty == "auto"
         choice, parts, start = None, [], None
         if chooses or self.temperature == "auto":
             parts = draw_folds(problem.rows.codes, len(self.classes_), random)
         if chooses or (self.temperature == "auto" and len(energies) == 1):
-            choice = self._choose(fold_source, parts, PENALTIES if chooses else energies)
+            choice = self._choose(problem, parts, PENALTIES if chooses else energies)
             energies = [PENALTIES[choice.number]] if chooses else energies
-            start = choice.weights if len(parts) == 1 and reduced is None else None
+            start = choice.weights if len(parts) == 1 else None
         path = minima(
-            solved,
+            problem,
             [self._penalty(energy) for energy in energies],
             tolerance=self.tol,
             max_iterations=self.max_iter,
@@ -367,17 +365,16 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             for name in ("classes_", "n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     setattr(model, name, getattr(self, name))
-            W = minimum.point if reduced is None else reduced.weights(minimum.point)
-            model._record(minimum, problem.uncentred(W))
+            model._record(minimum, problem.uncentred(minimum.point))
             chosen = choice
             if chosen is None and self.temperature == "auto":
-                chosen = self._choose(fold_source, parts, [energy])
+                chosen = self._choose(problem, parts, [energy])
             model._apply_temperature(self.temperature if chosen is None else chosen.temperature)
             yield model
 
     def _choose(
         self,
-        problem: LogitProblem | SampleFeatures,
+        problem: LogitProblem,
         parts: Sequence[tuple[Codes, Codes]],
         energies: Sequence[float],
     ) -> Choice:

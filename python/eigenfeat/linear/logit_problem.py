@@ -138,6 +138,7 @@ class LogitProblem:
         n_original: int | None = None,
     ) -> None:
         self.constant, self.common, self.n_original = constant, common, n_original
+        self.reduced: SampleFeatures | None = None
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_samples, self.dtype = rows.n_samples, rows.dtype
         self._arguments = constant, rows.n_threads  # each worker resolves None itself
@@ -172,8 +173,14 @@ class LogitProblem:
             return function(self._features, self._block, self.n_threads, *arguments)
         return self.rows.reduce(on_features, add, function, *self._arguments, *arguments)
 
+    def use_sample_features(self, penalty: Penalty, tolerance: float) -> None:
+        """Search with a feature for each sample where that is faster; see `SampleFeatures.of`."""
+        self.reduced = SampleFeatures.of(self, penalty, tolerance)
+
     def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
         """The problem of training samples, read into memory if small, and held-out samples."""
+        if self.reduced is not None:
+            return self.reduced.fold(train, held)
         rows = self.rows.subset(train)
         if not rows.in_memory and rows.n_samples * rows.n_features * 8 <= _MAX_READ_BYTES:
             rows = _in_memory(rows, rows.together())
@@ -438,8 +445,11 @@ def minima(
     """Minima for several penalties, in the metric of the largest one.
 
     Each search starts from the minimum before; the first one from `start` or from zero weights.
-    Points of the minima are weights (p, k).
+    Points of the minima are weights (p, k), also of a reduced problem, which starts from zero.
     """
+    reduced = problem.reduced
+    if reduced is not None:
+        problem, start = reduced.problem, None
     if problem.n_original is not None:
         tolerance = min(tolerance, _REDUCED_TOLERANCE)
     metric = problem.search_metric(max(penalties, key=lambda one: one.energy))
@@ -457,7 +467,7 @@ def minima(
             rough=None if rough is None else rough.objective_of(penalty),
         )
         W = result.point
-        yield result
+        yield result if reduced is None else replace(result, point=reduced.weights(W))
 
 
 def minimise(
