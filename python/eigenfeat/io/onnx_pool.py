@@ -57,22 +57,21 @@ class _Table:
         return _standardised(self.graph, self.statistics, some, self.X)
 
     @cached_property
-    def with_levels(self) -> str:
-        """Standardised columns and levels of categories, which trees read."""
-        weights = self.statistics.level_weights
-        if not weights.shape[1]:
-            return self.columns
-        levels = self.graph.affine(self.X, weights, None)
-        return self.graph.node("Concat", self.columns, levels, axis=1)
+    def for_trees(self) -> str:
+        """Standardised columns and levels of categories."""
+        stat = self.statistics
+        columns = _standardised(self.graph, stat, stat.without_levels, self.X)
+        levels = self.graph.affine(self.X, stat.level_weights, None)
+        return self.graph.node("Concat", columns, levels, axis=1)
 
     @cached_property
     def with_pairs(self) -> str:
-        """`with_levels`, and sums and differences of the ranks of each two numeric columns."""
+        """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
         one, other = (
             _of_columns(self.graph, places, self.ranks) for places in self.statistics.numeric_pairs
         )
         parts = [self.graph.node(what, one, other) for what in ("Add", "Sub")]
-        return self.graph.node("Concat", self.with_levels, *parts, axis=1)
+        return self.graph.node("Concat", self.for_trees, *parts, axis=1)
 
     @cached_property
     def ranks(self) -> str:
@@ -106,7 +105,7 @@ def _logits(table: _Table, name: str, view: Any) -> str:
     """Logits of a view of a classifier."""
     graph = table.graph
     if isinstance(view, ForestView):
-        return _forest_logits(graph, _trees(graph, view.trees, table.with_levels), view.trees)
+        return _forest_logits(graph, _trees(graph, view.trees, table.for_trees), view.trees)
     if isinstance(view, BoostingView):
         sums = _trees(graph, view.trees, getattr(table, view.features))
         return graph.node("Add", sums, graph.constant(view.start))
@@ -143,7 +142,7 @@ def _outputs(table: _Table, view: Any) -> str:
     """Standardised outputs of a view of a regressor."""
     graph = table.graph
     if isinstance(view, regression_views.ForestView):
-        return _trees(graph, view.trees, table.with_levels)
+        return _trees(graph, view.trees, table.for_trees)
     if isinstance(view, regression_views.BoostingView):
         sums = _trees(graph, view.trees, getattr(table, view.features))
         return graph.node("Add", sums, graph.constant(view.start))
@@ -172,10 +171,6 @@ def _trees(graph: Graph, trees: Trees, rows: str) -> str:
     node = np.arange(count) - trees.roots[tree]
     leaf = trees.left == np.arange(count)
     leaves, outputs = np.flatnonzero(leaf), trees.values.shape[1]
-    # The largest float32 numbers not above the thresholds separate the same float32 values.
-    threshold = trees.threshold.astype(np.float32)
-    above = threshold > trees.threshold
-    threshold[above] = np.nextafter(threshold[above], np.float32(-np.inf))
     owner = np.repeat(leaves, outputs)
     sums = graph.node(
         "TreeEnsembleRegressor",
@@ -186,7 +181,7 @@ def _trees(graph: Graph, trees: Trees, rows: str) -> str:
         nodes_nodeids=node.tolist(),
         nodes_featureids=trees.feature.tolist(),
         nodes_modes=np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
-        nodes_values=np.where(leaf, 0.0, threshold).tolist(),
+        nodes_values=np.where(leaf, 0.0, trees.threshold).tolist(),
         nodes_truenodeids=np.where(leaf, 0, node[trees.left]).tolist(),
         nodes_falsenodeids=np.where(leaf, 0, node[trees.right]).tolist(),
         target_treeids=tree[owner].tolist(),

@@ -9,9 +9,10 @@ view                classifier
 "gem_ranks"         logit on GEM features of the columns' ranks
 "kernel"            logit on a Gaussian kernel of the ranks with at most 400 samples
 "interactions"      logit on indicators of the cells of pairs of columns, in bins
-"forest"            random forest (Breiman 2001)
+"forest"            random forest (Breiman 2001); beyond 5,000 samples extremely randomised trees
+                    (Geurts, Ernst and Wehenkel 2006), whose splits need no sorting
 "boosting"          gradient boosting of small trees (Friedman 2001)
-"boosting_pairs"    gradient boosting that also reads sums and differences of two columns' ranks
+"boosting_pairs"    gradient boosting that also reads 16 sums and differences of two columns' ranks
 ==================  ================================================================================
 
 Logits are fitted again without each fold, and with them what they learn from labels: directions and
@@ -21,7 +22,6 @@ predicts each training sample by the trees that were grown without it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -30,7 +30,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.threads import resolve
@@ -42,7 +46,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.labelled import MemorySamples
-from eigenfeat.tables.trees import Trees, boosting_threads, unequal
+from eigenfeat.tables.trees import Trees, grow, unequal
 from eigenfeat.tables.views import (
     MOST_BINS,
     Interactions,
@@ -89,7 +93,8 @@ _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
 # Features are correlated, so that squared weights are a better penalty than the energy of logits.
 _RIDGES = {"columns": 100.0, "splines": 100.0}
-_TREES, _TREES_OF_MANY = 200, 100
+_FOREST = {"n_estimators": 200}
+_FOREST_OF_MANY = {"n_estimators": 100, "max_features": 0.5}
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
@@ -460,7 +465,7 @@ class InteractionsView(LogitView):
 
 
 class ForestView(View):
-    """Random forest; its out-of-bag probabilities take the place of folds.
+    """Forest; its out-of-bag probabilities take the place of folds.
 
     With T trees and k classes, the mean probabilities p of the leaves become
     ``(p T + 1 / k) / (T + 1)``, so that no logarithm is infinite.
@@ -468,31 +473,33 @@ class ForestView(View):
 
     def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
         """As `View.cross_fit`."""
-        n = samples.rows.n_samples
-        forest = RandomForestClassifier(
-            n_estimators=_TREES_OF_MANY if samples.is_large else _TREES,
+        n, X = samples.rows.n_samples, samples.table.for_trees
+        forest = (ExtraTreesClassifier if samples.is_large else RandomForestClassifier)(
+            **(_FOREST_OF_MANY if samples.is_large else _FOREST),
+            bootstrap=True,
             max_samples=_MAX_GROWN if n > _MAX_GROWN else None,
-            oob_score=True,
             random_state=samples.seed,
             n_jobs=resolve(samples.n_threads) or -1,
+        ).fit(X, samples.codes, unequal(samples.weight))
+        self.trees = Trees.of_forest(forest, X)
+        held = folds.held
+        share, count = np.zeros((len(held), len(samples.classes))), np.zeros((len(held), 1))
+        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+            out = ~np.isin(held, drawn)
+            share[out] += tree.predict_proba(X[held[out]])
+            count[out] += 1.0
+        # A sample that is in all trees has equal probabilities.
+        logits = self._logarithms(
+            np.where(count > 0, share / np.maximum(count, 1.0), 1.0 / len(samples.classes))
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a sample that is in all trees has the prior below
-            forest.fit(samples.table.with_levels, samples.codes, unequal(samples.weight))
-        self.trees = Trees.of_forest(forest, samples.table.with_levels)
-        codes, weight = _held(samples, folds)
-        left_out = np.nan_to_num(
-            np.asarray(forest.oob_decision_function_)[folds.held], nan=1.0 / len(samples.classes)
-        )
-        logits = self._logarithms(left_out)
-        return Trial(logits, loss_at_best(logits, codes, weight)[0])
+        return Trial(logits, loss_at_best(logits, *_held(samples, folds))[0])
 
     def fit(self, samples: Samples, trial: Trial) -> None:
         """Do nothing: the forest is grown from all samples."""
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""
-        return self._logarithms(self.trees.predict(table.with_levels))
+        return self._logarithms(self.trees.predict(table.for_trees))
 
     def _logarithms(self, share: _Array) -> _Array:
         count = len(self.trees.roots)
@@ -534,18 +541,16 @@ class BoostingView(RefittedView):
             random_state=samples.seed,
             **(_BOOSTING_OF_MANY if samples.is_large else _BOOSTING),
         )
-        X = getattr(samples.table, self.features)[indices]
-        weight = None if samples.weight is None else samples.weight[indices]
-        with boosting_threads(len(indices), samples.n_threads):
-            boosting.fit(X, samples.codes[indices], unequal(weight))
+        X, codes = getattr(samples.table, self.features)[indices], samples.codes[indices]
+        weight = unequal(None if samples.weight is None else samples.weight[indices])
+        n_first = samples.table.for_trees.shape[1]
+        steps = grow(boosting, X, codes, weight, n_first, samples.n_threads)
         k = len(samples.classes)
         start = np.zeros(k)
         outputs = [1] if k == 2 else boosting.classes_  # a class without samples has no trees
         start[outputs] = boosting._baseline_prediction[0]
         self.start = np.where(np.isin(np.arange(k), boosting.classes_), start, LOG_FLOOR)
-        predictors = [
-            pair for step in boosting._predictors for pair in zip(outputs, step, strict=True)
-        ]
+        predictors = [pair for step in steps for pair in zip(outputs, step, strict=True)]
         self.trees = Trees.of_boosting(predictors, k, X)
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
@@ -595,7 +600,7 @@ def candidate_views(
         "kernel": lambda: FixedView("kernel"),
         "interactions": InteractionsView,
         "forest": ForestView,
-        "boosting": lambda: BoostingView("with_levels"),
+        "boosting": lambda: BoostingView("for_trees"),
         "boosting_pairs": lambda: BoostingView("with_pairs"),
     }
     views = {name: made[name]() for name in names if not reasons[name]}

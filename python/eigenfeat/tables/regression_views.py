@@ -41,7 +41,7 @@ from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
-from eigenfeat.tables.trees import Trees, boosting_threads, unequal
+from eigenfeat.tables.trees import Trees, grow, unequal
 from eigenfeat.tables.views import Kernel, Table, TableStatistics
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class ForestView(View):
 
     def cross_fit(self, samples: Samples, folds: list[tuple[Codes, Codes]]) -> _Array:
         n, q = samples.targets.shape
-        tried = min(samples.table.with_levels.shape[1], _MAX_TRIED)
+        tried = min(samples.table.for_trees.shape[1], _MAX_TRIED)
         most = _TREES if n <= _MANY else _TREES_OF_MANY
         forest = RandomForestRegressor(
             n_estimators=max(min(most, _MAX_TRIES // tried), _MIN_TREES),
@@ -316,13 +316,13 @@ class ForestView(View):
             n_jobs=resolve(samples.n_threads) or -1,
         )
         targets = samples.targets if q > 1 else samples.targets[:, 0]
-        forest.fit(samples.table.with_levels, targets, unequal(samples.weight))
-        self.trees = Trees.of_forest(forest, samples.table.with_levels)
+        forest.fit(samples.table.for_trees, targets, unequal(samples.weight))
+        self.trees = Trees.of_forest(forest, samples.table.for_trees)
         left_out: _Array = forest.oob_prediction_.reshape(n, q)
         return left_out
 
     def predict(self, table: Table) -> _Array:
-        return self.trees.predict(table.with_levels)
+        return self.trees.predict(table.for_trees)
 
 
 class BoostingView(View):
@@ -333,11 +333,11 @@ class BoostingView(View):
 
     def fit(self, samples: Samples) -> None:
         X, q = getattr(samples.table, self.features), samples.targets.shape[1]
-        self.start = np.zeros(q)
-        predictors = []
+        self.start, predictors = np.zeros(q), []
+        n_first = samples.table.for_trees.shape[1]
         for output in range(q):
             boosting = HistGradientBoostingRegressor(
-                max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // X.shape[1]), _MIN_BOOSTED_TREES),
+                max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // n_first), _MIN_BOOSTED_TREES),
                 learning_rate=0.15,
                 max_leaf_nodes=8,
                 min_samples_leaf=3,
@@ -346,10 +346,10 @@ class BoostingView(View):
                 early_stopping=False,
                 random_state=samples.seed,
             )
-            with boosting_threads(len(samples), samples.n_threads):
-                boosting.fit(X, samples.targets[:, output], unequal(samples.weight))
+            target, weight = samples.targets[:, output], unequal(samples.weight)
+            steps = grow(boosting, X, target, weight, n_first, samples.n_threads)
             self.start[output] = boosting._baseline_prediction[0, 0]
-            predictors += [(output, tree) for (tree,) in boosting._predictors]
+            predictors += [(output, tree) for (tree,) in steps]
         self.trees = Trees.of_boosting(predictors, q, X)
 
     def predict(self, table: Table) -> _Array:
@@ -399,7 +399,7 @@ def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View]
         "kernel_ranks": KernelView("ranks"),
         "kernel_learned": LearnedKernelView(),
         "forest": ForestView(),
-        "boosting": BoostingView("with_levels"),
+        "boosting": BoostingView("for_trees"),
         "boosting_pairs": BoostingView("with_pairs"),
     }
     statistics, n_outputs = samples.table.statistics, samples.targets.shape[1]

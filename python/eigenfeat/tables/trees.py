@@ -7,21 +7,25 @@ indices of a loaded file. scikit-learn grows the trees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from eigenfeat._base.threads import resolve
 
-__all__ = ["Nodes", "Trees", "boosting_threads", "unequal"]
+__all__ = ["Nodes", "Trees", "grow", "unequal"]
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that is rounding
 _BETWEEN = 0.618  # place of a threshold between two values
+_CHOSEN = 16  # sums and differences of columns
+_SCREENED = 4_000  # samples of the boosting that chooses them
+_STEPS_OF_SCREEN = 40
 
 
 class Nodes(NamedTuple):
@@ -57,15 +61,38 @@ def unequal(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
     return None if weight is None or (weight == weight[0]).all() else weight
 
 
-def boosting_threads(n_samples: int, n_threads: int | None) -> AbstractContextManager[Any]:
-    """Limit the threads of scikit-learn's histogram gradient boosting.
+def grow(
+    boosting: Any,
+    X: NDArray[np.float32],
+    y: NDArray[Any],
+    weight: NDArray[np.float64] | None,
+    n_first: int,
+    n_threads: int | None,
+) -> list[Any]:
+    """Fit scikit-learn's histogram gradient boosting, and return the trees of each step.
 
-    Few samples gain little by threads, which wait for each other where cores are busy.
+    The trees read the first features, and those of the others that a short boosting gains most by.
     """
     from threadpoolctl import threadpool_limits
 
-    threads = 1 if n_samples < _MIN_THREADED else resolve(n_threads) or None
-    return threadpool_limits(threads, user_api="openmp")
+    # Few samples gain little by threads, which wait for each other where cores are busy.
+    threads = 1 if len(X) < _MIN_THREADED else resolve(n_threads) or None
+    read = np.arange(X.shape[1])
+    with threadpool_limits(threads, user_api="openmp"):
+        if len(read) > n_first + _CHOSEN:
+            some = np.random.RandomState(boosting.random_state).permutation(len(X))[:_SCREENED]
+            short = clone(boosting).set_params(max_iter=_STEPS_OF_SCREEN)
+            short.fit(X[some], y[some], None if weight is None else weight[some])
+            gains = np.zeros(len(read))
+            for tree in chain.from_iterable(short._predictors):
+                np.add.at(gains, tree.nodes["feature_idx"], np.maximum(tree.nodes["gain"], 0.0))
+            best = n_first + np.argsort(-gains[n_first:], kind="stable")[:_CHOSEN]
+            read = np.concatenate([read[:n_first], np.sort(best)])
+        boosting.fit(X[:, read], y, weight)
+    for tree in chain.from_iterable(boosting._predictors):
+        tree.nodes["feature_idx"] = read[tree.nodes["feature_idx"]]
+    steps: list[Any] = boosting._predictors
+    return steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +113,11 @@ class Trees:
         Most steps from a root to a leaf.
     """
 
-    roots: NDArray[np.intp]
-    feature: NDArray[np.intp]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
     values: NDArray[np.float64]
     depth: int
 
@@ -122,12 +149,16 @@ class Trees:
             inside = below < len(last) - 1
             low, high = last[below[inside]], first[below[inside] + 1]
             thresholds[nodes[inside]] = low + _BETWEEN * (high - low)
+        # The largest float32 numbers not above the thresholds separate the same float32 values.
+        rounded = thresholds.astype(np.float32)
+        above = rounded > thresholds
+        rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
         return cls(
-            starts[:-1],
-            features,
-            thresholds,
-            np.concatenate(left),
-            np.concatenate(right),
+            starts[:-1].astype(np.int32),
+            features.astype(np.int32),
+            rounded,
+            np.concatenate(left).astype(np.int32),
+            np.concatenate(right).astype(np.int32),
             np.concatenate(values),
             max(tree.depth for tree in trees),
         )
@@ -161,12 +192,16 @@ class Trees:
         size = max(_NODES_AT_ONCE // len(self.roots), 1)
         for start in range(0, len(X), size):
             rows = X[start : start + size]
-            values, begin = rows.ravel(), rows.shape[1] * np.arange(len(rows))[:, None]
-            node = np.tile(self.roots, (len(rows), 1))
+            node = np.tile(self.roots, len(rows))
+            begin = np.repeat(rows.shape[1] * np.arange(len(rows), dtype=np.int32), len(self.roots))
+            values, leaf, going = rows.ravel(), node.copy(), np.arange(len(node))
             for _ in range(min(self.depth, len(self.feature))):
                 goes_left = values.take(self.feature.take(node) + begin) <= self.threshold.take(
                     node
                 )
-                node = np.where(goes_left, self.left.take(node), self.right.take(node))
-            out[start : start + size] = self.values[node].sum(axis=1)
+                below = np.where(goes_left, self.left.take(node), self.right.take(node))
+                leaf[going] = below
+                inner = np.flatnonzero(below != node)
+                node, begin, going = below[inner], begin[inner], going[inner]
+            out[start : start + size] = self.values[leaf.reshape(len(rows), -1)].sum(axis=1)
         return out

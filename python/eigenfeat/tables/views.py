@@ -61,6 +61,7 @@ _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
+_MAX_INDICATORS = 6  # of one column of categories, which trees read beside its levels
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
 # the value of a new sample, which rounding would move across it.
@@ -90,6 +91,8 @@ class TableStatistics(OmitsCaches):
     groups : (D,) array of int
         Columns of one group share their bins: the indicators of one column of categories, and a
         column of numbers with the indicator of its gaps.
+    one_hot : (D,) array of int
+        As `groups`, and neighbouring indicators of which a sample has at most one are of one group.
     n_gaps : int
         Number of columns, the last ones, that are indicators of gaps.
     """
@@ -100,6 +103,7 @@ class TableStatistics(OmitsCaches):
     quantiles: _Array
     below: _Array
     groups: NDArray[np.intp]
+    one_hot: NDArray[np.intp]
     n_gaps: int = 0
 
     @classmethod
@@ -133,13 +137,15 @@ class TableStatistics(OmitsCaches):
             below[:, j] = ascending[np.maximum(first - 1, 0)]
             indicator[j] = np.count_nonzero(np.diff(ascending)) <= 1
         half = quantiles[-1] / 2 - quantiles[0] / 2
+        groups = np.arange(d) if groups is None else groups
         return cls(
             mean * unit,
             np.where(constant, 0.0, np.where(indicator, half, spread * unit)),
             indicator,
             quantiles,
             below,
-            np.arange(d) if groups is None else groups,
+            groups,
+            _with_one_hot(X, groups),
             n_gaps,
         )
 
@@ -157,13 +163,28 @@ class TableStatistics(OmitsCaches):
         return np.flatnonzero(rest)
 
     @cached_property
+    def categories(self) -> list[NDArray[np.intp]]:
+        """Indicators of each column of at least three categories."""
+        some = np.flatnonzero(self.scale > 0)
+        some = some[np.argsort(self.one_hot[some], kind="stable")]
+        groups = np.split(some, 1 + np.flatnonzero(np.diff(self.one_hot[some])))
+        return [j for j in groups if len(j) > 2 and self.indicator[j].all()]
+
+    @cached_property
     def level_weights(self) -> _Array:
         """Weights (D, C) of the indicators whose sums are the levels 1, 2, ... of C categories."""
-        categories = [j for _, j in self.bins if len(j) > 2 and self.indicator[j].all()]
-        out = np.zeros((len(self.mean), len(categories)))
-        for place, columns in enumerate(categories):
+        out = np.zeros((len(self.mean), len(self.categories)))
+        for place, columns in enumerate(self.categories):
             out[columns, place] = np.arange(1, len(columns) + 1)
         return out
+
+    @cached_property
+    def without_levels(self) -> NDArray[np.intp]:
+        """Columns with spread, without indicators of many categories."""
+        out = self.scale > 0
+        for columns in self.categories:
+            out[columns] = len(columns) <= _MAX_INDICATORS
+        return np.flatnonzero(out)
 
     @cached_property
     def splines(self) -> list[BSpline]:
@@ -291,6 +312,21 @@ class TableStatistics(OmitsCaches):
         return Table(self, X, n_threads)
 
 
+def _with_one_hot(X: _Array, groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Groups in which neighbouring indicators, of which at most one is 1, are together."""
+    out, alone = groups.copy(), np.bincount(groups)[groups] == 1
+    taken = np.ones(len(X), dtype=bool)
+    for j in range(X.shape[1]):
+        ones = X[:, j] == 1
+        if not alone[j] or (X[~ones, j] != 0).any():
+            taken[:] = True
+        elif (taken & ones).any():
+            taken = ones
+        else:
+            taken, out[j] = taken | ones, out[j - 1]
+    return out
+
+
 def _side_by_side(parts: Sequence[_Array]) -> tuple[_Array, NDArray[np.intp]]:
     """Arrays one after the other as float64, and where each begins; last, their total length."""
     starts = np.cumsum([0, *map(len, parts)], dtype=np.intp)
@@ -332,22 +368,20 @@ class Table:
         return self._standardised(np.flatnonzero(stat.scale > 0)).astype(np.float32)
 
     @cached_property
-    def with_levels(self) -> _Features:
-        """Standardised columns, and levels of the categories in the order of their indicators.
+    def for_trees(self) -> _Features:
+        """Columns, without indicators of many categories, and levels in the indicators' order.
 
         Trees separate levels that lie together by one threshold.
         """
-        weights = self.statistics.level_weights
-        if not weights.shape[1]:
-            return self.columns
-        levels = np.einsum("ij,jk->ik", self.X, weights)
-        return np.hstack([self.columns, levels.astype(np.float32)])
+        stat = self.statistics
+        levels = np.einsum("ij,jk->ik", self.X, stat.level_weights)
+        return np.hstack([self._standardised(stat.without_levels), levels]).astype(np.float32)
 
     @cached_property
     def with_pairs(self) -> _Features:
-        """`with_levels`, and sums and differences of the ranks of each two numeric columns."""
+        """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
         one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
-        return np.hstack([self.with_levels, one + other, one - other])
+        return np.hstack([self.for_trees, one + other, one - other])
 
     def _standardised(self, some: NDArray[np.intp]) -> _Array:
         stat = self.statistics

@@ -76,16 +76,24 @@ def test_a_column_without_spread_is_in_no_view():
     assert table.bins.shape[1] == 4
 
 
-def test_trees_read_categories_as_levels_too(rng):
-    letters = rng.choice(list("abcd"), 60)
-    frame = pd.DataFrame({"x": rng.standard_normal(60), "letter": letters, "two": letters > "b"})
+@pytest.mark.parametrize("one_hot", [False, True])
+def test_trees_read_categories_as_levels(rng, one_hot):
+    letters = rng.choice(list("abcdefgh"), 100)
+    numbers = rng.standard_normal((100, 2))
+    frame = pd.DataFrame({"x": numbers[:, 0], "two": numbers[:, 1] > 0, "letter": letters})
+    if one_hot:  # by the user
+        frame = pd.get_dummies(frame, dtype=float)
     model = TableClassifier(["columns"]).fit(frame, letters)
     table = table_of(model, frame)
-    assert table.with_levels.shape == (60, table.columns.shape[1] + 1)
-    np.testing.assert_array_equal(table.with_levels[:, :-1], table.columns)
-    np.testing.assert_array_equal(
-        table.with_levels[:, -1], 1 + np.searchsorted(list("abcd"), letters)
-    )
+    np.testing.assert_array_equal(table.for_trees[:, :-1], table.columns[:, :2])
+    levels = 1 + np.searchsorted(list("abcdefgh"), letters)
+    np.testing.assert_array_equal(table.for_trees[:, -1], levels)
+
+
+def test_indicators_of_which_a_sample_has_two_are_no_levels(rng):
+    X = (rng.random((60, 4)) < 0.4).astype(float)
+    table = TableStatistics.fit(X, None).table(X)
+    np.testing.assert_array_equal(table.for_trees, table.columns)
 
 
 def test_ranks_do_not_depend_on_units_or_monotone_maps():
