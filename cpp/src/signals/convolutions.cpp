@@ -43,6 +43,7 @@ index_t first_output(index_t place, index_t kernel, index_t dilation) {
 template <class T>
 void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
   const index_t pairs = kConvolutionKernels * plan.dilations.size;
+  const index_t length = series.cols / std::max<index_t>(plan.n_channels, 1);
   require(plan.n_channels >= 1 && series.cols % plan.n_channels == 0 && series.cols > 0, "series",
           "channels of one length", std::to_string(series.cols) + " numbers");
   require(series.rows <= 1 || series.is_row_major(), "series", "contiguous rows",
@@ -66,7 +67,7 @@ void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
             "numbers of channels", std::to_string(plan.channels[c]));
   }
   for (index_t k = 0; k < plan.dilations.size; ++k) {
-    require(plan.dilations[k] >= 1 && plan.dilations[k] <= series.cols, "dilations",
+    require(plan.dilations[k] >= 1 && plan.dilations[k] <= length, "dilations",
             "numbers in [1, length]", std::to_string(plan.dilations[k]));
     require(plan.orders[k] == 0 || plan.orders[k] == 1, "orders", "0 or 1",
             std::to_string(plan.orders[k]));

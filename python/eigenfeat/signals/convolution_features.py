@@ -56,10 +56,10 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         is the largest of its group, or else 0, and of the share of the times at which it is the
         smallest.
     max_dilations : int >= 1, default=32
-        Maximum number of dilations of a kernel. They grow exponentially from 1 to a ninth of the
-        series' length.
+        Maximum number of dilations with thresholds. They grow exponentially from 1 to an eighth of
+        the series' length.
     random_state : int, RandomState, Generator or None, default=None
-        Chooses the training series of each threshold, and the channels of each kernel.
+        Draws the training series of each threshold, the channels of each kernel and the groups.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. The features do not depend on it.
 
@@ -78,7 +78,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     channel_begin_ : (84 D + 1,) array of int
         Where those of each pair begin.
     rivals_ : (contests, 84) array of int
-        Order of the kernels. Each seven compete; those of several channels have equal channels.
+        Kernels of each contest, of which each seven are a group and have equal channels.
     n_channels_, n_features_out_ : int
         Numbers of channels, and of features.
 
@@ -98,7 +98,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     take one pass (`transform_prefixes`). With dilation d, outputs begin at t = 4 d for every other
     kernel (samples before the first are 0) and at t = 8 d, the first whole window, for the rest;
     the next dilation has it the other way round. Contests begin at t = 4 d. A feature without
-    outputs is 0. Hydra's kernels are random; here groups of the 84 kernels are.
+    outputs is 0. Hydra has groups of random kernels; here they are random groups of the 84.
 
     References
     ----------

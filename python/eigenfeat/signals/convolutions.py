@@ -246,12 +246,12 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
             alphas = np.asarray(self.alphas, dtype=np.float64)
             if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
                 raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
-        blocks = [values]
+        summaries = np.empty((len(values), 0), dtype=values.dtype)
         if self._takes_summaries(series, lengths, n_thresholds):
-            blocks.append(interval_summaries(series).astype(values.dtype))
+            summaries = interval_summaries(series).astype(values.dtype)
         self.features_ = features
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        self._solve(blocks, targets, alphas)
+        self._solve(values, summaries, targets, alphas)
         self.n_times_ = series.shape[2] if self.interval_weight_ > 0 else None
         if self.n_times_ is None:
             self.coef_ = np.ascontiguousarray(self.coef_[:, : values.shape[1]])
@@ -269,7 +269,12 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> _Array:
         check_is_fitted(self, "coef_")
         series, lengths = read_series(X, self.features_.n_channels_)
-        self._check_lengths(lengths)
+        wrong = np.flatnonzero(lengths != self.n_times_)
+        if self.n_times_ is not None and len(wrong):
+            raise ValueError(
+                f"X: expected series of {self.n_times_} samples as in fit, got "
+                f"{lengths[wrong[0]]} of series {wrong[0]}"
+            )
         scores = np.empty((len(series), len(self.classes_)))
         step = max(1, _BLOCK // self.coef_.shape[1])
         for first in range(0, len(series), step):
@@ -278,15 +283,6 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
             part = [one[:, :end] for one, end in zip(series[rows], ends, strict=True)]
             scores[rows] = self._scored(self.features_.transform(part), series[rows])
         return scores
-
-    def _check_lengths(self, lengths: NDArray[np.int64]) -> None:
-        """Raise ValueError if summaries have a weight and series another length than in `fit`."""
-        wrong = np.flatnonzero(lengths != self.n_times_)
-        if self.n_times_ is not None and len(wrong):
-            raise ValueError(
-                f"X: expected series of {self.n_times_} samples as in fit, got "
-                f"{lengths[wrong[0]]} of series {wrong[0]}"
-            )
 
     @threads.one_blas_thread()
     def _scored(self, values: Floats, series: Floats) -> _Array:
@@ -297,25 +293,22 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         return scores
 
     @threads.one_blas_thread()
-    def _solve(self, blocks: list[Floats], targets: _Array, alphas: _Array) -> None:
-        """Ridge with centred, standardised features Z, which overwrite the blocks of features.
+    def _solve(self, values: Floats, summaries: Floats, targets: _Array, alphas: _Array) -> None:
+        """Ridge with centred, standardised features Z, which overwrite values and summaries.
 
-        Thresholds and summaries each weigh as much as the thresholds would if none were constant,
-        contests half as much. Summaries also have a weight. This weight and alpha minimise the mean
+        Thresholds and summaries each have the total variance of thresholds none of which is
+        constant, contests half of it. The summaries' further weight and alpha minimise the mean
         square of the leave-one-out errors ``e_i / (1 - 1/n - h_i)``. The spectrum is that of ``Z
         Z^T`` or ``Z^T Z``, whichever is smaller.
         """
-        n, dtype = len(targets), blocks[0].dtype
-        n_thresholds = len(self.features_.thresholds_)
-        thresholds, contests = np.split(blocks[0], [n_thresholds], axis=1)
-        parts = [(thresholds, 1.0), (contests, _CONTESTS), *((block, 1.0) for block in blocks[1:])]
-        means, scales = zip(
-            *(_standardise(part, share * n_thresholds) for part, share in parts), strict=True
-        )
+        n, dtype, n_thresholds = len(values), values.dtype, len(self.features_.thresholds_)
+        parts = (*np.split(values, [n_thresholds], axis=1), summaries)
+        variances = n_thresholds, _CONTESTS * n_thresholds, n_thresholds
+        means, scales = zip(*map(_standardise, parts, variances), strict=True)
         level = targets.mean(axis=0)
         Y = targets - level
         best = np.inf
-        for weight, spectrum, U in _spectra(blocks):
+        for weight, spectrum, U in _spectra(values, summaries):
             projected = U.T @ Y
             for alpha in alphas:
                 shares = spectrum / (spectrum + alpha)
@@ -326,15 +319,9 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
                 if loss < best:
                     best, self.alpha_, self.interval_weight_ = loss, float(alpha), weight
                     self.loo_scores_ = targets - left
-                    dual = U @ (projected / (spectrum + alpha)[:, None])
-        gains = [1.0] if len(blocks) == 1 else [1.0, self.interval_weight_]
-        weights = np.concatenate(
-            [
-                gain * (block.T @ dual.astype(dtype)).astype(np.float64)
-                for gain, block in zip(gains, blocks, strict=True)
-            ]
-        )
-        weights /= np.concatenate(scales)[:, None]
+                    dual = (U @ (projected / (spectrum + alpha)[:, None])).astype(dtype)
+        weights = np.concatenate([values.T @ dual, self.interval_weight_ * (summaries.T @ dual)])
+        weights = weights.astype(np.float64) / np.concatenate(scales)[:, None]
         self.coef_ = np.ascontiguousarray(weights.T.astype(dtype))
         self.intercept_ = level - np.concatenate(means) @ weights
 
@@ -352,22 +339,20 @@ def _standardise(features: Floats, variance: float) -> tuple[_Array, _Array]:
     return mean, scale
 
 
-def _spectra(parts: list[Floats]) -> Iterator[tuple[float, _Array, _Array]]:
-    """Yield each weight of the second block, and nonzero eigenpairs of Z Z^T."""
-    widths = [part.shape[1] for part in parts]
-    weights = (0.0,) if len(parts) == 1 else _WEIGHTS
-    if len(parts[0]) <= sum(widths):
-        grams = [(part @ part.T).astype(np.float64) for part in parts]
+def _spectra(values: Floats, summaries: Floats) -> Iterator[tuple[float, _Array, _Array]]:
+    """Yield each weight of the summaries, and nonzero eigenpairs of Z Z^T."""
+    weights = _WEIGHTS if summaries.shape[1] else (0.0,)
+    if len(values) <= values.shape[1] + summaries.shape[1]:
+        grams = [(part @ part.T).astype(np.float64) for part in (values, summaries)]
         for weight in weights:
-            gram = grams[0] if len(parts) == 1 else grams[0] + weight * grams[1]
-            spectrum, U = np.linalg.eigh(gram)
+            spectrum, U = np.linalg.eigh(grams[0] + weight * grams[1])
             yield weight, np.maximum(spectrum, 0.0), U
         return
-    Z = parts[0] if len(parts) == 1 else np.hstack(parts)
+    Z = np.hstack([values, summaries])
     gram = (Z.T @ Z).astype(np.float64)
     for weight in weights:
         gain = np.ones(len(gram))
-        gain[widths[0] :] = np.sqrt(weight)
+        gain[values.shape[1] :] = np.sqrt(weight)
         spectrum, V = np.linalg.eigh(gain[:, None] * gram * gain)
         inside = spectrum > 1e-12 * max(spectrum[-1], 1e-300)
         spectrum = spectrum[inside]

@@ -80,3 +80,42 @@ def test_calls_that_fit_no_signature():
     metric = rows.metric(None, scale, scale, 1.0, True, False, 1)
     del rows  # the metric keeps what it reads
     assert np.isfinite(metric.solve(np.ones((5, 1)), 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("dilations", places(1, 0)),
+        ("dilations", places(1, 31)),
+        ("orders", places(0, 2)),
+        ("orders", places(0)),
+        ("n_thresholds", places(1, -1)),
+        ("n_thresholds", places(LARGE, 0)),
+        ("channel_begin", places(*range(1, 169), 168)),
+        ("channel_begin", places(*range(1, 170))),
+        ("channels", places(*[0] * 167, 2)),
+        ("channels", places(*[0] * 167, -1)),
+        ("rivals", np.full((1, 84), 84)),
+        ("rivals", np.full((1, 84), -1)),
+        ("rivals", np.zeros((1, 83), dtype=np.int64)),
+        ("rivals", np.zeros((2, 84), dtype=np.int64)),
+        ("ends", places(31, 31)[:, None]),
+        ("ends", places(-1, 3)[:, None]),
+    ],
+)
+def test_plans_of_convolutions(name, wrong):
+    plan = {
+        "dilations": places(1, 2),
+        "orders": places(0, 1),
+        "n_thresholds": places(1, 0),
+        "channel_begin": np.arange(169),
+        "channels": np.zeros(168, dtype=np.int64),
+        "rivals": np.arange(84)[None],
+        "thresholds": np.zeros(84),
+        "ends": places(30, 20)[:, None],
+    }
+    series = np.random.default_rng(0).standard_normal((2, 2, 30))
+    features = core.convolution_features(series, **plan, n_threads=1)
+    assert features.shape == (2, 1, 84 + 168)
+    with pytest.raises(ValueError, match=f"{name}.*: expected"):
+        core.convolution_features(series, **(plan | {name: wrong}), n_threads=1)
