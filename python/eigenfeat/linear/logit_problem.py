@@ -249,17 +249,13 @@ class LogitProblem:
         out[self.varying :] = 0.0
         return out
 
-    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
-        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
-        result: tuple[float, float, _Array] = self._sum(logit_terms, energy_weight, W)
-        return result
-
     def objective_of(self, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
         """Objective and gradient as a function of W (p, k)."""
         squares = self.quadratic(penalty)[:, None]
 
         def objective(W: _Array) -> tuple[float, _Array]:
-            loss, energy, gradient = self.terms(np.ascontiguousarray(W), 0.5 * penalty.energy)
+            weight, W = 0.5 * penalty.energy, np.ascontiguousarray(W)
+            loss, energy, gradient = self._sum(logit_terms, weight, W)
             pull = squares * W
             gradient += pull
             value = loss + 0.25 * penalty.energy * energy
@@ -309,9 +305,8 @@ class LogitProblem:
             scale = np.minimum(self.scale, np.sqrt(_MAX_DIAGONAL * self.total / plain))
         p = self.shape[0]
         dual = rows.n_samples < self.varying and self.n_original is None
-        weight, squares, factorise, features = self._gram(
-            rows, scale, dual, coarse and (sample is not None or not dual)
-        )
+        coarse &= sample is not None or not dual
+        weight, squares, factorise, block = self._gram(rows, scale, dual, coarse)
         share = self.total / weight
         # Rounding of a float32 Gram matrix with the diagonal total / 2; in a kernel, of its trace.
         least = max(4, p * dual) * float(np.finfo(np.float32).eps) * self.total
@@ -321,8 +316,11 @@ class LogitProblem:
             every = self.total * self.mean_squares
             missing = every - share * squares
             floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
-            if damped and features is not None:
-                least = max(least, 0.5 * self.total * self._outside(features, scale, least))
+            if damped and block is not None:
+                pilot = block.take(draw_subsample(len(block), _PILOT_SAMPLES))
+                features, how = pilot.core(self.constant), (scale, least, self.n_threads)
+                outside = float(features.residual(pilot.weight, *how)) / p
+                least = max(least, 0.5 * self.total * min(outside, 1.0))
         diagonal = np.maximum(plain * scale**2, least)
         for _ in range(20):
             metric = factorise(diagonal + floor, 0.5 * share)
@@ -355,13 +353,6 @@ class LogitProblem:
             return core.Metric.from_gram(gram, scale, diagonal, factor, self.n_threads)
 
         return weight, squares, factorise_sum, None
-
-    def _outside(self, block: Block, scale: _Array, ridge: float) -> float:
-        """Share of the features' squares that lies outside the span of a subsample."""
-        pilot = block.take(draw_subsample(len(block), _PILOT_SAMPLES))
-        features = pilot.core(self.constant)
-        residual = features.residual(pilot.weight, scale, ridge, self.n_threads)
-        return float(min(residual / self.shape[0], 1.0))
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
         """The metric of a search: the most accurate one that does not take most of its time."""
