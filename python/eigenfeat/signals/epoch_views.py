@@ -7,7 +7,7 @@ tangent vectors. Scores are logits, which the pool weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -240,6 +240,7 @@ class View:
 
     uses_labels: ClassVar[bool] = False
     uses_bands: bool = False
+    classifier: Callable[[_Array, Targets], LinearScores] = staticmethod(fit_discriminant)
     scores: LinearScores
 
     def fit_features(self, banks: Banks, targets: Targets) -> _Array:
@@ -248,7 +249,7 @@ class View:
 
     def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
         """Fit the linear classifier to features (n, d)."""
-        return fit_discriminant(F, targets)
+        return self.classifier(F, targets)
 
     def features(self, banks: Banks) -> _Array:
         """Compute the features (n, d)."""
@@ -323,6 +324,8 @@ class Tangent(View):
         Of each band.
     """
 
+    classifier = staticmethod(fit_logit)
+
     def __init__(self, uses_bands: bool, n_threads: int | None) -> None:
         self.uses_bands = uses_bands
         self.n_threads = n_threads
@@ -338,10 +341,6 @@ class Tangent(View):
         """Compute the features (n, d)."""
         pairs = zip(self.spaces, self.parts(banks), strict=True)
         return np.hstack([space.transform(X) for space, X in pairs]).astype(np.float64)
-
-    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
-        """Fit a logistic regression."""
-        return fit_logit(F, targets)
 
 
 class Means(View):
@@ -370,6 +369,7 @@ class Xdawn(View):
     """
 
     uses_labels = True
+    classifier = staticmethod(fit_logit)
 
     def __init__(self, n_threads: int | None) -> None:
         self.n_threads = n_threads
@@ -392,10 +392,6 @@ class Xdawn(View):
     def features(self, banks: Banks) -> _Array:
         """Compute the features (n, d)."""
         return self.space.transform(self._stacked(banks)).astype(np.float64)
-
-    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
-        """Fit a logistic regression."""
-        return fit_logit(F, targets)
 
     def _stacked(self, banks: Banks) -> _Array:
         X = self.filters @ banks.broad

@@ -56,7 +56,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ----------
     bands, sfreq : sequence of (low, high) or None, float or None, default=None
         Pass bands, and samples per second in their unit. Features of all bands stand side by side.
-    shrinkage : {"auto", "oas", "ledoit_wolf"}, float in [0, 1] or None, default="auto"
+    shrinkage : {"auto", "oas"}, float in [0, 1] or None, default="auto"
         Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
         channels. "auto" is "oas" for epochs and None for covariances.
     mean : {"riemannian", "log_euclidean", "euclidean"}, default="riemannian"
@@ -118,7 +118,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "mean": [StrOptions(set(MEANS))],
         "shrinkage": [
-            StrOptions({"auto", "oas", "ledoit_wolf"}),
+            StrOptions({"auto", "oas"}),
             Interval(Real, 0, 1, closed="both"),
             None,
         ],
@@ -315,11 +315,8 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             array = unit_power(array)
         banks = filter_bank(array, self.bands, self.sfreq)
         values = [epoch_covariances(filtered, self.n_threads) for filtered in banks]
-        fourth = np.zeros((len(banks), len(array)))
-        if self._shrinkage() == "ledoit_wolf":
-            fourth = np.stack([_fourth_moments(filtered) for filtered in banks])
         matrices = values[0][None] if len(values) == 1 else np.stack(values)
-        return array.dtype, _Covariances(matrices, fourth, array.shape[2])
+        return array.dtype, _Covariances(matrices, array.shape[2])
 
     def _accumulate(
         self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
@@ -460,27 +457,15 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                     matrices = basis.T @ half
                 out[band, rows] = matrices
                 if shrinkage is not None:
-                    _shrink(out[band, rows], shrinkage, given.fourth[band, rows], given.n_times)
+                    _shrink(out[band, rows], shrinkage, given.n_times)
         return out
 
 
 class _Covariances(NamedTuple):
-    """Covariances (bands, n, c, c), sums of |x_t|^4 of the epochs (bands, n), and their length."""
+    """Covariances (bands, n, c, c) of epochs, and their length; 0 if it is not known."""
 
     values: _Array
-    fourth: _Array
     n_times: int
-
-
-def _fourth_moments(X: NDArray[Any]) -> _Array:
-    """Sum of |x_t|^4 about the mean, of each epoch."""
-    fourth = np.empty(len(X))
-    for rows in epoch_blocks(X):
-        epochs = X[rows].astype(np.float64)
-        epochs -= epochs.mean(axis=2, keepdims=True)
-        squares = np.einsum("nct,nct->nt", epochs, epochs)
-        fourth[rows] = np.einsum("nt,nt->n", squares, squares)
-    return fourth
 
 
 def _given_covariances(array: NDArray[Any]) -> _Covariances:
@@ -498,23 +483,20 @@ def _given_covariances(array: NDArray[Any]) -> _Covariances:
                 f"X: expected symmetric covariances, got a matrix that is not in epoch {odd[0]}"
             )
         matrices = (matrices + matrices.swapaxes(1, 2)) / 2
-    return _Covariances(matrices[None], np.zeros((1, len(matrices))), 0)
+    return _Covariances(matrices[None], 0)
 
 
-def _shrink(C: _Array, shrinkage: str | float, fourth: _Array, n_times: int) -> None:
+def _shrink(C: _Array, shrinkage: str | float, n_times: int) -> None:
     """Move each covariance (n, r, r) towards its mean variance times the identity, in place.
 
-    Chen, Wiesel, Eldar and Hero 2010 (23), for "oas"; Ledoit and Wolf 2004 (14).
+    Chen, Wiesel, Eldar and Hero 2010 (23), for "oas".
     """
     r = C.shape[1]
     mu = np.einsum("naa->n", C) / r
     if isinstance(shrinkage, str):
         squares = np.einsum("nab,nab->n", C, C)
         spread = squares - r * mu**2  # variance of the eigenvalues, times r
-        if shrinkage == "oas":
-            top, bottom = squares / r**2 + mu**2, (n_times + 1.0) * spread / r**2
-        else:
-            top, bottom = (fourth / n_times - squares) / n_times, spread
+        top, bottom = squares / r**2 + mu**2, (n_times + 1.0) * spread / r**2
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(top < bottom, top / bottom, 1.0)
         share = np.clip(share, 0.0, 1.0)
