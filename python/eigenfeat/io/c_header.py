@@ -71,7 +71,8 @@ def to_c(
     -------
     str
         The header. Its tables have about d (d + 2 k) / 2 numbers for each part of the completion,
-        or k numbers for each feature and time; ``ConvolutionClassifier(840)`` has small tables.
+        or k numbers for each feature and time; those of ``ConvolutionClassifier(840,
+        contests=False)`` are small.
 
     Raises
     ------
