@@ -379,9 +379,8 @@ class FittedModel(OmitsCaches):
         if decided.any():
             codes[decided] = self.predict_codes(rows[decided])
         for part in self.incomplete_parts(missing):
-            rule_input = self.rule_input(rows[part])
-            largest[part], codes[part] = self.rule.largest_tau(rule_input)
-            decided[part] = self.rule.decides(rule_input, codes[part], tau[part])
+            largest[part], codes[part] = self.rule.largest_tau(self.rule_input(rows[part]))
+            decided[part] = largest[part] >= tau[part] - SLACK
         return codes, largest, decided, missing
 
 
