@@ -71,9 +71,8 @@ class JointGEMClassifier(GEMClassifier):
     gem : GEM or None, default=None
         As in :class:`GEMClassifier`. The expansion is "shifted".
     logit : MultinomialLogit or None, default=None
-        As in :class:`GEMClassifier`. With the default temperature "auto", a tenth of the samples
-        (300 to 5,000) is held out from training to choose the temperature, which is 1 with at
-        most 1,500 samples.
+        As in :class:`GEMClassifier`. For the temperature "auto", a tenth of more than 1,500
+        samples is held out from training (300 to 5,000); with fewer, the temperature is 1.
     depth : int >= 1, default=1
         Number of layers.
     hidden_directions : int >= 1 or "auto", default="auto"
@@ -101,26 +100,18 @@ class JointGEMClassifier(GEMClassifier):
     Attributes
     ----------
     layers_ : list of Layer
-        Directions, offsets, eigenvalues and pairs of each layer. Eigenvalues are from before the
-        training.
+        Directions and offsets after the training; eigenvalues and pairs from before it.
     logit_ : MultinomialLogit
         The classifier on the last layer's features.
     penalty_ : float
-        Penalty of the logit before the training.
-    temperature_ : float
-        Temperature by which the logits are divided.
-    classes_ : (k,) array
-        Labels, sorted.
-    n_features_in_ : int
-        Number of input features.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they have names.
+        Penalty of the logit before the training. Other attributes are as in
+        :class:`GEMClassifier`.
 
     Raises
     ------
     ValueError
-        As `GEMClassifier`; with sparse samples of very many columns or with blocks that cannot be
-        read in any order; and if loss or weights do not stay finite.
+        As `GEMClassifier`; with blocks that cannot be read in any order; and if loss or weights
+        do not stay finite.
 
     Warns
     -----
@@ -134,9 +125,8 @@ class JointGEMClassifier(GEMClassifier):
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, section 4.1 (depth). I. Goodfellow, J. Shlens and C. Szegedy, "Explaining and
-    harnessing adversarial examples", ICLR 2015 (shifts).
+    N. Karampatziakis and P. Mineiro, ICML 2014, section 4.1 (depth). I. Goodfellow, J. Shlens and
+    C. Szegedy, ICLR 2015 (shifts).
 
     Examples
     --------

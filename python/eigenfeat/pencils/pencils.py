@@ -291,10 +291,7 @@ def pair_directions(
     moments : ClassMoments
         Moments of at least two classes with weight; classes without weight are ignored.
     pairs : str, tuple, sequence of (label, label) or Contrasts
-        The (numerator, denominator) pairs: a kind or a list as in `class_pairs`; "confusion", see
-        `confusion_pairs`; or problems between groups of classes: "one_vs_rest", "class_tree",
-        `Contrasts` or "random_groups". ``(kind, n)`` sets the number. "auto": "all" for up to 50
-        classes, else "random_groups".
+        As in :class:`eigenfeat.GEM`.
     ridge : float >= 0 or "auto"
         Ridge, relative to a denominator's mean eigenvalue. "auto": .03 to 1 by its spectrum.
     n_directions : int >= 1 or "auto"
@@ -319,7 +316,8 @@ def pair_directions(
     Returns
     -------
     PairDirections
-        Directions, pair by pair; the entry of largest magnitude of each is positive.
+        Directions, pair by pair; the entry of largest magnitude of each is positive. A warning says
+        which pairs did not converge or have a residual above the tolerance.
 
     Raises
     ------
@@ -327,11 +325,6 @@ def pair_directions(
         If a denominator is singular; the message names the class and a ridge that suffices.
     numpy.linalg.LinAlgError
         If no pair could be solved.
-
-    Warns
-    -----
-    RuntimeWarning
-        If some pairs did not converge, or a residual is above the tolerance.
 
     See Also
     --------
