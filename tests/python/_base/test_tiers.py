@@ -88,6 +88,24 @@ def test_tiers_agree_to_rounding_and_threads_to_the_bit():
             )
 
 
+CONVOLUTIONS = """
+import sys
+import numpy as np
+from eigenfeat.signals import ConvolutionFeatures
+
+for dtype in (np.float32, np.float64):
+    X = np.random.default_rng(0).standard_normal((9, 2, 77)).astype(dtype)
+    model = ConvolutionFeatures(840, differences=True, contests=True, random_state=0).fit(X)
+    sys.stdout.buffer.write(model.transform_prefixes(X, [5, 17, 60, 77]).tobytes())
+"""
+
+
+def test_convolutions_have_the_same_bits_on_all_tiers():
+    found = {in_child(CONVOLUTIONS, cpu=tier).stdout for tier in _core.available_tiers()}
+    assert len(found) == 1
+    assert found.pop()
+
+
 def test_show_versions_prints_what_is_used(capsys):
     eigenfeat.show_versions()
     printed = capsys.readouterr().out
