@@ -8,6 +8,7 @@
 | mnist | bench/papers/mnist.csv | python -m bench.papers mnist |
 | early | bench/peers/early.csv | bench/early.py |
 | reliability | bench/early_reliability.csv | bench/early_reliability.py |
+| series | bench/series.csv | bench/series.py |
 | speed | bench/speed.csv | bench/run.py |
 | files | bench/files.csv | bench/files.py |
 
@@ -140,6 +141,22 @@ def reliability(ax: Axes) -> None:
     ax.legend(frameon=False, loc="lower right", fontsize=11, handletextpad=0)
 
 
+def series(ax: Axes) -> None:
+    """Draw the error of two classifiers of series on each data set."""
+    data = pd.read_csv(BENCH / "series.csv").pivot(
+        index="set", columns="classifier", values="accuracy"
+    )
+    errors = 100 * (1 - data[["MultiRocketHydra", "ConvolutionClassifier"]])
+    x, y = (errors[name] for name in errors)
+    ax.plot([0, 50], [0, 50], color=PEER, lw=0.8)
+    ax.scatter(x, y, color=OURS, s=30)
+    apart = y[(y - x).abs() > 1.5]
+    texts = [ax.text(x[name], y[name], name, fontsize=9) for name in apart.index]
+    adjust_text(texts, x, y, ax=ax, arrowprops={"arrowstyle": "-", "color": PEER, "lw": 0.6})
+    ax.set(xlabel="error of MultiRocketHydra, %", ylabel="error of ConvolutionClassifier, %")
+    _corner(ax, "below the line: ConvolutionClassifier\nis more accurate", "right", "bottom")
+
+
 def speed(ax: Axes) -> None:
     """How many times faster than the peer, by set of instructions."""
     table = pd.read_csv(BENCH / "speed.csv")
@@ -220,6 +237,7 @@ CHARTS: dict[str, Callable[[Axes], None]] = {
     "mnist": mnist,
     "early": early,
     "reliability": reliability,
+    "series": series,
     "speed": speed,
     "files": files,
 }

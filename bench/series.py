@@ -1,6 +1,6 @@
 """Classifiers of complete series: accuracy and processor time on official test parts, and ranks.
 
-    python bench/series.py --data DIR [--peers] [--sets A B]
+    python bench/series.py --data DIR --output FILE [--peers] [--sets A B]
 
 DIR holds sets of the UCR archive as ``ucr/<set>.npz``. ``--peers`` adds Hydra and MultiRocketHydra
 of aeon. Times are of one thread.
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.signals import ConvolutionClassifier
@@ -22,6 +22,7 @@ from eigenfeat.signals import ConvolutionClassifier
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--sets", nargs="*")
     parser.add_argument("--peers", action="store_true")
     options = parser.parse_args()
@@ -32,23 +33,28 @@ def main():
         models["MultiRocketHydra"] = peers.MultiRocketHydraClassifier(random_state=0)
         models["Hydra"] = peers.HydraClassifier(random_state=0)
     names = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
-    results = np.empty((len(names), len(models), 3))
-    for name, row in zip(names, results, strict=True):
+    rows = []
+    for name in names:
         with np.load(options.data / "ucr" / f"{name}.npz") as data:
             X, y, Z, z = (data[key] for key in ("X_train", "y_train", "X_test", "y_test"))
-        for model, found in zip(models.values(), row, strict=True):
+        for kind, model in models.items():
             start = time.process_time()
             model.fit(X[:, None], y)
             fitted = time.process_time()
             accuracy = np.mean(model.predict(Z[:, None]) == z)
-            found[:] = accuracy, fitted - start, time.process_time() - fitted
-        print(f"{name:24}", *(f"{one:.4f}" for one in row[:, 0]), flush=True)
-    ranks = rankdata(-results[:, :, 0], axis=1).mean(axis=0)
-    for model, rank, (accuracy, _, _), (_, fit, predict) in zip(
-        models, ranks, results.mean(axis=0), results.sum(axis=0), strict=True
-    ):
-        print(f"{model}: accuracy {accuracy:.4f}, rank {rank:.2f}, fit {fit:.1f} s, ", end="")
-        print(f"predict {predict:.1f} s")
+            took = time.process_time() - fitted
+            rows.append((name, kind, accuracy.round(4), fitted - start, took))
+            print(*rows[-1], flush=True)
+    columns = ["set", "classifier", "accuracy", "fit_seconds", "predict_seconds"]
+    results = pd.DataFrame(rows, columns=columns)
+    results.to_csv(options.output, index=False, float_format="%.4g")
+    ranks = results.pivot(index="set", columns="classifier", values="accuracy").rank(1, "average")
+    print(len(models) + 1 - ranks.mean())
+    print(
+        results.groupby("classifier").agg(
+            {columns[2]: "mean", columns[3]: "sum", columns[4]: "sum"}
+        )
+    )
 
 
 if __name__ == "__main__":
