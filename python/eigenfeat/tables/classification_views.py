@@ -486,7 +486,7 @@ class ForestView(View):
         share, count = np.zeros((len(held), len(samples.classes))), np.zeros((len(held), 1))
         for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
             out = ~np.isin(held, drawn)
-            share[out] += tree.predict_proba(X[held[out]])
+            share[out] += tree.tree_.predict(X[held[out]])
             count[out] += 1.0
         # A sample that is in all trees has equal probabilities.
         logits = self._logarithms(

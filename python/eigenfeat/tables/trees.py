@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from eigenfeat._base.threads import resolve
+from eigenfeat.tables.views import BETWEEN
 
 __all__ = ["Nodes", "Trees", "grow", "unequal"]
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that is rounding
-_BETWEEN = 0.618  # place of a threshold between two values
 _CHOSEN = 16  # sums and differences of columns
 _SCREENED = 4_000  # samples of the boosting that chooses them
 _STEPS_OF_SCREEN = 40
@@ -148,7 +148,7 @@ class Trees:
             below = np.maximum(np.searchsorted(last, thresholds[nodes], side="right") - 1, 0)
             inside = below < len(last) - 1
             low, high = last[below[inside]], first[below[inside] + 1]
-            thresholds[nodes[inside]] = low + _BETWEEN * (high - low)
+            thresholds[nodes[inside]] = low + BETWEEN * (high - low)
         # The largest float32 numbers not above the thresholds separate the same float32 values.
         rounded = thresholds.astype(np.float32)
         above = rounded > thresholds

@@ -48,7 +48,7 @@ from eigenfeat.samples.blocks import Block
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
 
-__all__ = ["MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics"]
+__all__ = ["BETWEEN", "MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics"]
 
 _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
@@ -65,7 +65,7 @@ _MAX_INDICATORS = 6  # of one column of categories, which trees read beside its 
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
 # the value of a new sample, which rounding would move across it.
-_WAY = (np.sqrt(5.0) - 1.0) / 2.0
+BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
 MOST_BINS = 1200  # of all columns together
 _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
@@ -229,7 +229,7 @@ class TableStatistics(OmitsCaches):
         """
         step = (_GRID - 1) // count
         high, low = self.quantiles[step:-1:step], self.below[step:-1:step]
-        edge = low + _WAY * (high - low)
+        edge = low + BETWEEN * (high - low)
         some = high > low  # the smallest value has no edge below it
         return [np.unique(edge[some[:, j], j]) for j in self.numeric]
 
@@ -298,7 +298,7 @@ class TableStatistics(OmitsCaches):
     def _between(self, j: int) -> _Array:
         """Edges between the different quantiles of a column of few values."""
         values = np.unique(self.quantiles[:, j])
-        edges: _Array = values[:-1] + _WAY * (values[1:] - values[:-1])
+        edges: _Array = values[:-1] + BETWEEN * (values[1:] - values[:-1])
         return edges
 
     @cached_property

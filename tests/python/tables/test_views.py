@@ -327,6 +327,11 @@ def test_trees_are_those_of_scikit_learn(classes):
     assert np.isclose(found, boosting.predict_proba(X[:1100]), atol=1e-9).mean() > 0.98
 
 
+def test_a_forest_grows_from_four_samples():
+    model = TableClassifier(["columns", "forest"]).fit(np.arange(4.0)[:, None], [0, 0, 1, 1])
+    assert all(np.isfinite(view.score) for view in model.views_)
+
+
 def test_boosting_of_pairs_sees_differences_of_columns(rng):
     X = rng.standard_normal((1_600, 6)) ** 3  # differences of ranks are not those of values
     y = np.cbrt(X[:, 0]) > np.cbrt(X[:, 1]) + 0.05 * rng.standard_normal(1_600)
