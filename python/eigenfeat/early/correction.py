@@ -76,6 +76,7 @@ __all__ = [
     "held_out_decisions",
     "least_samples",
     "promised_shares",
+    "strictest",
 ]
 
 _Array = NDArray[np.float64]
@@ -290,7 +291,8 @@ class Correction:
     thresholds : (q,) array
         Scores, ascending from 0.
     share : (q,) array
-        Smallest certified share of all promises, if samples with larger scores are decided.
+        Smallest certified share of all promises, if samples with larger scores are decided:
+        `strictest` of the shares of all cells.
     confidence : float
         Confidence of the shares; 0 for shares on average.
     n : int
@@ -308,23 +310,6 @@ class Correction:
     length: int
     time_weight: float = TIE
 
-    @classmethod
-    def of_shares(
-        cls,
-        thresholds: _Array,
-        shares: _Array,
-        confidence: float,
-        n: int,
-        length: int,
-        time_weight: float = TIE,
-    ) -> Correction:
-        """Correct by the smallest of the shares (r, q) of all cells.
-
-        A threshold is used only if the shares of all larger ones suffice.
-        """
-        stricter = np.minimum.accumulate(shares.min(axis=0)[::-1])[::-1]
-        return cls(thresholds, np.ascontiguousarray(stricter), confidence, n, length, time_weight)
-
     def threshold(self, tau: float | _Array) -> _Array:
         """Score that decisions at tau must exceed; infinite if samples wait for their end."""
         at = self.share.searchsorted(np.asarray(tau) - SLACK)
@@ -339,6 +324,11 @@ class Correction:
         """Largest certified share (m,) of decisions with these scores; 0 without any."""
         below = np.searchsorted(self.thresholds, score) - 1
         return np.where(below >= 0, self.share[np.maximum(below, 0)], 0.0)
+
+
+def strictest(shares: _Array) -> _Array:
+    """Smallest shares (q,) of all cells (r, q) at each threshold and at all larger thresholds."""
+    return np.ascontiguousarray(np.minimum.accumulate(shares.min(axis=0)[::-1])[::-1])
 
 
 class CorrectedRule(RestrictedRule):

@@ -34,6 +34,7 @@ from eigenfeat.early.correction import (
     held_out_decisions,
     least_samples,
     promised_shares,
+    strictest,
 )
 from eigenfeat.early.decisions import Decisions, EarlyDecisions, EarlyRun
 from eigenfeat.early.discriminants import (
@@ -690,14 +691,8 @@ def correct_rule(
         at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
         thresholds = thresholds[at]
     given = decisions, thresholds, labels, groups, model.classes, confidence
-    correction = Correction.of_shares(
-        thresholds,
-        np.concatenate([promised_shares(promise, *given) for promise in promises]),
-        confidence,
-        len(labels),
-        layout.width,
-        time_weight,
-    )
+    share = strictest(np.concatenate([promised_shares(one, *given) for one in promises]))
+    correction = Correction(thresholds, share, confidence, len(labels), layout.width, time_weight)
     by_class = certified_by_class(decisions, labels, model.classes, correction, tau)
     return correction, steps, by_class
 

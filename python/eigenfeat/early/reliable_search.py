@@ -148,7 +148,10 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
                 X, y = series, training_rows(self, series, y)[1]
             check_classification_targets(y)
             check_two_labels(np.unique(y))
-            self._fit(X, y)
+            self._choose(X, y)
+            best = self.best_estimator_
+            self.classes_, self.n_features_in_ = best.classes_, best.n_features_in_
+            self.n_channels_, self.n_timepoints_ = best.n_channels_, best.n_timepoints_
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -200,7 +203,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             X = validate_data(self, X, reset=False, **options)
         return self.best_estimator_.decide(X)
 
-    def _fit(self, X: Any, y: NDArray[Any]) -> None:
+    def _choose(self, X: Any, y: NDArray[Any]) -> None:
+        """Score all candidates and taus, and fit the best to all series."""
         candidates = self._candidates()
         taus = np.array(TAUS) if self.tau is None else checked_taus(self.tau)
         folds = list(fold_masks(y, self.n_folds))
@@ -225,17 +229,12 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         if failure is not None and np.isnan(means).all():
             raise failure
         self.best_index_ = int(np.nanargmax(means))
-        self.best_score_, self.best_params_ = (
-            float(means[self.best_index_]),
-            params[self.best_index_],
-        )
+        self.best_score_ = float(means[self.best_index_])
+        self.best_params_ = params[self.best_index_]
         self.best_candidate_, self.reliability_ = self.best_params_.values()
-        chosen = clone(candidates[self.best_candidate_])
-        self.best_estimator_ = best = chosen.set_params(
-            reliability=self.reliability_, correct=False
-        ).fit(X, y)
-        self.classes_, self.n_features_in_ = best.classes_, best.n_features_in_
-        self.n_channels_, self.n_timepoints_ = best.n_channels_, best.n_timepoints_
+        best = clone(candidates[self.best_candidate_])
+        best.set_params(reliability=self.reliability_, correct=False)
+        self.best_estimator_ = best.fit(X, y)
 
     def _curve(
         self, model: ReliableClassifier, X: Any, y: NDArray[Any], fold: NDArray[np.bool_], taus: Any

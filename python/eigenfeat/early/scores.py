@@ -1,17 +1,4 @@
-r"""Scores of early decisions: reliability, accuracy and earliness.
-
-With :math:`t_i` the time at which series i is decided, :math:`\hat g(z_i)` its label at that time,
-:math:`\hat g(x_i)` the label of the complete series and :math:`g_i` the true label (Parrish 2012,
-section 5.6.1, for the first three):
-
-============== ===================================================================================
-reliability    share of :math:`\hat g(z_i) = \hat g(x_i)`
-mean time      mean of :math:`t_i`, 1 to d
-accuracy       share of :math:`\hat g(z_i) = g_i`
-earliness      mean of :math:`t_i / d`: 1 is the latest possible
-harmonic mean  of accuracy and 1 - earliness: :math:`2 a (1 - e) / (a + 1 - e)`; 0 where both are 0
-============== ===================================================================================
-"""
+"""Scores of early decisions: reliability, accuracy and earliness."""
 
 from __future__ import annotations
 
@@ -41,22 +28,23 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EarlyScores:
-    """Scores of one run; the module defines them.
+    r"""Scores of early decisions (Parrish 2012, section 5.6.1).
 
     Attributes
     ----------
     n : int
         Number of series.
     reliability : float or None
-        None without labels of complete series.
+        Share of early labels that are the label of the complete series; None without these.
     accuracy : float or None
-        None without true labels.
+        Share of early labels that are the true label; None without true labels.
     mean_time : float
-        Mean time of decision.
+        Mean time of decision, 1 to d.
     earliness : float
-        Mean time of decision, relative to the length.
+        Mean time of decision relative to the length, e: 1 is the latest possible.
     harmonic_mean : float or None
-        None without accuracy.
+        Harmonic mean of accuracy a and 1 - e, :math:`2 a (1 - e) / (a + 1 - e)`; 0 where both are
+        0, None without accuracy.
     """
 
     n: int

@@ -227,6 +227,7 @@ def _channels_text(channels: int) -> str:
 
 # ---- complete rows
 
+_ANY_ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
 _DECIDE = "; decide takes incomplete samples"
 _FIT = (
     "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
@@ -236,17 +237,14 @@ _FIT = (
 
 def complete_rows(estimator: BaseEstimator, X: ArrayLike) -> _Array:
     """Rows for a fitted estimator; ValueError, with advice, at the first NaN or infinity."""
-    options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-    rows = validate_data(estimator, X, reset=False, **options)
-    return _finite(estimator, rows, _DECIDE)
+    return _finite(estimator, validate_data(estimator, X, reset=False, **_ANY_ROWS), _DECIDE)
 
 
 def labelled_complete_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
 ) -> tuple[_Array, Labels]:
     """Rows and labels to fit on; ValueError, with advice, at the first NaN or infinity."""
-    options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-    rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **options)
+    rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_ANY_ROWS)
     return _finite(estimator, rows, _FIT), labels
 
 

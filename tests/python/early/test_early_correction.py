@@ -24,6 +24,7 @@ from eigenfeat.early.correction import (
     Correction,
     HeldOutDecisions,
     promised_shares,
+    strictest,
 )
 from eigenfeat.early.rules import lower_bounds
 
@@ -53,14 +54,13 @@ def test_shares_are_ranks():
     shares = promised_shares(*given, 0.0)
     assert_allclose(5 * shares, [[1, 2, 3, 4]])
     assert_allclose(promised_shares(*given, 0.8), [lower_bounds(4, 0.2)[1:]])
-    found = Correction.of_shares(thresholds, shares, 0.0, 4, 10)
+    found = Correction(thresholds, strictest(shares), 0.0, 4, 10)
     assert [found.threshold(tau) for tau in (0.2, 0.6, 0.7, 0.9)] == [0.0, 0.5, 0.7, np.inf]
     assert_allclose(found.certified(np.array([0.0, 0.1, 0.5, 0.6, 1.0])), [0, 0.2, 0.4, 0.6, 0.8])
     # The rule's own tau is needed, too; ties are broken by the number of known entries.
     tau, known = np.array([0.6, 0.6, 0.8, 0.2]), np.array([5, 10, 5, 5])
     assert_allclose(found.least_tau(tau, known), [0.6, 0.6, 0.8, 0.2], atol=1e-5)
-    uneven = Correction.of_shares(thresholds, np.array([[0.9, 0.2, 0.5, 0.9]]), 0.9, 4, 10)
-    assert_array_equal(uneven.share, [0.2, 0.2, 0.5, 0.9])
+    assert_array_equal(strictest(np.array([[0.9, 0.2, 0.5, 0.9]])), [0.2, 0.2, 0.5, 0.9])
 
 
 @pytest.mark.parametrize(
