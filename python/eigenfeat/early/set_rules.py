@@ -50,7 +50,8 @@ class ConfidenceSet(ABC):
     shape = "ball"  # "ball" or "box"
     full_covariance = False  # whether the covariance scales the set, instead of each variance
     any_distribution = False  # whether the probability holds for every distribution
-    largest_radius = 10.0  # times the root of the number of features: a probability of 1
+    # Largest radius of the search, in roots of the number of features; its probability is 1.
+    largest_radius = 10.0
 
     def probability(self, rule_input: RuleInput, radius: _Array) -> _Array:
         """Probability (n,) of each sample's set of a radius; 1 without degrees of freedom."""
