@@ -18,8 +18,9 @@ from scipy.interpolate import BSpline
 from eigenfeat.io.onnx_features import all_classes, layer_features
 from eigenfeat.io.onnx_graph import LEARNING, Graph
 from eigenfeat.io.onnx_input import completed, gap_flags
+from eigenfeat.linear.held_out import LOG_FLOOR
 from eigenfeat.tables import regression_views
-from eigenfeat.tables.classification_views import LOG_FLOOR, BoostingView, ForestView
+from eigenfeat.tables.classification_views import BoostingView, ForestView
 from eigenfeat.tables.classifier import TableClassifier
 from eigenfeat.tables.regressor import TableRegressor
 from eigenfeat.tables.trees import Trees

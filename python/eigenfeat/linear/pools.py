@@ -28,7 +28,7 @@ from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
 from eigenfeat.linear.held_out import LOG_FLOOR, loss_at_best
 
-__all__ = ["PooledView", "asked_views", "pool_probabilities", "pool_weights"]
+__all__ = ["PooledView", "asked_views", "log_probabilities", "pool_probabilities", "pool_weights"]
 
 _Array = NDArray[np.float64]
 
@@ -140,7 +140,7 @@ def pool_weights(
     than 8% of the sum of weights, or with equal probabilities for all samples, get 0.
     Where no classifier is better than equal probabilities, the best one has weight 0.02.
     """
-    L = np.stack([_log_probabilities(z) for z in logits])
+    L = np.stack([log_probabilities(z) for z in logits])
     prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior
     keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
     w = np.zeros(len(L))
@@ -159,7 +159,7 @@ def pool_weights(
 
 def pool_probabilities(logits: Sequence[_Array], weights: _Array) -> _Array:
     """Probabilities (m, k) of the pool of classifiers with these logits (m, k) and weights (V,)."""
-    z = _combined(weights, np.stack([_log_probabilities(z) for z in logits]))
+    z = _combined(weights, np.stack([log_probabilities(z) for z in logits]))
     return np.asarray(softmax(z, axis=1))
 
 
@@ -171,8 +171,9 @@ def _combined(w: _Array, L: _Array) -> _Array:
     return out
 
 
-def _log_probabilities(z: _Array) -> _Array:
-    z = z - z.max(axis=1, keepdims=True)
+def log_probabilities(logits: _Array) -> _Array:
+    """Log probabilities (n, k) of logits (n, k), at least -30, so that none decides alone."""
+    z = logits - logits.max(axis=1, keepdims=True)
     z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
     np.maximum(z, LOG_FLOOR, out=z)
     return z

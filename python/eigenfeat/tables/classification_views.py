@@ -40,8 +40,9 @@ from sklearn.utils.validation import has_fit_parameter
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.held_out import Logits, loss_at_best, together
+from eigenfeat.linear.held_out import LOG_FLOOR, Logits, loss_at_best, together
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, cross_fit, fit_quietly
+from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.samples.blocks import Block
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = [
-    "LOG_FLOOR",
     "VIEWS",
     "BoostingView",
     "EstimatorView",
@@ -73,7 +73,6 @@ __all__ = [
     "Trial",
     "View",
     "candidate_views",
-    "log_probabilities",
 ]
 
 _Array = NDArray[np.float64]
@@ -108,15 +107,6 @@ _BOOSTING_OF_MANY = {
     "min_samples_leaf": 10,
     "l2_regularization": 1.0,
 }
-LOG_FLOOR = -30.0  # least log probability of a view
-
-
-def log_probabilities(logits: _Array) -> _Array:
-    """Log probabilities (n, k) of logits (n, k), at least -30, so that no view decides alone."""
-    z = logits - logits.max(axis=1, keepdims=True)
-    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
-    np.maximum(z, LOG_FLOOR, out=z)
-    return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,6 +284,11 @@ class LogitView(View):
         """As `View.n_features`."""
         return int(self.logit.coef_.shape[1])
 
+    def part(self, samples: Samples, indices: Codes) -> MemorySamples:
+        """Features of the samples of these indices."""
+        features = self.features(samples.table.subset(indices), samples.n_threads)
+        return MemorySamples.of_features(samples.rows.subset(indices), features)
+
     @property
     def _energy(self) -> float:
         """Divisor of the penalties where the ridge exceeds the energy of the logits."""
@@ -331,11 +326,7 @@ class FixedView(LogitView):
         if folds.complementary:
             rows = samples.with_features(self.features(samples.table, samples.n_threads))
             return [(rows.subset(train), rows.subset(held)) for train, held in folds.parts]
-        return [(self._part(samples, a), self._part(samples, b)) for a, b in folds.parts]
-
-    def _part(self, samples: Samples, indices: Codes) -> MemorySamples:
-        features = self.features(samples.table.subset(indices), samples.n_threads)
-        return MemorySamples.of_features(samples.rows.subset(indices), features)
+        return [(self.part(samples, a), self.part(samples, b)) for a, b in folds.parts]
 
 
 class GemView(LogitView):
@@ -434,12 +425,8 @@ class InteractionsView(LogitView):
             else:
                 outside = self._tables(samples, train)
             self.learned = self._chosen(samples, train, outside)
-            out.append((self._part(samples, train), self._part(samples, held)))
+            out.append((self.part(samples, train), self.part(samples, held)))
         return out
-
-    def _part(self, samples: Samples, indices: Codes) -> MemorySamples:
-        features = self.features(samples.table.subset(indices), samples.n_threads)
-        return MemorySamples.of_features(samples.rows.subset(indices), features)
 
     @staticmethod
     def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:

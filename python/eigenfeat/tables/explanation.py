@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.samples.estimator import complete
-from eigenfeat.tables.classification_views import FixedView, GemView, log_probabilities
+from eigenfeat.tables.classification_views import FixedView, GemView
 from eigenfeat.tables.classifier import TableClassifier
 from eigenfeat.tables.regression_views import RidgeView
 from eigenfeat.tables.regressor import TableRegressor

@@ -20,14 +20,8 @@ from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.held_out import fold_indices
-from eigenfeat.linear.pools import pool_probabilities, pool_weights
-from eigenfeat.tables.classification_views import (
-    MANY_SAMPLES,
-    Folds,
-    Samples,
-    View,
-    log_probabilities,
-)
+from eigenfeat.linear.pools import log_probabilities, pool_probabilities, pool_weights
+from eigenfeat.tables.classification_views import MANY_SAMPLES, Folds, Samples, View
 from eigenfeat.tables.search import PooledView, try_views
 from eigenfeat.tables.views import Table
 
@@ -83,7 +77,7 @@ def fit_pool(
         _SHARE_OF_TRIALS,
     )
     held = folds.held
-    logits = [log_probabilities(trial.logits) for trial in trials.values()]
+    logits = [trial.logits for trial in trials.values()]
     weight = None if samples.weight is None else samples.weight[held]
     prior = _prior(list(trials))
     weights = pool_weights(logits, samples.codes[held], weight, prior)
