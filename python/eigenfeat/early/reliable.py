@@ -277,12 +277,12 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             for name in _CORRECTED:
                 self.__dict__.pop(name, None)
             held_out = None
-            if self.correct is not False and isinstance(self.held_out, float):
+            if self.correct and self.held_out < 1:
                 mask = self._held_out_mask(y)
                 held_out = rows.take(mask), y[mask]
                 rows, y = rows.take(~mask), y[~mask]
             self._fit_parts(rows, y, layout)
-            if self.correct is not False:
+            if self.correct:
                 self._correct(rows, y, held_out, float(self.reliability))
         return self
 
@@ -292,7 +292,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         allowed: tuple[str, ...] = PROMISES
         if self.correct == "average":
             allowed, options = ("true",), " with correct='average'"
-        elif self.correct is False:
+        elif not self.correct:
             allowed, options = (), " with correct=False"
         known = set(names) <= {*allowed} and len(set(names)) == len(names) > 0
         if self.conditional is not None and names != ("auto",) and not known:
@@ -646,10 +646,9 @@ def correct_rule(
     """
     model, layout = estimator.fitted_, estimator.fitted_.layout
     tested, labels = (rows, y) if held_out is None else held_out
-    correct = estimator.correct
-    confidence = CONFIDENCE if isinstance(correct, bool) else 0.0
-    if isinstance(correct, float):
-        confidence = correct
+    confidence = 0.0 if estimator.correct == "average" else float(estimator.correct)
+    if isinstance(estimator.correct, bool | np.bool_):
+        confidence = CONFIDENCE
     least = least_samples(tau, confidence)
     n_samples, n_times = _test_sizes(model.rule.cost, len(labels), layout.length - 1, least)
     random = check_random_state(estimator.random_state)
@@ -698,14 +697,12 @@ def correct_rule(
 
 
 def _test_sizes(cost: int, n: int, n_times: int, least: int) -> tuple[int, int]:
-    """Numbers of samples and times to test: at most n and `n_times`, or a bounded cost."""
-    if cost == 1:
-        return min(n, MAX_SAMPLES), min(n_times, MAX_TIMES)
-    n_times = min(n_times, MAX_SAMPLED_TIMES)
-    n_samples = max(100, int(MAX_PREDICTIONS / (cost * max(n_times, 1))))
+    """Numbers of samples and times to test, at most n and `n_times`."""
+    n_times = min(n_times, MAX_TIMES if cost == 1 else MAX_SAMPLED_TIMES)
+    n_samples = int(np.clip(MAX_PREDICTIONS / (cost * max(n_times, 1)), 100, MAX_SAMPLES))
     if n >= least:  # enough samples to support the promise
         n_samples = max(n_samples, 2 * least)
-    return min(n, n_samples, MAX_SAMPLES), n_times
+    return min(n, n_samples), n_times
 
 
 def _class_groups(
@@ -716,7 +713,7 @@ def _class_groups(
     if "predicted" in _names(estimator.conditional):
         classes = np.union1d(classes, estimator.fitted_.classes)
     counts = np.array([np.count_nonzero(labels == label) for label in classes])
-    if not isinstance(estimator.held_out, float):  # no fold holds out the only sample of a class
+    if estimator.held_out > 1:  # no fold holds out the only sample of a class
         counts[counts == 1] = 0
     return ClassGroups.of(classes, counts, least)
 

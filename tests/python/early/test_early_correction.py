@@ -152,6 +152,25 @@ def test_few_rows_wait(rng):
 # ---- samples that are held out from the fit ------------------------------------------------------
 
 
+def test_enough_samples_are_tested_for_a_high_reliability(rng):
+    y = np.arange(5000) % 2
+    X = rng.standard_normal((len(y), 4)) + np.outer(y, [20, 0, 0, 0])
+    model = lda(reliability=0.9993, conditional=None, held_out=2).fit(X, y)
+    assert_array_equal(model.predict_early(X[:20]).time, 1)
+
+
+def test_numbers_of_numpy_are_read_as_those_of_python(rng):
+    X, y = walks(rng, 60, d=8)
+    for name, value, scalar in (
+        ("correct", True, np.True_),
+        ("correct", False, np.False_),
+        ("correct", 0.75, np.float32(0.75)),
+        ("held_out", 0.5, np.float32(0.5)),
+    ):
+        plain, same = (lda(**{name: one}).fit(X, y).predict_early(X) for one in (value, scalar))
+        assert_array_equal(same.time, plain.time)
+
+
 def waves(random, n, d=12):
     """Walks that turn back: the first samples mislead a Gaussian about the last ones."""
     y = random.integers(0, 2, n)
