@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
 from eigenfeat.signals.epochs import epoch_blocks, session_parts
-from eigenfeat.signals.means import epoch_covariances, geodesic, mean_covariance
+from eigenfeat.signals.means import between, epoch_covariances, mean_covariance
 
-__all__ = ["SessionAlignment", "check_session", "mean_covariances", "whitened"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["MeanOf", "SessionAlignment", "SessionMeans", "mean_covariances", "whitened"]
 
 _Array = NDArray[np.float64]
+MeanOf = Callable[[NDArray[np.intp], str], _Array]
 _FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5  # of the mean eigenvalue, added to a mean covariance
 _FLOAT32_TOLERANCE = 1e-5  # least rank_tol of float32 epochs
 
 
-def check_session(count: int, name: str) -> None:
-    """Raise ValueError if a session has fewer than two epochs."""
-    if count < 2:
-        raise ValueError(
-            f"groups: expected at least 2 epochs of each session, got {count} of {name}"
-        )
-
-
 def mean_covariances(
-    banks: Sequence[NDArray[Any]], weight: _Array, name: str, *, center: bool = True
+    banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, name: str, *, center: bool = True
 ) -> _Array:
-    """Weighted mean covariance of the epochs of a session in each band.
+    """Weighted mean covariance of a session's epochs in each band.
 
     Parameters
     ----------
     banks : sequence of (n, channels, times) arrays
         Epochs in each band.
     weight : (n,) array
+    rows : indices or slice
+        Epochs of the session.
     name : str
         What messages call the session.
     center : bool
@@ -52,45 +51,52 @@ def mean_covariances(
     ValueError
         If epochs are constant in a band.
     """
-    channels = banks[0].shape[1]
+    channels, share = banks[0].shape[1], weight[rows]
     out = np.zeros((len(banks), channels, channels))
-    for band, X in enumerate(banks):
-        for rows in epoch_blocks(X):
-            epochs = X[rows].astype(np.float64)
+    for band, all_epochs in enumerate(banks):
+        X = all_epochs[rows]
+        for block in epoch_blocks(X):
+            epochs = X[block].astype(np.float64)
             if center:
                 epochs -= epochs.mean(axis=2, keepdims=True)
-            out[band] += np.einsum("n,nct,ndt->cd", weight[rows], epochs, epochs, optimize=True)
-        out[band] /= X.shape[2] * weight.sum()
+            out[band] += np.einsum("n,nct,ndt->cd", share[block], epochs, epochs, optimize=True)
+        out[band] /= X.shape[2] * share.sum()
         if not np.trace(out[band]) > 0:
             raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")
     return out
 
 
-def whitened(X: NDArray[Any], covariance: _Array, rank_tol: float) -> NDArray[Any]:
+def whitened(
+    banks: Sequence[NDArray[Any]],
+    parts: Iterable[tuple[NDArray[np.intp], _Array]],
+    rank_tol: float,
+) -> list[NDArray[Any]]:
     """Epochs times ``covariance^(-1/2)``, in the span of the channels.
 
     Parameters
     ----------
-    X : (n, channels, times) array
-    covariance : (channels, channels) array
+    banks : sequence of (n, channels, times) arrays
+        Epochs in each band.
+    parts : iterable of (indices, (bands, channels, channels) array)
+        Epochs of each session, and their covariances.
     rank_tol : float
         Directions with less than this fraction of the largest power (1e-5 for float32) become 0.
     """
-    tol = max(rank_tol, _FLOAT32_TOLERANCE) if X.dtype == np.float32 else rank_tol
-    values, vectors = np.linalg.eigh(covariance)
-    inside = values > tol * values[-1]
-    span = vectors[:, inside]
-    whitening = (span / np.sqrt(values[inside])) @ span.T
-    return np.asarray(whitening.astype(X.dtype) @ X)
+    out = [np.empty_like(X) for X in banks]
+    for rows, covariances in parts:
+        for X, target, covariance in zip(banks, out, covariances, strict=True):
+            tol = max(rank_tol, _FLOAT32_TOLERANCE) if X.dtype == np.float32 else rank_tol
+            values, vectors = np.linalg.eigh(covariance)
+            inside = values > tol * values[-1]
+            span = vectors[:, inside]
+            whitening = (span / np.sqrt(values[inside])) @ span.T
+            target[rows] = whitening.astype(X.dtype) @ X[rows]
+    return out
 
 
 @dataclass(frozen=True, eq=False)
-class SessionAlignment:
-    """Riemannian mean covariances of sessions, by which their epochs are whitened.
-
-    A new session with n epochs has the point on the geodesic from the mean of its epochs to
-    `typical` that weights the latter as one epoch, so that a session may begin with its first
-    epoch. The result does not depend on the units of the channels.
+class SessionMeans:
+    """Mean covariances of sessions of epochs.
 
     Attributes
     ----------
@@ -99,60 +105,61 @@ class SessionAlignment:
     means : (s, bands, channels, channels) array
         Mean covariances of their epochs.
     sizes : (s,) array
-        Numbers of their epochs.
-    typical : (bands, channels, channels) array
-        Mean of the training sessions' covariances, each with trace 1.
+        Sums of the weights of their epochs.
     """
 
-    names: NDArray[Any]
-    means: _Array
-    sizes: _Array
-    typical: _Array
+    min_epochs: ClassVar[int] = 2
+    names: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    means: _Array = field(default_factory=lambda: np.empty(0))
+    sizes: _Array = field(default_factory=lambda: np.empty(0))
 
-    @classmethod
-    def fit(cls, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
-        """Mean covariances of sessions (n,) of epochs in each band."""
-        parts = session_parts(sessions, len(sessions))
-        for name, rows in parts:
-            check_session(len(rows), f"session {show(name)}")
-        means = np.stack([_riemannian_means(banks, rows) for _, rows in parts])
-        scaled = means / np.einsum("sbcc->sb", means)[:, :, None, None]
-        typical = [_mean(scaled[:, band]) for band in range(len(banks))]
-        sizes = np.array([float(len(rows)) for _, rows in parts])
-        return cls(np.array([name for name, _ in parts]), means, sizes, np.stack(typical))
+    def updated(
+        self, sessions: NDArray[Any], weight: _Array, mean_of: MeanOf, kind: str | None
+    ) -> Self:
+        """Add the epochs of sessions (n,) with these weights.
 
-    def updated(self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
-        """Alignment with further epochs of sessions, known ones or new ones."""
+        Parameters
+        ----------
+        sessions, weight : (n,) arrays
+        mean_of : function of the indices and the name of a session
+            Returns the mean covariances (bands, channels, channels) of these epochs.
+        kind : str or None
+            Mean by which those of a known session move; None keeps them.
+        """
         known = self._by_name()
         for name, rows in session_parts(sessions, len(sessions)):
-            mean, size = _riemannian_means(banks, rows), float(len(rows))
+            if name in known and kind is None:
+                continue
+            mean, size = self._mean(name, rows, weight, mean_of), float(weight[rows].sum())
             if name in known:
                 before, old_size = known[name]
+                mean = between(before, mean, size / (old_size + size), kind or "")
                 size += old_size
-                mean = _between(before, mean, len(rows) / size)
             known[name] = mean, size
         means, sizes = zip(*known.values(), strict=True)
         return replace(
             self, names=np.array(list(known)), means=np.stack(means), sizes=np.array(sizes)
         )
 
-    def aligned(
-        self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any] | None
-    ) -> list[NDArray[Any]]:
-        """Epochs whitened by the covariances of their sessions; None is one new session."""
-        known = self._by_name()
-        out = [np.empty_like(X) for X in banks]
-        for name, rows in session_parts(sessions, len(banks[0])):
+    def parts(
+        self, sessions: NDArray[Any] | None, n: int, mean_of: MeanOf
+    ) -> Iterator[tuple[NDArray[np.intp], _Array, float]]:
+        """Yield indices, means and size of each session of n epochs; None is one new session."""
+        known, weight = self._by_name(), np.ones(n)
+        for name, rows in session_parts(sessions, n):
             if name in known:
-                means, size = known[name]
+                yield rows, *known[name]
             else:
-                means, size = _riemannian_means(banks, rows), float(len(rows))
-            means = means[: len(banks)]
-            typical = np.einsum("bcc->b", means)[:, None, None] * self.typical[: len(banks)]
-            centres = _between(means, typical, 1.0 / (size + 1.0))
-            for X, target, centre in zip(banks, out, centres, strict=True):
-                target[rows] = whitened(X[rows], centre, 0.0)
-        return out
+                yield rows, self._mean(name, rows, weight, mean_of), float(len(rows))
+
+    def _mean(self, name: Any, rows: NDArray[np.intp], weight: _Array, mean_of: MeanOf) -> _Array:
+        text = "a new session" if name is None else f"session {show(name)}"
+        count = int(np.count_nonzero(weight[rows] > 0))
+        if count < self.min_epochs:
+            raise ValueError(
+                f"groups: expected at least 2 epochs of each session, got {count} of {text}"
+            )
+        return mean_of(rows, text)
 
     def _by_name(self) -> dict[Any, tuple[_Array, float]]:
         """Means (bands, channels, channels) and sizes of the sessions."""
@@ -160,8 +167,55 @@ class SessionAlignment:
         return dict(zip(self.names.tolist(), pairs, strict=True))
 
 
-def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp]) -> _Array:
-    """Riemannian mean covariance of the epochs `rows` in each band.
+@dataclass(frozen=True, eq=False)
+class SessionAlignment(SessionMeans):
+    """Riemannian mean covariances of sessions, by which their epochs are whitened.
+
+    A new session with n epochs has the point on the geodesic from the mean of its epochs to
+    `typical` that weights the latter as one epoch, so that a session may begin with its first
+    epoch. The result does not depend on the units of the channels.
+
+    Attributes
+    ----------
+    names, means, sizes : arrays
+        As of `SessionMeans`; the sizes are numbers of epochs.
+    typical : (bands, channels, channels) array
+        Mean of the training sessions' covariances, each with trace 1.
+    """
+
+    min_epochs: ClassVar[int] = 1
+    typical: _Array = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def fit(cls, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
+        """Mean covariances of sessions (n,) of epochs in each band."""
+        found = SessionMeans().updated(
+            sessions, np.ones(len(sessions)), partial(_riemannian_means, banks), None
+        )
+        scaled = found.means / np.einsum("sbcc->sb", found.means)[:, :, None, None]
+        typical = np.stack([_mean(scaled[:, band]) for band in range(len(banks))])
+        return cls(found.names, found.means, found.sizes, typical)
+
+    def extended(self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
+        """Alignment with further epochs of sessions, known ones or new ones."""
+        mean_of = partial(_riemannian_means, banks)
+        return self.updated(sessions, np.ones(len(sessions)), mean_of, "riemannian")
+
+    def aligned(
+        self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any] | None
+    ) -> list[NDArray[Any]]:
+        """Epochs whitened by the covariances of their sessions; None is one new session."""
+        n_bands, centres = len(banks), []
+        mean_of = partial(_riemannian_means, banks)
+        for rows, all_means, size in self.parts(sessions, len(banks[0]), mean_of):
+            means = all_means[:n_bands]
+            typical = np.einsum("bcc->b", means)[:, None, None] * self.typical[:n_bands]
+            centres.append((rows, between(means, typical, 1.0 / (size + 1.0), "riemannian")))
+        return whitened(banks, centres, 0.0)
+
+
+def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp], name: str) -> _Array:
+    """Riemannian mean covariance of a session's epochs `rows` in each band.
 
     Each covariance is first shrunk towards their arithmetic mean, the more the fewer samples an
     epoch has for its channels.
@@ -172,7 +226,7 @@ def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp]) -> 
         c, times = X.shape[1:]
         arithmetic = C.mean(axis=0)
         if not np.trace(arithmetic) > 0:
-            raise ValueError("X: expected epochs that vary in each session, got constant ones")
+            raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")
         floor = _FLOAT32_FLOOR if X.dtype == np.float32 else _FLOOR
         arithmetic += floor * np.trace(arithmetic) / c * np.eye(c)
         share = c / (c + times)
@@ -182,9 +236,3 @@ def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp]) -> 
 
 def _mean(C: _Array) -> _Array:
     return mean_covariance(C, np.ones(len(C)), "riemannian", None).matrix
-
-
-def _between(A: _Array, B: _Array, share: float) -> _Array:
-    """Points on geodesics between matrices (bands, c, c)."""
-    pairs = zip(A, B, strict=True)
-    return np.stack([geodesic(one, other, share, "riemannian") for one, other in pairs])

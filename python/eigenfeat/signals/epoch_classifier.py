@@ -244,7 +244,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             if sessions is None:
                 raise ValueError(f"groups: expected {len(data)} sessions, one per epoch, got None")
             banks = self._filtered(data, self.bands_)
-            self.alignment_ = self.alignment_.updated(banks, sessions)
+            self.alignment_ = self.alignment_.extended(banks, sessions)
         return self
 
     def predict_proba(self, X: Any, groups: ArrayLike | None = None) -> _Array:

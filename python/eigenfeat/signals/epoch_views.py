@@ -149,7 +149,7 @@ def principal_components(X: NDArray[Any]) -> _Array | None:
     """Leading 64 components (64, channels) of the correlations; None for no more channels."""
     if X.shape[1] <= _MAX_CHANNELS:
         return None
-    covariance = mean_covariances([X], np.ones(len(X)), "X")[0]
+    covariance = mean_covariances([X], np.ones(len(X)), slice(None), "X")[0]
     scale = np.sqrt(np.diag(covariance))
     scale[~(scale > 0)] = np.inf
     vectors = np.linalg.eigh(covariance / np.outer(scale, scale))[1]
@@ -380,7 +380,7 @@ class Xdawn(View):
         _, c, times = X.shape
         means = targets.means(X)
         signal = np.einsum("kct,kdt->cd", means, means) / times
-        power = mean_covariances([X], targets.weight, "X", center=False)[0]
+        power = mean_covariances([X], targets.weight, slice(None), "X", center=False)[0]
         power += _XDAWN_RIDGE * np.trace(power) / c * np.eye(c)
         count = max(2, min(_N_COMPONENTS, _MAX_ROWS // (len(means) + 1)))
         self.filters = eigh(signal, power)[1][:, ::-1][:, :count].T

@@ -17,8 +17,8 @@ from eigenfeat._base.core import core
 __all__ = [
     "MEANS",
     "Mean",
+    "between",
     "epoch_covariances",
-    "geodesic",
     "inverse_root",
     "mean_covariance",
     "spectral_function",
@@ -101,13 +101,20 @@ def inverse_root(A: _Array) -> _Array:
     return spectral_function(A, lambda values: 1.0 / np.sqrt(values))
 
 
-def geodesic(A: _Array, B: _Array, share: float, mean: str) -> _Array:
-    """The weighted mean of two matrices, ``share`` of which is that of B."""
+def between(A: _Array, B: _Array, share: float, mean: str) -> _Array:
+    """Weighted means of pairs of matrices (bands, r, r); the weight of B is `share`."""
     if mean == "euclidean":
         return (1.0 - share) * A + share * B
-    if mean == "log_euclidean":
-        logs = [spectral_function(M, np.log) for M in (A, B)]
-        return spectral_function((1.0 - share) * logs[0] + share * logs[1], np.exp)
+    geodesic = _log_euclidean if mean == "log_euclidean" else _riemannian
+    return np.stack([geodesic(one, other, share) for one, other in zip(A, B, strict=True)])
+
+
+def _log_euclidean(A: _Array, B: _Array, share: float) -> _Array:
+    logs = [spectral_function(M, np.log) for M in (A, B)]
+    return spectral_function((1.0 - share) * logs[0] + share * logs[1], np.exp)
+
+
+def _riemannian(A: _Array, B: _Array, share: float) -> _Array:
     inverse, root = inverse_root(A), spectral_function(A, np.sqrt)
     inner = inverse @ B @ inverse
     power = spectral_function((inner + inner.T) / 2, lambda values: values**share)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,25 +18,18 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import generalized_eigh
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
-from eigenfeat.signals.alignment import check_session, mean_covariances, whitened
-from eigenfeat.signals.epochs import (
-    epoch_blocks,
-    filter_bank,
-    read_epochs,
-    read_groups,
-    read_labels,
-    session_parts,
-    unit_power,
-)
+from eigenfeat.signals.alignment import mean_covariances, whitened
+from eigenfeat.signals.epoch_transformer import EpochTransformer
+from eigenfeat.signals.epochs import epoch_blocks, read_groups, read_labels
 
 __all__ = ["SpatialFilters"]
 
 _Array = NDArray[np.float64]
 
 
-class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SpatialFilters(EpochTransformer):
     """Common spatial patterns (CSP) of epochs, for two or more classes.
 
     Use it for band-passed EEG, MEG or EMG with few clear sources, and for SSVEP. Tune `n_filters`
@@ -85,8 +78,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Dimension of the span of the signals, the largest of all bands; number of channels.
     moments_ : ClassMoments, or list of ClassMoments with `bands`
         Moments of the samples; each sample is a row of channels.
-    sessions_, session_means_ : (s,) and (s, bands, channels, channels) arrays
-        With `align`, names of the sessions and their mean covariances.
+    alignment_ : SessionMeans or None
+        With `align`, the `names` of the sessions and the `means` of their covariances.
     classes_ : (k,) array
         Labels, sorted.
 
@@ -113,24 +106,16 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EpochTransformer._parameter_constraints,
         "n_filters": [Interval(Integral, 1, None, closed="left")],
         "pairs": [StrOptions({"all", "one_vs_rest"})],
         "covariance": [StrOptions({"concat", "epoch"})],
         "center": ["boolean"],
         "ridge": [Interval(Real, 0, None, closed="left")],
-        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
         "log": ["boolean"],
-        "align": [StrOptions({"session"}), None],
-        "bands": ["array-like", None],
-        "sfreq": [Interval(Real, 0, None, closed="neither"), None],
-        "normalize": ["boolean"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     moments_: ClassMoments | list[ClassMoments]
-    n_channels_: int
-    sessions_: NDArray[Any]
-    session_means_: _Array
     _coarse: bool
 
     def __init__(
@@ -263,7 +248,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             logarithm of the smallest normal number.
         """
         check_is_fitted(self, "filters_")
-        banks = self._banks(X, groups, self.n_channels_)
+        banks = self._banks(X, groups)
         out = np.empty((len(banks[0]), len(self.filters_)), dtype=banks[0].dtype)
         for band, epochs in enumerate(banks):
             columns = np.flatnonzero(self.filter_bands_ == band)
@@ -308,41 +293,13 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "filters_")
         parts = [
             self.filters_[self.filter_bands_ == band].astype(epochs.dtype) @ epochs
-            for band, epochs in enumerate(self._banks(X, groups, self.n_channels_))
+            for band, epochs in enumerate(self._banks(X, groups))
         ]
         return np.concatenate(parts, axis=1)
-
-    def plot_patterns(self, info: Any, **options: Any) -> Any:
-        """Draw `patterns_` as topographic maps, with MNE.
-
-        Parameters
-        ----------
-        info : mne.Info
-            Channels of the epochs, with positions.
-        **options
-            Those of ``mne.decoding.SpatialFilter.plot_patterns``, such as `components`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        check_is_fitted(self, "filters_")
-        from mne.decoding import SpatialFilter
-
-        maps = SpatialFilter(
-            info,
-            self.filters_,
-            evals=self.evals_,
-            patterns=self.patterns_,
-            patterns_method="haufe",
-        )
-        return maps.plot_patterns(**options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
         return tags
 
     @property
@@ -354,16 +311,9 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Moments of each band."""
         return self.moments_ if isinstance(self.moments_, list) else [self.moments_]
 
-    def _filtered(self, X: Any, channels: int | None) -> list[NDArray[Any]]:
-        """Checked epochs in each band."""
-        epochs = read_epochs(X, channels)
-        return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, self.sfreq)
-
-    def _banks(self, X: Any, groups: Any, channels: int | None) -> list[NDArray[Any]]:
-        """Epochs in each band, whitened session by session with `align`."""
-        banks = self._filtered(X, channels)
-        if self.align is None:
-            return banks
+    def _banks(self, X: Any, groups: Any) -> list[NDArray[Any]]:
+        """Epochs in each band, whitened by session with `align`."""
+        banks = self._read(X, self.n_channels_)
         return self._aligned(banks, read_groups(groups, len(banks[0])))
 
     def _accumulate(
@@ -378,16 +328,16 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> None:
         """Add epochs to the moments of their classes, and new sessions to `sessions_`."""
         self._validate_params()
-        banks = self._filtered(X, None if first else self.n_channels_)
+        banks = self._read(X, None if first else self.n_channels_)
         n, self.n_channels_, _ = banks[0].shape
         labels = read_labels(y, n)
         weight = row_weights(sample_weight, n)
         sessions = read_groups(groups, n)
+        if first:
+            self.alignment_ = None
         if self.align is not None:
-            if sessions is None:
-                sessions = np.zeros(n, dtype=np.int64)
-            self._add_sessions(banks, weight, sessions, first=first)
-            banks = self._aligned(banks, sessions)
+            mean_of = partial(mean_covariances, banks, weight, center=self.center)
+            banks = self._aligned(banks, self._align(sessions, weight, mean_of, None, first))
         merged = []
         for band, epochs in enumerate(banks):
             moments = ClassMoments(classes) if first else self._moments[band].copy()
@@ -436,41 +386,16 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 f"X: constant channels are left out: {show(constant.tolist())}", UserWarning
             )
 
-    def _session_mean(
-        self, banks: list[NDArray[Any]], weight: _Array, rows: NDArray[np.intp], name: Any
-    ) -> _Array:
-        """Mean covariance of the epochs of a session in each band."""
-        text = "a new session" if name is None else f"session {show(name)}"
-        check_session(int(np.count_nonzero(weight[rows] > 0)), text)
-        return mean_covariances([X[rows] for X in banks], weight[rows], text, center=self.center)
-
-    def _add_sessions(
-        self, banks: list[NDArray[Any]], weight: _Array, sessions: NDArray[Any], *, first: bool
-    ) -> None:
-        """Add the means of sessions that are new."""
-        known = (
-            {} if first else dict(zip(self.sessions_.tolist(), self.session_means_, strict=True))
-        )
-        for name, rows in session_parts(sessions, len(weight)):
-            if name not in known:
-                known[name] = self._session_mean(banks, weight, rows, name)
-        self.sessions_ = np.array(list(known))
-        self.session_means_ = np.stack(list(known.values()))
-
     def _aligned(
         self, banks: list[NDArray[Any]], sessions: NDArray[Any] | None
     ) -> list[NDArray[Any]]:
         """Whiten epochs by the mean covariance of their session, in the span of its channels."""
+        if self.alignment_ is None:
+            return banks
         weight = np.ones(len(banks[0]))
-        known = dict(zip(self.sessions_.tolist(), self.session_means_, strict=True))
-        out = [np.empty_like(X) for X in banks]
-        for name, rows in session_parts(sessions, len(weight)):
-            means = known.get(name)
-            if means is None:
-                means = self._session_mean(banks, weight, rows, name)
-            for X, target, mean in zip(banks, out, means, strict=True):
-                target[rows] = whitened(X[rows], mean, self.rank_tol)
-        return out
+        mean_of = partial(mean_covariances, banks, weight, center=self.center)
+        parts = self.alignment_.parts(sessions, len(weight), mean_of)
+        return whitened(banks, ((rows, means) for rows, means, _ in parts), self.rank_tol)
 
     def _solve(self) -> None:
         """Solve all problems of all bands."""

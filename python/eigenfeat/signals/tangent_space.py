@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from functools import partial
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
-from eigenfeat.signals.alignment import check_session
-from eigenfeat.signals.epochs import (
-    epoch_blocks,
-    filter_bank,
-    read_epochs,
-    read_groups,
-    session_parts,
-    unit_power,
-)
+from eigenfeat.signals.epoch_transformer import EpochTransformer
+from eigenfeat.signals.epochs import epoch_blocks, read_epochs, read_groups
 from eigenfeat.signals.means import (
     MEANS,
     Mean,
+    between,
     epoch_covariances,
-    geodesic,
     inverse_root,
     mean_covariance,
     tangent_vectors,
@@ -42,7 +35,7 @@ _FLAT = 1e-20  # a channel with a smaller share of the largest power is flat
 _UNITS = 1e3  # channels with a larger ratio of amplitudes have different units
 
 
-class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TangentSpace(EpochTransformer):
     """Logarithms of epochs' covariances at their mean, as vectors for linear classifiers.
 
     Use it for epochs of EEG, MEG or EMG before a linear classifier; try it first. Tune `bands`,
@@ -83,8 +76,8 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Basis of the span, in whose coordinates ``basis_.T @ x`` covariances are taken. Channels
         whose amplitudes differ by more than a factor of 1000 are first divided by theirs.
     rank_, n_channels_ : int
-    sessions_, session_means_ : (s,) and (s, bands, rank, rank) arrays
-        With `align`, names of the sessions and their means in the coordinates of `basis_`.
+    alignment_ : SessionMeans or None
+        With `align`, the `names` of the sessions and their `means` in the coordinates of `basis_`.
 
     Warns
     -----
@@ -116,31 +109,18 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EpochTransformer._parameter_constraints,
         "mean": [StrOptions(set(MEANS))],
-        "shrinkage": [
-            StrOptions({"auto", "oas"}),
-            Interval(Real, 0, 1, closed="both"),
-            None,
-        ],
+        "shrinkage": [StrOptions({"auto", "oas"}), Interval(Real, 0, 1, closed="both"), None],
         "input": [StrOptions({"epochs", "covariances"})],
-        "align": [StrOptions({"session"}), None],
-        "bands": ["array-like", None],
-        "sfreq": [Interval(Real, 0, None, closed="neither"), None],
-        "normalize": ["boolean"],
-        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    n_channels_: int
     rank_: int
     basis_: _Array
     reference_: _Array
-    sessions_: NDArray[Any]
-    session_means_: _Array
     _lift: _Array
     _whitening: _Array
     _weight: float
-    _session_weights: _Array
 
     def __init__(
         self,
@@ -282,12 +262,6 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 )
         return out.reshape(n, n_bands * each)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        return tags
-
     @property
     def _n_features_out(self) -> int:
         n_bands = 1 if self.bands is None else len(self.bands)
@@ -310,13 +284,10 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 )
             array = read_epochs(X, n_channels, "(n, channels, channels)")
             return array.dtype, _given_covariances(array)
-        array = read_epochs(X, n_channels)
-        if self.normalize:
-            array = unit_power(array)
-        banks = filter_bank(array, self.bands, self.sfreq)
+        banks = self._read(X, n_channels)
         values = [epoch_covariances(filtered, self.n_threads) for filtered in banks]
         matrices = values[0][None] if len(values) == 1 else np.stack(values)
-        return array.dtype, _Covariances(matrices, array.shape[2])
+        return banks[0].dtype, _Covariances(matrices, banks[0].shape[2])
 
     def _accumulate(
         self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
@@ -328,14 +299,17 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         weight = row_weights(sample_weight, n)
         sessions = read_groups(groups, n)
         if first:
+            self.alignment_ = None
             self.n_channels_ = matrices.values.shape[2]
             self.basis_, self._lift = self._span(matrices.values, weight, dtype == np.float32)
             self.rank_ = self.basis_.shape[1]
         reduced, known = self._reduced(matrices), None
         if self.align is not None:
-            self._add_sessions(reduced, weight, sessions, first=first)
-            means, share = self.session_means_, self._session_weights
-            parts = [self._mean(means[:, b], share) for b in range(len(reduced))]
+            mean_of = partial(self._session_means, reduced, weight)
+            self._align(sessions, weight, mean_of, self.mean, first)
+            assert self.alignment_ is not None
+            means, sizes = self.alignment_.means, self.alignment_.sizes
+            parts = [self._mean(means[:, b], sizes) for b in range(len(reduced))]
         else:
             parts = [self._mean(matrix, weight) for matrix in reduced]
             if len(parts) == 1 and weight.all():
@@ -343,7 +317,8 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         mean = np.stack([part.matrix for part in parts])
         self._whitening = np.stack([part.whitening for part in parts])
         if not first and self.align is None:
-            mean = self._moved(self._inner(), self._weight, mean, float(weight.sum()))
+            share = weight.sum() / (self._weight + weight.sum())
+            mean = between(self._inner(), mean, share, self.mean)
             self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
         self._weight = float(weight.sum()) + (0.0 if first else self._weight)
         full = self._lift @ mean @ self._lift.T
@@ -361,53 +336,24 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         _check_positive(chosen, np.flatnonzero(positive))
         return mean_covariance(chosen, weight[positive], self.mean, self.n_threads)
 
-    def _moved(self, old: _Array, old_weight: float, new: _Array, new_weight: float) -> _Array:
-        share = new_weight / (old_weight + new_weight)
-        return np.stack([geodesic(a, b, share, self.mean) for a, b in zip(old, new, strict=True)])
-
-    def _session_mean(
-        self, reduced: _Array, weight: _Array, rows: NDArray[np.intp], name: Any
+    def _session_means(
+        self, reduced: _Array, weight: _Array, rows: NDArray[np.intp], name: str
     ) -> _Array:
         """Mean of the covariances of a session in each band."""
-        text = "a new session" if name is None else f"session {show(name)}"
-        check_session(int(np.count_nonzero(weight[rows] > 0)), text)
         return np.stack([self._mean(matrix[rows], weight[rows]).matrix for matrix in reduced])
-
-    def _add_sessions(
-        self, reduced: _Array, weight: _Array, sessions: NDArray[Any] | None, *, first: bool
-    ) -> None:
-        """Add the means of the batch's sessions, or move those that are there."""
-        if sessions is None:
-            sessions = np.zeros(len(weight), dtype=np.int64)
-        known: dict[Any, tuple[_Array, float]] = {}
-        if not first:
-            pairs = zip(self.session_means_, self._session_weights, strict=True)
-            known = dict(zip(self.sessions_.tolist(), pairs, strict=True))
-        for name, rows in session_parts(sessions, len(weight)):
-            mean, total = self._session_mean(reduced, weight, rows, name), float(weight[rows].sum())
-            if name in known:
-                before, old_total = known[name]
-                mean, total = self._moved(before, old_total, mean, total), old_total + total
-            known[name] = mean, total
-        self.sessions_ = np.array(list(known))
-        self.session_means_ = np.stack([mean for mean, _ in known.values()])
-        self._session_weights = np.array([total for _, total in known.values()])
 
     def _whitenings(
         self, reduced: _Array, sessions: NDArray[Any] | None
     ) -> list[tuple[Any, _Array]]:
         """Epochs that share a reference, and its inverse roots (bands, rank, rank)."""
-        if self.align is None:
+        if self.alignment_ is None:
             return [(slice(None), self._whitening)]
         weight = np.ones(reduced.shape[1])
-        known = dict(zip(self.sessions_.tolist(), self.session_means_, strict=True))
-        parts: list[tuple[Any, _Array]] = []
-        for name, rows in session_parts(sessions, len(weight)):
-            means = known.get(name)
-            if means is None:
-                means = self._session_mean(reduced, weight, rows, name)
-            parts.append((rows, np.stack([inverse_root(matrix) for matrix in means])))
-        return parts
+        mean_of = partial(self._session_means, reduced, weight)
+        return [
+            (rows, np.stack([inverse_root(matrix) for matrix in means]))
+            for rows, means, _ in self.alignment_.parts(sessions, len(weight), mean_of)
+        ]
 
     def _span(self, matrices: _Array, weight: _Array, coarse: bool) -> tuple[_Array, _Array]:
         """Basis of the span of the channels over all bands, and its map back to channels."""

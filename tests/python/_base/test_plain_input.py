@@ -421,7 +421,7 @@ def test_missing_sessions_are_counted(name):
         with pytest.raises(ValueError, match=text):
             OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=groups)
     model = OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=names)
-    assert model.sessions_.tolist() == ["a", "b"]
+    assert model.alignment_.names.tolist() == ["a", "b"]
 
 
 # ---- alignment -----------------------------------------------------------------------------------

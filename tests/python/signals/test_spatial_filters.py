@@ -256,7 +256,7 @@ def test_sessions_are_whitened_each_by_its_own_mean(rng, reference):
         rows = session == name
         stream.partial_fit(moved[rows], y[rows], groups=session[rows])
     assert_allclose(stream.evals_, model.evals_, rtol=1e-8)
-    assert_array_equal(stream.sessions_, ["a", "b", "c"])
+    assert_array_equal(stream.alignment_.names, ["a", "b", "c"])
     with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of a new"):
         model.transform(new[:1])
     with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of session 'b'"):
@@ -280,7 +280,7 @@ def test_mne_draws_its_patterns(rng):
     model = SpatialFilters(2).fit(X, y)
     maps = mne.decoding.get_spatial_filter_from_estimator(model, info, patterns_method="haufe")
     assert_array_equal(maps.patterns, model.patterns_)
-    assert model.plot_patterns(info, components=[0, 1], show=False).axes
+    assert maps.plot_patterns(components=[0, 1], show=False).axes
 
 
 def test_a_pair_of_classes_that_lacks_power():

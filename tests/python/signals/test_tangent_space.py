@@ -270,7 +270,7 @@ def test_sessions_are_centred_each_by_its_own_mean(rng):
     for name in "abc":
         moved[session == name] = rng.standard_normal((6, 6)) @ X[session == name]
     model = TangentSpace(shrinkage=None, align="session").fit(moved, groups=session)
-    assert_array_equal(model.sessions_, ["a", "b", "c"])
+    assert_array_equal(model.alignment_.names, ["a", "b", "c"])
     features = model.transform(moved, session)
     for name in "abc":
         rows = session == name
@@ -301,7 +301,7 @@ def test_batches(rng):
     aligned.partial_fit(X[40:], groups=np.full(20, 7))
     both = np.concatenate([X[:20], X[40:]])
     whole = TangentSpace("euclidean", align="session").fit(both, groups=np.full(40, 7))
-    assert_allclose(aligned.session_means_[0], whole.session_means_[0], rtol=1e-10)
+    assert_allclose(aligned.alignment_.means[0], whole.alignment_.means[0], rtol=1e-10)
 
 
 def test_normalized_epochs_do_not_depend_on_their_size(rng):

@@ -1,0 +1,64 @@
+"""Base class of the transformers of epochs: bands, sessions and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from eigenfeat.samples.estimator import BaseEstimator
+from eigenfeat.signals.alignment import MeanOf, SessionMeans
+from eigenfeat.signals.epochs import filter_bank, read_epochs, unit_power
+
+__all__ = ["EpochTransformer"]
+
+
+class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Transformer of epochs, in bands and with mean covariances of sessions."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "align": [StrOptions({"session"}), None],
+        "bands": ["array-like", None],
+        "sfreq": [Interval(Real, 0, None, closed="neither"), None],
+        "normalize": ["boolean"],
+        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    align: str | None
+    bands: Sequence[tuple[float, float]] | None
+    sfreq: float | None
+    normalize: bool
+    n_channels_: int
+    alignment_: SessionMeans | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _read(self, X: Any, n_channels: int | None) -> list[NDArray[Any]]:
+        """Checked epochs in each band."""
+        epochs = read_epochs(X, n_channels)
+        return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, self.sfreq)
+
+    def _align(
+        self,
+        sessions: NDArray[Any] | None,
+        weight: NDArray[np.float64],
+        mean_of: MeanOf,
+        kind: str | None,
+        first: bool,
+    ) -> NDArray[Any]:
+        """Add sessions to `alignment_` as `SessionMeans.updated` does; return their names (n,)."""
+        if sessions is None:
+            sessions = np.zeros(len(weight), dtype=np.int64)
+        known = SessionMeans() if first or self.alignment_ is None else self.alignment_
+        self.alignment_ = known.updated(sessions, weight, mean_of, kind)
+        return sessions
