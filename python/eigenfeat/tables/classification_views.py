@@ -84,7 +84,7 @@ VIEWS = (
 )
 
 # bench/tables.py shows the effect of the following numbers.
-MANY_SAMPLES = 5_000  # beyond, one fold is held out, and some views are smaller
+MANY_SAMPLES = 5_000  # beyond, some views are smaller
 _MAX_COLUMNS = 200  # of many samples, for other views than "gem" and "forest"
 _MAX_SPLINES = 1_500  # features of all columns
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
@@ -172,7 +172,7 @@ class Samples:
 
     @property
     def is_large(self) -> bool:
-        """Whether one fold is held out, and some views are smaller."""
+        """Whether some views are smaller."""
         return self.rows.n_samples > MANY_SAMPLES
 
     def with_features(self, features: Any) -> MemorySamples:

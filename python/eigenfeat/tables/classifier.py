@@ -90,7 +90,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         Directions, offsets, eigenvalues and pairs of the view "gem"; empty if it has no weight.
     out_of_fold_proba_ : (n, k) array or None
         Probabilities of training samples by pools fitted without their fold; None with the view
-        "gem" alone and with more than 5,000 samples.
+        "gem" alone and with more than 10,000 samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int

@@ -1,7 +1,7 @@
 """The pool of views of a classification: out-of-fold logits of each view, and weights.
 
 The pool is ``p(y | x) ~ exp(sum_v w_v log p_v(y | x))`` (Genest and Zidek 1986) with weights that
-minimise the out-of-fold log loss; see `pool_weights`. Up to 5,000 samples every view predicts each
+minimise the out-of-fold log loss; see `pool_weights`. Up to 10,000 samples every view predicts each
 sample out of fold. Beyond, one fold of at most 5,000 samples decides.
 """
 
@@ -30,7 +30,8 @@ __all__ = ["fit_pool", "pooled_logits"]
 _Array = NDArray[np.float64]
 
 # bench/tables.py shows the effect of the following numbers.
-_FOLDS = ((300, 10), (MANY_SAMPLES, 5))  # largest number of samples, and its number of folds
+# Largest number of samples, and its number of folds.
+_FOLDS = ((300, 10), (MANY_SAMPLES, 5), (10_000, 3))
 _FOLDS_OF_MANY = 4  # with more samples, of which the first fold alone is held out
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 _PRIOR_OF_COLUMNS = 0.5  # prior weight of the view "columns"
