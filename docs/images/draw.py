@@ -207,7 +207,7 @@ def eeg_patterns(data):
     sos = butter(4, (7, 30), "bandpass", fs=rate, output="sos")
     epochs = sosfiltfilt(sos, epochs[some])[:, :, int(0.5 * rate) : int(2.5 * rate)]
     labels = np.where(y[some] == 3, "fists", "feet")
-    found = SpatialFilters(4, covariance="epoch").fit(epochs, labels)
+    found = SpatialFilters(4, normalize=True).fit(epochs, labels)
     places = positions(names)
     figure = Figure(figsize=(4.8, 5.2), layout="constrained")
     for ax, pattern, value in zip(

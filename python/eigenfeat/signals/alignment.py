@@ -25,9 +25,7 @@ _FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5  # of the mean eigenvalue, added to a mean c
 _FLOAT32_TOLERANCE = 1e-5  # least rank_tol of float32 epochs
 
 
-def mean_covariances(
-    banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, name: str, *, center: bool = True
-) -> _Array:
+def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, name: str) -> _Array:
     """Weighted mean covariance of a session's epochs in each band.
 
     Parameters
@@ -39,8 +37,6 @@ def mean_covariances(
         Epochs of the session.
     name : str
         What messages call the session.
-    center : bool
-        Whether each channel's mean over an epoch is subtracted from it.
 
     Returns
     -------
@@ -57,8 +53,7 @@ def mean_covariances(
         X = all_epochs[rows]
         for block in epoch_blocks(X):
             epochs = X[block].astype(np.float64)
-            if center:
-                epochs -= epochs.mean(axis=2, keepdims=True)
+            epochs -= epochs.mean(axis=2, keepdims=True)
             out[band] += np.einsum("n,nct,ndt->cd", share[block], epochs, epochs, optimize=True)
         out[band] /= X.shape[2] * share.sum()
         if not np.trace(out[band]) > 0:

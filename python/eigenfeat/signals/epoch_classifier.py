@@ -27,12 +27,11 @@ from eigenfeat.signals.alignment import SessionAlignment
 from eigenfeat.signals.epoch_views import (
     Banks,
     EstimatorView,
-    Filters,
     Folds,
     Frequencies,
     Means,
-    Tangent,
     Targets,
+    Transformed,
     View,
     Xdawn,
     bands_around,
@@ -48,6 +47,8 @@ from eigenfeat.signals.epochs import (
     read_recording,
     session_parts,
 )
+from eigenfeat.signals.spatial_filters import SpatialFilters
+from eigenfeat.signals.tangent_space import TangentSpace
 
 __all__ = ["EpochClassifier"]
 
@@ -392,11 +393,15 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
                 f"views: expected views that these epochs allow, got {missing[0]!r} "
                 f"({notes[missing[0]]})"
             )
+        filters, tangent = (
+            SpatialFilters(n_threads=self.n_threads),
+            TangentSpace(n_threads=self.n_threads),
+        )
         views: dict[str, View] = {
-            "filters": Filters(False, self.n_threads),
-            "filters_bands": Filters(True, self.n_threads),
-            "tangent": Tangent(False, self.n_threads),
-            "tangent_bands": Tangent(True, self.n_threads),
+            "filters": Transformed(filters, uses_bands=False),
+            "filters_bands": Transformed(filters, uses_bands=True),
+            "tangent": Transformed(tangent, uses_bands=False),
+            "tangent_bands": Transformed(tangent, uses_bands=True),
             "means": Means(),
             "xdawn": Xdawn(self.n_threads),
             "frequencies": Frequencies(frequencies),

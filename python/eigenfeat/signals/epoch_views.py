@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,11 @@ from eigenfeat.signals.tangent_space import TangentSpace
 __all__ = [
     "Banks",
     "EstimatorView",
-    "Filters",
     "Folds",
     "Frequencies",
     "Means",
-    "Tangent",
     "Targets",
+    "Transformed",
     "View",
     "Xdawn",
     "bands_around",
@@ -52,7 +51,6 @@ _MIN_PERIODS = 2  # of a band's lower edge in an epoch
 _MIN_POWER = 0.1  # of the band with the most power per octave
 _HALF_WIDTH = 1.0  # Hz, of a band around a frequency
 _N_HARMONICS = 2  # of a frequency, with itself
-_N_FILTERS = 4  # of each two classes
 _N_WINDOWS = 20  # whose means describe an epoch
 _N_COMPONENTS, _MAX_ROWS = 4, 12  # of xDAWN; rows of its covariances with many classes
 _MAX_CHANNELS = 64  # of more, the views have the leading principal components
@@ -238,7 +236,7 @@ class View:
         Whether the features are of the bands instead of the unfiltered epochs.
     """
 
-    uses_labels: ClassVar[bool] = False
+    uses_labels: bool = False
     uses_bands: bool = False
     classifier: Callable[[_Array, Targets], LinearScores] = staticmethod(fit_discriminant)
     scores: LinearScores
@@ -286,61 +284,36 @@ def cross_fit(view: View, banks: Banks, targets: Targets, folds: Folds) -> _Arra
     return np.concatenate(held_out)
 
 
-class Filters(View):
-    """Logarithms of the power of spatial filters, in one or several bands.
+class Transformed(View):
+    """Features of a transformer of epochs, without a filter or in each band.
 
     Attributes
     ----------
-    filters : list of SpatialFilters
+    transformers : list of SpatialFilters or TangentSpace
         Of each band.
     """
 
-    uses_labels = True
-
-    def __init__(self, uses_bands: bool, n_threads: int | None) -> None:
+    def __init__(self, transformer: SpatialFilters | TangentSpace, uses_bands: bool) -> None:
+        self.transformer = transformer
         self.uses_bands = uses_bands
-        self.n_threads = n_threads
-
-    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
-        """Fit the features and return those of the epochs."""
-        self.filters = [
-            SpatialFilters(_N_FILTERS, n_threads=self.n_threads).fit(X, *targets[:2])
-            for X in self.parts(banks)
-        ]
-        return self.features(banks)
-
-    def features(self, banks: Banks) -> _Array:
-        """Compute the features (n, d)."""
-        pairs = zip(self.filters, self.parts(banks), strict=True)
-        return np.hstack([one.transform(X) for one, X in pairs]).astype(np.float64)
-
-
-class Tangent(View):
-    """Tangent vectors of covariances, in one or several bands.
-
-    Attributes
-    ----------
-    spaces : list of TangentSpace
-        Of each band.
-    """
-
-    classifier = staticmethod(fit_logit)
-
-    def __init__(self, uses_bands: bool, n_threads: int | None) -> None:
-        self.uses_bands = uses_bands
-        self.n_threads = n_threads
+        self.uses_labels = isinstance(transformer, SpatialFilters)
 
     def fit_features(self, banks: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
         parts = self.parts(banks)
-        self.spaces = [TangentSpace(n_threads=self.n_threads) for _ in parts]
-        weight, pairs = targets.weight, zip(self.spaces, parts, strict=True)
-        return np.hstack([space.fit_transform(X, None, weight) for space, X in pairs]).astype(float)
+        self.transformers = [clone(self.transformer) for _ in parts]
+        pairs = zip(self.transformers, parts, strict=True)
+        found = [one.fit_transform(X, targets.codes, targets.weight) for one, X in pairs]
+        return np.hstack(found).astype(np.float64)
+
+    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
+        """Fit a discriminant to powers, and a logit to tangent vectors."""
+        return (fit_discriminant if self.uses_labels else fit_logit)(F, targets)
 
     def features(self, banks: Banks) -> _Array:
         """Compute the features (n, d)."""
-        pairs = zip(self.spaces, self.parts(banks), strict=True)
-        return np.hstack([space.transform(X) for space, X in pairs]).astype(np.float64)
+        pairs = zip(self.transformers, self.parts(banks), strict=True)
+        return np.hstack([one.transform(X) for one, X in pairs]).astype(np.float64)
 
 
 class Means(View):
@@ -380,7 +353,7 @@ class Xdawn(View):
         _, c, times = X.shape
         means = targets.means(X)
         signal = np.einsum("kct,kdt->cd", means, means) / times
-        power = mean_covariances([X], targets.weight, slice(None), "X", center=False)[0]
+        power = mean_covariances([X], targets.weight, slice(None), "X")[0]
         power += _XDAWN_RIDGE * np.trace(power) / c * np.eye(c)
         count = max(2, min(_N_COMPONENTS, _MAX_ROWS // (len(means) + 1)))
         self.filters = eigh(signal, power)[1][:, ::-1][:, :count].T

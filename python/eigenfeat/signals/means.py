@@ -28,7 +28,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 
-MEANS = ("riemannian", "log_euclidean", "euclidean")
+MEANS = ("riemannian", "euclidean")
 _BLOCK = 4096  # matrices whose logarithms are taken at a time
 _MAX_ITER = 100
 _TOLERANCE = 2.5e-10
@@ -105,16 +105,10 @@ def between(A: _Array, B: _Array, share: float, mean: str) -> _Array:
     """Weighted means of pairs of matrices (bands, r, r); the weight of B is `share`."""
     if mean == "euclidean":
         return (1.0 - share) * A + share * B
-    geodesic = _log_euclidean if mean == "log_euclidean" else _riemannian
-    return np.stack([geodesic(one, other, share) for one, other in zip(A, B, strict=True)])
+    return np.stack([_geodesic(one, other, share) for one, other in zip(A, B, strict=True)])
 
 
-def _log_euclidean(A: _Array, B: _Array, share: float) -> _Array:
-    logs = [spectral_function(M, np.log) for M in (A, B)]
-    return spectral_function((1.0 - share) * logs[0] + share * logs[1], np.exp)
-
-
-def _riemannian(A: _Array, B: _Array, share: float) -> _Array:
+def _geodesic(A: _Array, B: _Array, share: float) -> _Array:
     inverse, root = inverse_root(A), spectral_function(A, np.sqrt)
     inner = inverse @ B @ inverse
     power = spectral_function((inner + inner.T) / 2, lambda values: values**share)
@@ -150,11 +144,6 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     arithmetic = (share @ C.reshape(len(C), r * r)).reshape(r, r)
     if mean == "euclidean":
         return Mean(arithmetic, inverse_root(arithmetic))
-    if mean == "log_euclidean":
-        size = float(np.trace(arithmetic)) / r
-        scaled = _mean_log(C, share, np.eye(r) / np.sqrt(size), n_threads).mean
-        G = size * spectral_function(symmetric(scaled), np.exp)
-        return Mean(G, inverse_root(G))
     E = _factor(arithmetic)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and the decreases of J
     step = last = np.zeros(0)

@@ -36,8 +36,8 @@ class SpatialFilters(EpochTransformer):
     first, then `bands` and `ridge`. User guide: :doc:`/guide/eeg`.
 
     Filters w solve ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of two classes'
-    epochs: where lambda is near 1 only class i has power. The features are the logarithms of the
-    filtered epochs' power.
+    epochs, whose channels are centred. Where lambda is near 1 only class i has power. The features
+    are the logarithms of the filtered epochs' power.
 
     Parameters
     ----------
@@ -49,10 +49,6 @@ class SpatialFilters(EpochTransformer):
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues.
     pairs : {"all", "one_vs_rest"}, default="all"
         One problem for each pair of classes, or for each class against the mean of the others.
-    covariance : {"concat", "epoch"}, default="concat"
-        Of all samples of a class, or the mean over epochs, each divided by its trace.
-    center : bool, default=True
-        Whether each channel's mean over an epoch is subtracted from it.
     rank_tol : float in (0, 1), default=1e-8
         Directions with less than this fraction of the largest power (1e-5 for float32) are left
         out, as after an average reference.
@@ -109,8 +105,6 @@ class SpatialFilters(EpochTransformer):
         **EpochTransformer._parameter_constraints,
         "n_filters": [Interval(Integral, 1, None, closed="left")],
         "pairs": [StrOptions({"all", "one_vs_rest"})],
-        "covariance": [StrOptions({"concat", "epoch"})],
-        "center": ["boolean"],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "log": ["boolean"],
     }
@@ -123,8 +117,6 @@ class SpatialFilters(EpochTransformer):
         n_filters: int = 4,
         *,
         pairs: str = "all",
-        covariance: str = "concat",
-        center: bool = True,
         ridge: float = 0.01,
         rank_tol: float = 1e-8,
         log: bool = True,
@@ -136,8 +128,6 @@ class SpatialFilters(EpochTransformer):
     ) -> None:
         self.n_filters = n_filters
         self.pairs = pairs
-        self.covariance = covariance
-        self.center = center
         self.ridge = ridge
         self.rank_tol = rank_tol
         self.log = log
@@ -261,9 +251,7 @@ class SpatialFilters(EpochTransformer):
 
     def _power(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
         """Mean squares (n, F) of filtered epochs."""
-        signals = filters.astype(epochs.dtype) @ epochs
-        if self.center:
-            signals -= signals.mean(axis=2, keepdims=True)
+        signals = _centred(filters.astype(epochs.dtype) @ epochs)
         return np.asarray(np.einsum("nft,nft->nf", signals, signals) / epochs.shape[2])
 
     def _power_of_many(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
@@ -273,9 +261,7 @@ class SpatialFilters(EpochTransformer):
         ``U cov(B x) U'``, whose rounding errors are relative to the power of all filters together.
         """
         U, sizes, V = np.linalg.svd(filters, full_matrices=False)
-        signals = (sizes[:, None] * V).astype(epochs.dtype) @ epochs
-        if self.center:
-            signals -= signals.mean(axis=2, keepdims=True)
+        signals = _centred((sizes[:, None] * V).astype(epochs.dtype) @ epochs)
         covariances = signals @ signals.swapaxes(1, 2) / epochs.shape[2]
         U = U.astype(epochs.dtype)
         return np.maximum(np.einsum("nfb,fb->nf", U @ covariances, U), 0.0)
@@ -336,7 +322,7 @@ class SpatialFilters(EpochTransformer):
         if first:
             self.alignment_ = None
         if self.align is not None:
-            mean_of = partial(mean_covariances, banks, weight, center=self.center)
+            mean_of = partial(mean_covariances, banks, weight)
             banks = self._aligned(banks, self._align(sessions, weight, mean_of, None, first))
         merged = []
         for band, epochs in enumerate(banks):
@@ -354,24 +340,9 @@ class SpatialFilters(EpochTransformer):
         """Add the samples of a class's epochs, in blocks."""
         times = X.shape[2]
         for rows in epoch_blocks(X):
-            epochs = X[rows]
-            if self.center:
-                epochs = epochs - epochs.mean(axis=2, keepdims=True)
-            if self.covariance == "epoch":
-                trace = np.einsum("nct,nct->n", epochs, epochs) / (times * X.shape[1])
-                if not (trace > 0).all():
-                    raise ValueError(
-                        "X: expected epochs that vary with covariance='epoch', got a constant one"
-                    )
-                epochs = epochs / np.sqrt(trace)[:, None, None]
-            samples = np.ascontiguousarray(epochs.transpose(0, 2, 1)).reshape(-1, X.shape[1])
-            share = weight[rows] / (times if self.covariance == "epoch" else 1.0)
-            moments.update(
-                samples,
-                np.full(len(samples), label),
-                np.repeat(share, times),
-                n_threads=self.n_threads,
-            )
+            samples = _centred(X[rows]).transpose(0, 2, 1).reshape(-1, X.shape[1])
+            labels, shares = np.full(len(samples), label), np.repeat(weight[rows], times)
+            moments.update(np.ascontiguousarray(samples), labels, shares, n_threads=self.n_threads)
 
     def _check_channels(self, moments: list[ClassMoments]) -> None:
         """Refuse recordings without power, and warn of channels without power."""
@@ -381,7 +352,7 @@ class SpatialFilters(EpochTransformer):
         constant = np.flatnonzero(power <= 1e-20 * power.max())
         if len(constant) == len(power):
             raise ValueError("X: expected channels that vary, got constant ones alone")
-        if self.center and len(constant):
+        if len(constant):
             warn_caller(
                 f"X: constant channels are left out: {show(constant.tolist())}", UserWarning
             )
@@ -393,7 +364,7 @@ class SpatialFilters(EpochTransformer):
         if self.alignment_ is None:
             return banks
         weight = np.ones(len(banks[0]))
-        mean_of = partial(mean_covariances, banks, weight, center=self.center)
+        mean_of = partial(mean_covariances, banks, weight)
         parts = self.alignment_.parts(sessions, len(weight), mean_of)
         return whitened(banks, ((rows, means) for rows, means, _ in parts), self.rank_tol)
 
@@ -443,6 +414,11 @@ class SpatialFilters(EpochTransformer):
             np.concatenate(pairs),
             rank,
         )
+
+
+def _centred(X: NDArray[Any]) -> NDArray[Any]:
+    """Signals (n, channels, times) without the mean of each channel over an epoch."""
+    return np.asarray(X - X.mean(axis=2, keepdims=True))
 
 
 class _Filters(NamedTuple):

@@ -52,9 +52,8 @@ class TangentSpace(EpochTransformer):
     shrinkage : {"auto", "oas"}, float in [0, 1] or None, default="auto"
         Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
         channels. "auto" is "oas" for epochs and None for covariances.
-    mean : {"riemannian", "log_euclidean", "euclidean"}, default="riemannian"
-        Mean of the covariances: the affine-invariant one, the exponential of the mean logarithm, or
-        the arithmetic mean.
+    mean : {"riemannian", "euclidean"}, default="riemannian"
+        Mean of the covariances: the affine-invariant one, or the arithmetic one.
     input : {"epochs", "covariances"}, default="epochs"
         Whether X has epochs (n, channels, times) or covariances (n, channels, channels).
     align : {"session"} or None, default=None

@@ -100,7 +100,7 @@ def test_views_are_asked_for_by_name(rng):
     assert without["filters_bands"] == without["tangent_bands"] == "sfreq is not known"
     assert without["frequencies"] == "no frequencies given"
     banded = EpochClassifier(SFREQ, bands=[(8, 12), (20, 30)], views=["filters_bands"]).fit(X, y)
-    filters = banded.views_[0].model.filters
+    filters = banded.views_[0].model.transformers
     assert [one.patterns_.shape for one in filters] == [(4, 6), (4, 6)]
     around = EpochClassifier(SFREQ, frequencies=[10.0, 10.5, 20.0]).fit(X, y)
     assert_allclose(around.bands_, [(9.0, 11.5), (19.0, 21.0)])
