@@ -92,21 +92,31 @@ _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
 # Features are correlated, so that squared weights are a better penalty than the energy of logits.
 _RIDGES = {"columns": 100.0, "splines": 100.0}
-_FOREST = {"n_estimators": 200}
-_FOREST_OF_MANY = {"n_estimators": 100, "max_features": 0.5}
+# Options of trees, and the largest number of samples that has them.
+_FOREST = (
+    (MANY_SAMPLES, {"n_estimators": 200}),
+    (20_000, {"n_estimators": 100, "max_features": 0.5}),
+    (np.inf, {"n_estimators": 50, "max_features": 0.5}),
+)
+# Without an L2 penalty, boosting of many classes diverges.
+_BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
+    (MANY_SAMPLES, {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}),
+    (20_000, {"max_iter": 200, "min_samples_leaf": 10, "l2_regularization": 1.0}),
+    (
+        np.inf,
+        {
+            "max_iter": 100,
+            "max_leaf_nodes": 63,
+            "min_samples_leaf": 10,
+            "l2_regularization": 1.0,
+        },
+    ),
+)
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
 # Largest product of features and classes, with many samples.
 _MAX_BOOSTED = {"boosting": 3_000, "boosting_pairs": 1_000}
-_BOOSTING = {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}
-# Without an L2 penalty, boosting of many classes diverges.
-_BOOSTING_OF_MANY = {
-    "max_iter": 200,
-    "max_leaf_nodes": 31,
-    "min_samples_leaf": 10,
-    "l2_regularization": 1.0,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +184,10 @@ class Samples:
     def is_large(self) -> bool:
         """Whether some views are smaller."""
         return self.rows.n_samples > MANY_SAMPLES
+
+    def sized(self, options: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
+        """Options for this number of samples."""
+        return next(found for most, found in options if self.rows.n_samples <= most)
 
     def with_features(self, features: Any) -> MemorySamples:
         """The samples with other features."""
@@ -462,7 +476,7 @@ class ForestView(View):
         """As `View.cross_fit`."""
         n, X = samples.rows.n_samples, samples.table.for_trees
         forest = (ExtraTreesClassifier if samples.is_large else RandomForestClassifier)(
-            **(_FOREST_OF_MANY if samples.is_large else _FOREST),
+            **samples.sized(_FOREST),
             bootstrap=True,
             max_samples=_MAX_GROWN if n > _MAX_GROWN else None,
             random_state=samples.seed,
@@ -526,7 +540,7 @@ class BoostingView(RefittedView):
             max_features=0.5,
             early_stopping=False,
             random_state=samples.seed,
-            **(_BOOSTING_OF_MANY if samples.is_large else _BOOSTING),
+            **samples.sized(_BOOSTING),
         )
         X, codes = getattr(samples.table, self.features)[indices], samples.codes[indices]
         weight = unequal(None if samples.weight is None else samples.weight[indices])
