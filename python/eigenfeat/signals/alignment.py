@@ -230,4 +230,4 @@ def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp], nam
 
 
 def _mean(C: _Array) -> _Array:
-    return mean_covariance(C, np.ones(len(C)), "riemannian", None).matrix
+    return mean_covariance(C, np.ones(len(C)), "riemannian", None)

@@ -20,7 +20,6 @@ from eigenfeat.signals.epoch_transformer import EpochTransformer
 from eigenfeat.signals.epochs import epoch_blocks, read_epochs, read_groups
 from eigenfeat.signals.means import (
     MEANS,
-    Mean,
     between,
     epoch_covariances,
     inverse_root,
@@ -219,8 +218,8 @@ class TangentSpace(EpochTransformer):
             As `transform` does.
         """
         with unchanged_on_error(self):
-            dtype, reduced, known = self._accumulate(X, sample_weight, groups, first=True)
-        return self._vectors(dtype, reduced, groups, known)
+            dtype, reduced = self._accumulate(X, sample_weight, groups, first=True)
+        return self._vectors(dtype, reduced, groups)
 
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
         """Compute the vectors of epochs.
@@ -239,27 +238,18 @@ class TangentSpace(EpochTransformer):
         """
         check_is_fitted(self, "basis_")
         dtype, matrices = self._matrices(X, self.n_channels_)
-        return self._vectors(dtype, self._reduced(matrices), groups, None)
+        return self._vectors(dtype, self._reduced(matrices), groups)
 
-    def _vectors(
-        self, dtype: Any, reduced: _Array, groups: ArrayLike | None, known: _Array | None
-    ) -> Floats:
-        """Compute tangent vectors of reduced covariances; `known` are those of one reference."""
+    def _vectors(self, dtype: Any, reduced: _Array, groups: ArrayLike | None) -> Floats:
+        """Compute tangent vectors of reduced covariances (bands, n, rank, rank)."""
         n_bands, n = reduced.shape[:2]
-        if known is not None:
-            return known.astype(dtype, copy=False)
-        each = self.rank_ * (self.rank_ + 1) // 2
-        parts = self._whitenings(reduced, read_groups(groups, n))
-        if n_bands == len(parts) == 1:
-            vectors = tangent_vectors(reduced[0], parts[0][1][0], self.n_threads)
-            return vectors.astype(dtype, copy=False)
-        out = np.empty((n, n_bands, each), dtype=dtype)
-        for rows, whitening in parts:
+        out = np.empty((n, n_bands, self.rank_ * (self.rank_ + 1) // 2), dtype=dtype)
+        for rows, whitening in self._whitenings(reduced, read_groups(groups, n)):
             for band in range(n_bands):
                 out[rows, band] = tangent_vectors(
                     reduced[band, rows], whitening[band], self.n_threads
                 )
-        return out.reshape(n, n_bands * each)
+        return out.reshape(n, -1)
 
     @property
     def _n_features_out(self) -> int:
@@ -290,8 +280,8 @@ class TangentSpace(EpochTransformer):
 
     def _accumulate(
         self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
-    ) -> tuple[Any, _Array, _Array | None]:
-        """Add epochs to the means; return the features' type, covariances, and vectors if known."""
+    ) -> tuple[Any, _Array]:
+        """Add epochs to the means; return the type of the features, and covariances."""
         self._validate_params()
         dtype, matrices = self._matrices(X, None if first else self.n_channels_)
         n = matrices.values.shape[1]
@@ -302,34 +292,30 @@ class TangentSpace(EpochTransformer):
             self.n_channels_ = matrices.values.shape[2]
             self.basis_, self._lift = self._span(matrices.values, weight, dtype == np.float32)
             self.rank_ = self.basis_.shape[1]
-        reduced, known = self._reduced(matrices), None
+        reduced = self._reduced(matrices)
         if self.align is not None:
             mean_of = partial(self._session_means, reduced, weight)
             self._align(sessions, weight, mean_of, self.mean, first)
             assert self.alignment_ is not None
-            means, sizes = self.alignment_.means, self.alignment_.sizes
-            parts = [self._mean(means[:, b], sizes) for b in range(len(reduced))]
+            means = self.alignment_.means.swapaxes(0, 1)
+            mean = np.stack([self._mean(matrix, self.alignment_.sizes) for matrix in means])
         else:
-            parts = [self._mean(matrix, weight) for matrix in reduced]
-            if len(parts) == 1 and weight.all():
-                known = parts[0].vectors
-        mean = np.stack([part.matrix for part in parts])
-        self._whitening = np.stack([part.whitening for part in parts])
-        if not first and self.align is None:
-            share = weight.sum() / (self._weight + weight.sum())
-            mean = between(self._inner(), mean, share, self.mean)
-            self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
+            mean = np.stack([self._mean(matrix, weight) for matrix in reduced])
+            if not first:
+                share = weight.sum() / (self._weight + weight.sum())
+                mean = between(self._inner(), mean, share, self.mean)
+        self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
         self._weight = float(weight.sum()) + (0.0 if first else self._weight)
         full = self._lift @ mean @ self._lift.T
         self.reference_ = full[0] if self.bands is None else full
-        return dtype, reduced, known
+        return dtype, reduced
 
     def _inner(self) -> _Array:
         """The reference of each band in the coordinates of the basis."""
         full = self.reference_.reshape(-1, self.n_channels_, self.n_channels_)
         return np.asarray(self.basis_.T @ full @ self.basis_)
 
-    def _mean(self, matrices: _Array, weight: _Array) -> Mean:
+    def _mean(self, matrices: _Array, weight: _Array) -> _Array:
         positive = weight > 0
         chosen = matrices if positive.all() else matrices[positive]
         _check_positive(chosen, np.flatnonzero(positive))
@@ -339,7 +325,7 @@ class TangentSpace(EpochTransformer):
         self, reduced: _Array, weight: _Array, rows: NDArray[np.intp], name: str
     ) -> _Array:
         """Mean of the covariances of a session in each band."""
-        return np.stack([self._mean(matrix[rows], weight[rows]).matrix for matrix in reduced])
+        return np.stack([self._mean(matrix[rows], weight[rows]) for matrix in reduced])
 
     def _whitenings(
         self, reduced: _Array, sessions: NDArray[Any] | None
