@@ -57,12 +57,12 @@ def unfitted(options: SimpleNamespace, *, features: bool = False, regression: bo
     """
     kind = options.model_kind
     for part, owner in (("classifier", "reliable"), ("extractor", "shift")):
-        if kind != owner and getattr(options, part) is not None:
+        if kind != owner and getattr(options, part, None) is not None:
             raise UsageError(f"--{part}: expected none with --model {kind}")
     model = _made(GEM_ALONE if features else REGRESSOR if regression else MODELS[kind])
     if kind == "reliable":
         model.set_params(classifier=_made(CLASSIFIERS[options.classifier or "lda"]))
-    if options.extractor is not None:
+    if kind == "shift" and options.extractor is not None:
         model.set_params(extractor=_made(EXTRACTORS[options.extractor]))
     own = model.get_params(deep=False)
     given = {"n_threads": options.threads, "random_state": options.seed}

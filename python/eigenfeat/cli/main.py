@@ -147,6 +147,7 @@ def demo() -> None:
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
     opt.task_option(),
     opt.model_options("table"),
+    opt.extractor_option(),
     opt.categorical_option(),
     opt.memory_option(),
     examples="""\

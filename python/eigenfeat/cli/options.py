@@ -170,6 +170,12 @@ def categorical_option() -> Decorator:
     return option("--categorical", multiple=True, metavar="A,B,...", help=text)
 
 
+def extractor_option() -> Decorator:
+    """--extractor."""
+    text = "Of --model shift (default pca)."
+    return option("--extractor", type=Choice([*EXTRACTORS]), help=text)
+
+
 def model_options(default: str, kinds: Sequence[str] = (*MODELS,)) -> Decorator:
     """The model that is fitted, and its parameters."""
     named = "A parameter of the model by its name in Python, as views=columns,splines; "
@@ -179,7 +185,6 @@ def model_options(default: str, kinds: Sequence[str] = (*MODELS,)) -> Decorator:
             "--model", "model_kind", type=Choice(kinds), default=default, help=f"Default {default}."
         ),
         option("--classifier", type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
-        option("--extractor", type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."),
         option(
             "--set", "assignments", type=assignment, multiple=True, metavar="NAME=VALUE", help=named
         ),

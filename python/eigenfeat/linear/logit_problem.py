@@ -355,7 +355,7 @@ class LogitProblem:
         return weight, squares, factorise_sum, None
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
-        """The metric of a search: the most accurate one that does not take most of its time."""
+        """The most accurate metric that does not take most of the time of a search."""
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * p * k
         most = _MAX_GRAM_PASSES * evaluation

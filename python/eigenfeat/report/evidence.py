@@ -53,9 +53,7 @@ class Evidence:
     unknown: int = 0  # number of samples left out, whose labels the model does not know
     weight: NDArray[np.float64] | None = None  # weights of the samples in the measures
     regression: bool = False
-    part: Part | None = (
-        None  # one of the new fits, with the samples that it predicts; None without them
-    )
+    part: Part | None = None  # one of the new fits, if any, with the samples that it predicts
 
     @cached_property
     def measures(self) -> ClassificationMeasures | RegressionMeasures:

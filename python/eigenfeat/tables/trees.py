@@ -71,7 +71,7 @@ def grow(
 ) -> list[Any]:
     """Fit scikit-learn's histogram gradient boosting, and return the trees of each step.
 
-    The trees read the first features, and those of the others that a short boosting gains most by.
+    The trees read the first features, and the 16 others of the largest gain in a short boosting.
     """
     from threadpoolctl import threadpool_limits
 

@@ -92,7 +92,7 @@ class TableStatistics(OmitsCaches):
         Columns of one group share their bins: the indicators of one column of categories, and a
         column of numbers with the indicator of its gaps.
     one_hot : (D,) array of int
-        As `groups`, and neighbouring indicators of which a sample has at most one are of one group.
+        As `groups`, but neighbouring indicators that are never 1 together form one group.
     n_gaps : int
         Number of columns, the last ones, that are indicators of gaps.
     """
@@ -313,7 +313,7 @@ class TableStatistics(OmitsCaches):
 
 
 def _with_one_hot(X: _Array, groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Groups in which neighbouring indicators, of which at most one is 1, are together."""
+    """The groups, where neighbouring indicators that are never 1 together form one group."""
     out, alone = groups.copy(), np.bincount(groups)[groups] == 1
     taken = np.ones(len(X), dtype=bool)
     for j in range(X.shape[1]):

@@ -73,7 +73,7 @@ def test_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
-    """Those of eigenfeat, on smaller files of the kind that `eigenfeat demo` writes."""
+    """The files are smaller than those that `eigenfeat demo` writes."""
     monkeypatch.chdir(tmp_path)
     X, y = parcels(160, np.random.default_rng(0))
     for name, rows in (("table.csv", slice(0, 110)), ("new.csv", slice(110, None))):
