@@ -78,7 +78,7 @@ def unfitted(options: SimpleNamespace, *, features: bool = False, regression: bo
 
 
 def set_error(options: SimpleNamespace, error: ValueError) -> UsageError | None:
-    """The error of the --set whose parameter a message names; None if it names none of them."""
+    """UsageError for the --set whose parameter a message names, if any."""
     message = str(error)
     for name, _ in options.assignments:
         part = name.rpartition("__")[2]

@@ -119,7 +119,7 @@ class SessionMeans:
         mean_of : function of the indices and the name of a session
             Returns the mean covariances (bands, channels, channels) of these epochs.
         kind : str or None
-            Mean by which those of a known session move; None keeps them.
+            Kind of mean that adds epochs to a known session; None leaves its means unchanged.
         """
         known = self._by_name()
         for name, rows in session_parts(sessions, len(sessions)):

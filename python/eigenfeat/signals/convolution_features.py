@@ -78,7 +78,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     channel_begin_ : (84 D + 1,) array of int
         Where those of each pair begin.
     rivals_ : (contests, 84) array of int
-        Kernels of each contest, of which each seven are a group and have equal channels.
+        Kernels of each contest; every seven form a group, with equal channels.
     n_channels_, n_features_out_ : int
         Numbers of channels, and of features.
 

@@ -296,10 +296,10 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     def _solve(self, values: Floats, summaries: Floats, targets: _Array, alphas: _Array) -> None:
         """Ridge with centred, standardised features Z, which overwrite values and summaries.
 
-        Thresholds and summaries each have the total variance of thresholds none of which is
-        constant, contests half of it. The summaries' further weight and alpha minimise the mean
-        square of the leave-one-out errors ``e_i / (1 - 1/n - h_i)``. The spectrum is that of ``Z
-        Z^T`` or ``Z^T Z``, whichever is smaller.
+        The total variance of the thresholds is their number, as is that of the summaries; contests
+        have half of it. The summaries' further weight and alpha minimise the mean square of the
+        leave-one-out errors ``e_i / (1 - 1/n - h_i)``. Eigenvalues are computed from the smaller of
+        ``Z Z^T`` and ``Z^T Z``.
         """
         n, dtype, n_thresholds = len(values), values.dtype, len(self.features_.thresholds_)
         parts = (*np.split(values, [n_thresholds], axis=1), summaries)

@@ -312,7 +312,7 @@ class SpatialFilters(EpochTransformer):
         *,
         first: bool,
     ) -> None:
-        """Add epochs to the moments of their classes, and new sessions to `sessions_`."""
+        """Add epochs to the moments of their classes, and new sessions to `alignment_`."""
         self._validate_params()
         banks = self._read(X, None if first else self.n_channels_)
         n, self.n_channels_, _ = banks[0].shape
