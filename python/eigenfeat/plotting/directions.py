@@ -61,13 +61,7 @@ def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
 
 
 def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
-    """Return the directions of a fitted model; with `paired`, only of pairs of classes.
-
-    Raises
-    ------
-    ValueError
-        If the model has no directions.
-    """
+    """Return the directions of a fitted model; with `paired`, only of pairs of classes."""
     wanted = "GEM" if paired else "model with directions, such as GEM or LDG"
     if not hasattr(model, "fit"):
         raise ValueError(f"estimator: expected a fitted {wanted}, got {show(model)}")
@@ -105,8 +99,8 @@ def _of_pairs(part: Any) -> Directions | None:
     labels += [name for name in dict.fromkeys(pairs.ravel().tolist()) if name not in labels]
     extractor = getattr(part, "gem", part)
     limit = 1.5 if extractor is None else getattr(extractor, "threshold", None)
-    limit = limit if getattr(part, "depth", 1) == 1 else None
-    limit = float(limit) if isinstance(limit, (int, float)) else None
+    if getattr(part, "depth", 1) > 1 or not isinstance(limit, (int, float)):
+        limit = None
     return Directions(weights, values, pairs, ranks, labels, limit)
 
 

@@ -9,21 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, real_array, show
-from eigenfeat.plotting.figures import (
-    ACCENT,
-    BLUE,
-    GREEN,
-    MUTED,
-    class_style,
-    is_sequence,
-    legend_above,
-    panel_figure,
-    plain,
-    root_figure,
-    short,
-    short_tau,
-    wrapped,
-)
+from eigenfeat.plotting import figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,12 +123,6 @@ class EarlyDecisionDisplay:
         Returns
         -------
         EarlyDecisionDisplay
-
-        Raises
-        ------
-        ValueError
-            If the estimator is not a ReliableClassifier, or the shape of the series differs from
-            the shape of the training series.
         """
         from eigenfeat.early import ReliableClassifier
 
@@ -161,7 +141,7 @@ class EarlyDecisionDisplay:
             raise ValueError("row: expected finite numbers, got missing or infinite numbers")
         series = given.reshape(channels, d)
         if times is not None:
-            if not is_sequence(times) or not len(times):
+            if not figures.is_sequence(times) or not len(times):
                 raise ValueError(f"times: expected integers in 1..{d}, got {show(times)}")
             times = [check_whole(t, "times", at_least=1, at_most=d) for t in times]
         decision = model.predict_early(series[None], reliability, trace=True)
@@ -173,10 +153,8 @@ class EarlyDecisionDisplay:
         flat = series.T.reshape(1, -1)
         known = [np.where(np.arange(flat.size) < t * channels, flat, np.nan) for t in times]
         completed = [model.completion_.condition(samples) for samples in known]
-        mean, variance = (
-            np.stack([part[0].reshape(-1, channels).T for part in parts])
-            for parts in ([c.mean for c in completed], [c.variance for c in completed])
-        )
+        mean = np.stack([part.mean[0].reshape(-1, channels).T for part in completed])
+        variance = np.stack([part.variance[0].reshape(-1, channels).T for part in completed])
         return cls(series, decision, tau, times, mean, variance).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> EarlyDecisionDisplay:
@@ -185,9 +163,8 @@ class EarlyDecisionDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots. They are switched off, and the panels take their place;
-            ``layout="constrained"`` of their figure makes room for titles. By default a new figure
-            is made.
+            Axes of a grid of subplots, best with ``layout="constrained"``, which the panels
+            replace; by default a new figure.
         **kwargs
             Further arguments of `Axes.plot` for the received samples.
 
@@ -197,23 +174,22 @@ class EarlyDecisionDisplay:
         """
         channels, d = self.series.shape
         shape = channels, len(self.times)
-        figure = panel_figure(ax, 2.45 * max(shape[1], 2) + 0.4, 5.0 + 2.2 * (channels - 1))
+        figure = figures.panel_figure(ax, 2.45 * max(shape[1], 2) + 0.4, 5.0 + 2.2 * (channels - 1))
         grid = figure.add_gridspec(channels + 1, shape[1], height_ratios=[1.25] * channels + [1])
-        self.axes_, self.known_lines_ = np.empty(shape, object), np.empty(shape, object)
-        self.mean_lines_ = np.empty(shape, object)
+        self.axes_, self.known_lines_, self.mean_lines_ = np.empty((3, *shape), object)
         for channel, k in np.ndindex(shape):
             place = figure.add_subplot(grid[channel, k], sharey=self.axes_[channel, 0])
             self.axes_[channel, k] = place
             self._draw_channel(channel, k, kwargs)
             if channel == 0:
                 title = self._state(self.times[k])
-                place.set_title(wrapped(title, figure, 9.5, 1.2 * shape[1]), fontsize=9.5)
+                place.set_title(figures.wrapped(title, figure, 9.5, 1.2 * shape[1]), fontsize=9.5)
             if k == 0:
                 place.set_ylabel("value" if channels == 1 else f"channel {channel}")
             else:
                 place.tick_params(labelleft=False)
         self.ax_ = self.axes_[0, 0]
-        self.figure_ = root_figure(self.ax_)
+        self.figure_ = figures.root_figure(self.ax_)
         handles, names = self.ax_.get_legend_handles_labels()
         figure.legend(
             handles[::-1], names[::-1], loc="outside lower center", fontsize=9, frameon=False,
@@ -231,22 +207,23 @@ class EarlyDecisionDisplay:
         spread = 2 * np.sqrt(self.variance[k, channel])
         at = np.arange(1, d + 1)
         ahead = slice(t - 1, d)  # from the last received sample, where the band has width 0
-        ax.fill_between(
-            at[ahead], (mean - spread)[ahead], (mean + spread)[ahead], color=BLUE, alpha=0.18, lw=0,
-            label="completion: two standard deviations",
-        )  # fmt: skip
-        (self.mean_lines_[channel, k],) = ax.plot(
-            at[ahead], mean[ahead], color=BLUE, lw=1.4, label="completion: mean"
-        )
-        ax.plot(at[ahead], series[ahead], color=MUTED, lw=1.2, label="rest of the series")
-        style = {"color": GREEN, "lw": 2.2, "label": "received samples", **options}
+        style: dict[str, Any] = {
+            "color": figures.BLUE,
+            "label": "completion: two standard deviations",
+        }
+        low, high = (mean - spread)[ahead], (mean + spread)[ahead]
+        ax.fill_between(at[ahead], low, high, alpha=0.18, lw=0, **style)
+        style = {"color": figures.BLUE, "lw": 1.4, "label": "completion: mean"}
+        (self.mean_lines_[channel, k],) = ax.plot(at[ahead], mean[ahead], **style)
+        ax.plot(at[ahead], series[ahead], color=figures.MUTED, lw=1.2, label="rest of the series")
+        style = {"color": figures.GREEN, "lw": 2.2, "label": "received samples", **options}
         (self.known_lines_[channel, k],) = ax.plot(at[:t], series[:t], **style)
         ax.axvline(t, color=self._colour(t), lw=1, ls="--")
         ax.set_xlim(0, d + 0.5)
-        plain(ax)
+        figures.plain(ax)
 
     def _colour(self, t: int) -> str:
-        return ACCENT if t >= self.decision.time[0] else MUTED
+        return figures.ACCENT if t >= self.decision.time[0] else figures.MUTED
 
     def _state(self, t: int) -> str:
         """Return label and reliability after t samples."""
@@ -254,30 +231,25 @@ class EarlyDecisionDisplay:
         last = int(np.searchsorted(traced.steps, t, side="right")) - 1  # evaluation at or before t
         k = max(last, 0)
         if t >= traced.time[0]:
-            return f"{t} samples: decision\n{short(traced.label[0])}"
+            return f"{t} samples: decision\n{figures.short(traced.label[0])}"
         sure = float(traced.trace_reliability[0, k])
         shown = "1" if sure == 1 else f"{sure:.2f}" if sure < 0.995 else f"1 - {1 - sure:.0e}"
-        return f"{t} samples: no decision\n{short(traced.trace_label[0, k])}, reliability {shown}"
+        label = figures.short(traced.trace_label[0, k])
+        return f"{t} samples: no decision\n{label}, reliability {shown}"
 
     def _draw_trace(self, ax: Axes) -> None:
         traced: Any = self.decision
         labels, sure = traced.trace_label[0], traced.trace_reliability[0]
-        (self.trace_line_,) = ax.plot(traced.steps, sure, color=MUTED, lw=1, zorder=1)
+        (self.trace_line_,) = ax.plot(traced.steps, sure, color=figures.MUTED, lw=1, zorder=1)
         for number, name in enumerate(np.unique(labels).tolist()):
             is_label = labels == name
-            colour, marker = class_style(number)
-            ax.plot(
-                traced.steps[is_label],
-                sure[is_label],
-                marker,
-                ms=4,
-                color=colour,
-                label=short(name),
-            )
-        label_text = f"required: {short_tau(self.reliability)}"
-        ax.axhline(self.reliability, color="black", lw=0.9, label=label_text)
+            colour, marker = figures.class_style(number)
+            line = ax.plot(traced.steps[is_label], sure[is_label], marker, ms=4, color=colour)
+            line[0].set_label(figures.short(name))
+        required = f"required: {figures.short_tau(self.reliability)}"
+        ax.axhline(self.reliability, color="black", lw=0.9, label=required)
         for t in self.times:
             ax.axvline(t, color=self._colour(t), lw=1, ls="--", zorder=0)
         ax.set(xlabel="samples", ylabel="reliability\nof the label", ylim=(-0.04, 1.06))
-        legend_above(ax)
-        plain(ax)
+        figures.legend_above(ax)
+        figures.plain(ax)

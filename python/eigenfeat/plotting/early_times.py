@@ -9,14 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, show
-from eigenfeat.plotting.figures import (
-    CLASS_COLOURS,
-    axes_or_new,
-    legend_above,
-    root_figure,
-    short,
-    short_tau,
-)
+from eigenfeat.plotting import figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,8 +125,8 @@ class EarlyTimesDisplay:
         tau = tau if reliability is None else reliability
         if tau is not None:
             share = np.mean(np.asarray(display.label) == np.asarray(display.final))
-            title = f"required reliability {short_tau(tau)}: {share:.1%} of early labels are final"
-            kwargs = {"title": title, **kwargs}
+            title = f"required reliability {figures.short_tau(tau)}: "
+            kwargs = {"title": f"{title}{share:.1%} of early labels are final", **kwargs}
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, title: str = "", **kwargs: Any) -> EarlyTimesDisplay:
@@ -150,11 +143,6 @@ class EarlyTimesDisplay:
         Returns
         -------
         EarlyTimesDisplay
-
-        Raises
-        ------
-        ValueError
-            If times and labels do not match.
         """
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
@@ -177,25 +165,18 @@ class EarlyTimesDisplay:
         self.order_ = order if len(order) <= MAX_LINES else order[:: -(-len(order) // MAX_LINES)]
         shown = np.arange(self.n_samples) >= time[self.order_, None]
         image = np.where(shown, 1 + code[self.order_, None], 0)
-        axes = axes_or_new(ax, 6.4, 4.6)
-        colours = [CLASS_COLOURS[number % len(CLASS_COLOURS)] for number in range(len(classes))]
-        options: dict[str, Any] = {
-            "aspect": "auto",
-            "interpolation": "nearest",
-            "vmin": 0,
-            "vmax": len(classes),
-        }
-        options |= {"cmap": ListedColormap([UNDECIDED, *colours]), **kwargs}
-        extent = (0, self.n_samples, len(image), 0)
-        self.image_ = axes.imshow(image, extent=extent, **options)
+        axes = figures.axes_or_new(ax, 6.4, 4.6)
+        colours = [figures.class_style(number)[0] for number in range(len(classes))]
+        options: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": 0}
+        options |= {"vmax": len(classes), "cmap": ListedColormap([UNDECIDED, *colours]), **kwargs}
+        self.image_ = axes.imshow(image, extent=(0, self.n_samples, len(image), 0), **options)
         starts = np.searchsorted(group[self.order_], np.arange(len(classes) + 1))
         for edge in starts[1:-1]:
             axes.axhline(edge, color="black", lw=0.8)
-        names = [short(name) for name in classes.tolist()]
+        names = [figures.short(name) for name in classes.tolist()]
         occurring = np.flatnonzero(np.diff(starts))
-        axes.set_yticks(
-            0.5 * (starts[occurring + 1] + starts[occurring]), [names[k] for k in occurring]
-        )
+        middles = 0.5 * (starts[occurring + 1] + starts[occurring])
+        axes.set_yticks(middles, [names[k] for k in occurring])
         axes.tick_params(axis="y", length=0)
         keys: list[Any] = [Patch(color=UNDECIDED, label="no decision yet")]
         keys += [Patch(color=c, label=name) for c, name in zip(colours, names, strict=True)]
@@ -211,8 +192,7 @@ class EarlyTimesDisplay:
             title = f"{np.mean(label == final):.1%} of early labels are final"
         name = "early label" if final is None else "label of complete series"
         name = name if self.y is None else "true class"
-        axes.set(xlabel="samples", ylabel=name, title=title)
-        axes.set_xlim(0, self.n_samples)
-        legend_above(axes, keys)
-        self.ax_, self.figure_ = axes, root_figure(axes)
+        axes.set(xlabel="samples", ylabel=name, title=title, xlim=(0, self.n_samples))
+        figures.legend_above(axes, keys)
+        self.ax_, self.figure_ = axes, figures.root_figure(axes)
         return self

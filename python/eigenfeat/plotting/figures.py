@@ -84,21 +84,15 @@ def legend_above(ax: Axes, handles: Sequence[Any] = ()) -> None:
     handles = list(handles) or ax.get_legend_handles_labels()[0]
     if not handles:
         return
-    names = [str(handle.get_label()) for handle in handles]
+    longest = max(len(str(handle.get_label())) for handle in handles)
     room = ax.bbox.width / root_figure(ax).dpi * 72  # points
-    rows = 1
-    while rows < len(names) and _legend_width(names, rows) > room:
-        rows += 1
+    columns = min(len(handles), max(1, int(room / (5.0 * longest + 34))))
     ax.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=-(-len(names) // rows),
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns,
         fontsize=9, frameon=False, borderaxespad=0.1, columnspacing=1.2, handlelength=1.6,
     )  # fmt: skip
+    rows = -(-len(handles) // columns)
     ax.set_title(ax.get_title(), fontsize=10, pad=8 + 14.5 * rows)
-
-
-def _legend_width(names: Sequence[str], rows: int) -> float:
-    """Estimate the width in points of a legend with this number of rows."""
-    return sum(5.0 * max(map(len, names[at : at + rows])) + 34 for at in range(0, len(names), rows))
 
 
 def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import check_rows, check_whole, show
+from eigenfeat.plotting import figures
 from eigenfeat.plotting.directions import Pair, check_image_shape, directions_of
-from eigenfeat.plotting.figures import is_sequence, panel_figure, root_figure, short, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,12 +114,6 @@ class FiltersDisplay:
         Returns
         -------
         FiltersDisplay
-
-        Raises
-        ------
-        ValueError
-            If the estimator has no directions, a pair has none, or the number of columns does not
-            match the image.
         """
         directions = directions_of(estimator, paired=pairs is not None)
         check_whole(n_filters, "n_filters", at_least=1)
@@ -138,11 +132,13 @@ class FiltersDisplay:
         if X is not None:
             means = [_means(X, y, pair, shape) for pair in chosen]
             titles = [
-                [*(f"mean of {short(label, 8)}" for label in pair), *rest]
+                [*(f"mean of {figures.short(label, 8)}" for label in pair), *rest]
                 for pair, rest in zip(chosen, titles, strict=True)
             ]
         title = "\u03bb: mean square of the first class / the second"
-        names = [f"{short(above)} against {short(below)}" for above, below in chosen]
+        names = [
+            f"{figures.short(above)} against {figures.short(below)}" for above, below in chosen
+        ]
         return cls([weights[line] for line in columns], titles, names, means, title).plot(
             ax, **kwargs
         )
@@ -153,9 +149,8 @@ class FiltersDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots. They are switched off, and the images take their place;
-            ``layout="constrained"`` of their figure makes room for titles. By default a new figure
-            is made.
+            Axes of a grid of subplots, best with ``layout="constrained"``, which the images
+            replace; by default a new figure.
         **kwargs
             Further arguments of `Axes.imshow` for the directions, such as ``cmap``.
 
@@ -167,53 +162,50 @@ class FiltersDisplay:
         width = n_means + max(len(images) for images in self.images)
         names = [textwrap.fill(name, 11) for name in self.names]
         room = 0.1 + 0.085 * max(len(line) for name in names for line in name.split("\n"))
-        figure = panel_figure(ax, max(1.05 * width + room, 3.6), 1.3 * len(names) + 0.95)
+        figure = figures.panel_figure(ax, max(1.05 * width + room, 3.6), 1.3 * len(names) + 0.95)
         axes = figure.subplots(len(names), width, squeeze=False)
         options = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, **kwargs}
         self.images_: list[list[Any]] = []
         for ax in axes.flat:
             ax.set_axis_off()
-        for number, (images, titles) in enumerate(zip(self.images, self.titles, strict=True)):
-            line = axes[number]
-            for ax, mean, title in zip(
-                line, () if self.means is None else self.means[number], titles, strict=False
-            ):
-                ax.imshow(mean, cmap="gray_r")
-                ax.set_title(title, fontsize=9)
-                ax.set_axis_on()
+        means: Sequence[Any] = [()] * len(names) if self.means is None else self.means
+        for line, before, images, titles in zip(axes, means, self.images, self.titles, strict=True):
+            least = np.finfo(images[0].dtype).tiny
+            scaled = [pixels / max(float(np.abs(pixels).max()), least) for pixels in images]
+            styles = [{"cmap": "gray_r"}] * n_means + [options] * len(images)
             drawn = []
-            for ax, pixels, title in zip(line[n_means:], images, titles[n_means:], strict=False):
-                largest = max(float(np.abs(pixels).max()), np.finfo(pixels.dtype).tiny)
-                drawn.append(ax.imshow(pixels / largest, **options))
+            shown = zip(line, [*before, *scaled], styles, titles, strict=False)
+            for ax, pixels, style, title in shown:
+                drawn.append(ax.imshow(pixels, **style))
                 ax.set_title(title, fontsize=9)
                 ax.set_axis_on()
-            for ax in line:
                 ax.set(xticks=[], yticks=[])
-            line[0].set_ylabel(names[number], rotation=0, ha="right", va="center", labelpad=6)
-            self.images_.append(drawn)
+            self.images_.append(drawn[n_means:])
+        for ax, name in zip(axes[:, 0], names, strict=True):
+            ax.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=6)
         bar = figure.colorbar(
             self.images_[-1][-1], ax=axes, location="bottom", shrink=0.6, aspect=28, pad=0.03,
             ticks=[-1, 0, 1], label="weight of a pixel, scaled per direction",
         )  # fmt: skip
         bar.ax.set_xticklabels(["negative", "0", "positive"])
         if self.explanation:
-            figure.suptitle(wrapped(self.explanation, figure, 10), fontsize=10)
+            figure.suptitle(figures.wrapped(self.explanation, figure, 10), fontsize=10)
         self.axes_, self.ax_, self.colorbar_ = axes, axes[0, 0], bar
-        self.figure_ = root_figure(self.ax_)
+        self.figure_ = figures.root_figure(self.ax_)
         return self
 
 
 def _check_pairs(pairs: Any) -> list[Pair]:
-    if not is_sequence(pairs) or not len(pairs):
+    if not figures.is_sequence(pairs) or not len(pairs):
         raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
     for pair in pairs:
-        if not is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
+        if not figures.is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
             raise ValueError(f"pairs: expected pairs of labels, got {show(pair)}")
     return [(above, below) for above, below in pairs]
 
 
 def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:
-    """Return mean images of the classes of a pair; blank without samples."""
+    """Return mean images of the classes of a pair; that of a class without samples is blank."""
     check_rows(X, n_columns=shape[0] * shape[1])
     samples: Any = X if hasattr(X, "tocsr") else np.asarray(X)
     labels = np.asarray(y)

@@ -9,16 +9,8 @@ import numpy as np
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_whole
+from eigenfeat.plotting import figures
 from eigenfeat.plotting.directions import Pair, directions_of
-from eigenfeat.plotting.figures import (
-    CLASS_COLOURS,
-    MUTED,
-    legend_above,
-    panel_figure,
-    plain,
-    root_figure,
-    short,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,11 +85,6 @@ class SpectrumDisplay:
         Returns
         -------
         SpectrumDisplay
-
-        Raises
-        ------
-        ValueError
-            If the estimator has no directions of pairs.
         """
         directions = directions_of(estimator, paired=True)
         assert directions.values is not None
@@ -114,9 +101,8 @@ class SpectrumDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots. They are switched off, and the panels take their place;
-            ``layout="constrained"`` of their figure makes room for titles. By default a new figure
-            is made.
+            Axes of a grid of subplots, best with ``layout="constrained"``, which the panels
+            replace; by default a new figure.
         n_named : int, default=3
             Number of curves that are named: the pairs with the largest eigenvalues.
         **kwargs
@@ -127,10 +113,10 @@ class SpectrumDisplay:
         SpectrumDisplay
         """
         check_whole(n_named, "n_named", at_least=0)
-        figure = panel_figure(ax, 9.6, 4.4)
+        figure = figures.panel_figure(ax, 9.6, 4.4)
         self.axes_ = figure.subplots(1, 2)
         self.ax_ = self.axes_[0]
-        self.figure_ = root_figure(self.ax_)
+        self.figure_ = figures.root_figure(self.ax_)
         self._draw_curves(n_named, kwargs)
         self.image_ = self._draw_matrix(figure)
         return self
@@ -141,27 +127,29 @@ class SpectrumDisplay:
         ax, curves = self.ax_, self.eigenvalues
         self.lines_: dict[Pair, Any] = {}
         for place, (pair, values) in reversed(list(enumerate(curves.items()))):
-            style: dict[str, Any] = {"lw": 0.7, "color": MUTED, "alpha": 0.6}
+            style: dict[str, Any] = {"lw": 0.7, "color": figures.MUTED, "alpha": 0.6}
             if place < n_named:
-                name = f"{short(pair[0], 16)} against {short(pair[1], 16)}"
-                style = {"lw": 2, "color": CLASS_COLOURS[place % 7], "zorder": 3, "label": name}
+                name = f"{figures.short(pair[0], 16)} against {figures.short(pair[1], 16)}"
+                style = {
+                    "lw": 2,
+                    "zorder": 3,
+                    "color": figures.class_style(place)[0],
+                    "label": name,
+                }
             ranks = np.arange(1, len(values) + 1)
             (self.lines_[pair],) = ax.plot(ranks, values, **{**style, **options})
         if self.threshold is not None and self.threshold > 0:
             ax.axhline(self.threshold, color="black", ls="--", lw=0.9)
-            ax.annotate(
-                f"threshold {self.threshold:g}", (1, self.threshold), (2, 4),
-                textcoords="offset points",
-            )  # fmt: skip
+            text, place_of = f"threshold {self.threshold:g}", (1, self.threshold)
+            ax.annotate(text, place_of, (2, 4), textcoords="offset points")
         ax.set_yscale("log")
         ax.set(xlabel="rank within the pair", ylabel="eigenvalue (log scale)")
         ax.set_title(f"Eigenvalues of {len(curves)} pairs of classes", fontsize=10)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         _number_plainly(ax.yaxis)
-        plain(ax, grid="y")
-        named = list(self.lines_.values())[::-1][:n_named]
-        if named:
-            legend_above(ax, named)
+        figures.plain(ax, grid="y")
+        if n_named:
+            figures.legend_above(ax, list(self.lines_.values())[::-1][:n_named])
 
     def _draw_matrix(self, figure: Any) -> AxesImage:
         from matplotlib.colors import LogNorm
@@ -172,22 +160,21 @@ class SpectrumDisplay:
         for (above, below), values in self.eigenvalues.items():
             matrix[place[above], place[below]] = values[0]
         image: AxesImage = ax.imshow(matrix, cmap="viridis", norm=LogNorm())
-        names = [short(label, 12) for label in labels]
+        names = [figures.short(label, 12) for label in labels]
         if len(names) <= MAX_NAMED_CLASSES:
             upright = max(map(len, names)) <= 3
             ax.set_xticks(range(len(names)), names, rotation=0 if upright else 90)
             ax.set_yticks(range(len(names)), names)
         ax.set(xlabel="denominator (small)", ylabel="numerator (large)")
         ax.set_title("Largest eigenvalue of each pair", fontsize=10)
-        bar = figure.colorbar(image, ax=ax, shrink=0.85)
-        _number_plainly(bar.ax.yaxis)
+        _number_plainly(figure.colorbar(image, ax=ax, shrink=0.85).ax.yaxis)
         return image
 
 
 def _number_plainly(axis: Any) -> None:
     """Label a logarithmic axis with 1, 2, 5, 10, ... instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
