@@ -26,26 +26,10 @@ _FLOAT32_TOLERANCE = 1e-5  # least rank_tol of float32 epochs
 
 
 def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, name: str) -> _Array:
-    """Weighted mean covariance of a session's epochs in each band.
+    """Weighted mean covariance (bands, channels, channels) of a session's epochs, centred.
 
-    Parameters
-    ----------
-    banks : sequence of (n, channels, times) arrays
-        Epochs in each band.
-    weight : (n,) array
-    rows : indices or slice
-        Epochs of the session.
-    name : str
-        What messages call the session.
-
-    Returns
-    -------
-    (bands, channels, channels) array
-
-    Raises
-    ------
-    ValueError
-        If epochs are constant in a band.
+    `banks` has epochs (n, channels, times) in each band, and `rows` are those of the session, which
+    messages call `name`.
     """
     channels, share = banks[0].shape[1], weight[rows]
     out = np.zeros((len(banks), channels, channels))
@@ -68,14 +52,9 @@ def whitened(
 ) -> list[NDArray[Any]]:
     """Epochs times ``covariance^(-1/2)``, in the span of the channels.
 
-    Parameters
-    ----------
-    banks : sequence of (n, channels, times) arrays
-        Epochs in each band.
-    parts : iterable of (indices, (bands, channels, channels) array)
-        Epochs of each session, and their covariances.
-    rank_tol : float
-        Directions with less than this fraction of the largest power (1e-5 for float32) become 0.
+    `banks` has epochs (n, channels, times) in each band, and `parts` the indices and covariances
+    (bands, channels, channels) of each session. Directions with less than the fraction `rank_tol`
+    (at least 1e-5 for float32) of the largest power become 0.
     """
     out = [np.empty_like(X) for X in banks]
     for rows, covariances in parts:
@@ -111,15 +90,11 @@ class SessionMeans:
     def updated(
         self, sessions: NDArray[Any], weight: _Array, mean_of: MeanOf, kind: str | None
     ) -> Self:
-        """Add the epochs of sessions (n,) with these weights.
+        """Add epochs with these sessions (n,) and weights (n,).
 
-        Parameters
-        ----------
-        sessions, weight : (n,) arrays
-        mean_of : function of the indices and the name of a session
-            Returns the mean covariances (bands, channels, channels) of these epochs.
-        kind : str or None
-            Kind of mean that adds epochs to a known session; None leaves its means unchanged.
+        `mean_of` computes the mean covariances (bands, channels, channels) of a session from the
+        indices of its epochs and its name. The mean of a known session moves along the geodesic of
+        the mean `kind`; it does not move if this is None.
         """
         known = self._by_name()
         for name, rows in session_parts(sessions, len(sessions)):

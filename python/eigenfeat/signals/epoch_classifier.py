@@ -279,24 +279,12 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             return pool_probabilities(logits, np.array([view.weight for view, _ in used]))
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Labels:
-        """Predict the labels (n,).
-
-        Parameters
-        ----------
-        X, groups
-            As in `predict_proba`.
-        """
+        """Predict the labels (n,), with the arguments of `predict_proba`."""
         proba = self.predict_proba(X, groups)
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> _Array:
-        """Logarithms of the probabilities (n, k); with two classes, their difference (n,).
-
-        Parameters
-        ----------
-        X, groups
-            As in `predict_proba`.
-        """
+        """Logarithms of the probabilities (n, k); with two classes, their difference (n,)."""
         logs = np.log(np.maximum(self.predict_proba(X, groups), np.finfo(float).tiny))
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
@@ -307,17 +295,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> float:
-        """Accuracy on labelled epochs.
-
-        Parameters
-        ----------
-        X, groups
-            As in `predict_proba`.
-        y : (n,) array-like
-            Labels.
-        sample_weight : (n,) array-like, optional
-            Weights of the epochs.
-        """
+        """Accuracy on epochs with labels y (n,), weighted by `sample_weight` (n,)."""
         return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:

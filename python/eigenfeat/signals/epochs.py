@@ -56,24 +56,9 @@ def read_recording(X: Any, n_channels: int | None = None) -> Recording:
 
 
 def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times)") -> NDArray[Any]:
-    """Check epochs.
+    """Check that epochs are real and finite, and that all have one shape.
 
-    Parameters
-    ----------
-    X : array-like of three dimensions
-    n_channels : int or None
-        Size of the second dimension; None for any.
-    form : str
-        The shape that messages ask for.
-
-    Returns
-    -------
-    array of float32 or float64
-
-    Raises
-    ------
-    ValueError
-        If X is complex, of another shape or not finite, or its epochs differ in shape.
+    X has `n_channels` channels, or any number if this is None. Messages call its shape `form`.
     """
     shapes = _shapes(X)
     if len(set(shapes)) > 1:
@@ -135,18 +120,8 @@ def filter_bank(
 ) -> list[NDArray[Any]]:
     """Epochs filtered to each band, forward and backward; the epochs themselves without bands.
 
-    Parameters
-    ----------
-    X : (n, channels, times) array
-    bands : sequence of (low, high), in the unit of `sfreq`, or None
-    sfreq : float or None
-        Samples per second.
-
-    Raises
-    ------
-    ValueError
-        If bands are no pairs ``0 < low < high < sfreq / 2``, or epochs are too short for the
-        filters, which have order 4.
+    Bands are pairs ``0 < low < high < sfreq / 2``. The Butterworth filters have order 4, for which
+    epochs need more than 27 samples.
     """
     if bands is None:
         return [X]

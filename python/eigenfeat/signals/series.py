@@ -14,24 +14,11 @@ __all__ = ["read_series"]
 
 
 def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
-    """Check series.
+    """Check series; return an array (n, channels, times) and the lengths (n,).
 
-    Parameters
-    ----------
-    X : (n, times) or (n, channels, times) array-like, or list of (channels, times_i) arrays
-    n_channels : int or None
-        None for any.
-
-    Returns
-    -------
-    series : (n, channels, times) array of float32 or float64
-        Shorter ones are followed by zeros.
-    lengths : (n,) array of int
-
-    Raises
-    ------
-    ValueError
-        If X is complex, of another shape or infinite, or a channel of a series is NaN alone.
+    X is an array (n, times) or (n, channels, times), or a list of arrays (channels, times_i), with
+    any number of channels if `n_channels` is None. Zeros follow shorter series, and NaN become the
+    last known value of their channel.
     """
     shapes = {np.shape(one) for one in X} if isinstance(X, (list, tuple)) else set()
     if len(shapes) > 1:

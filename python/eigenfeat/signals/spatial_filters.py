@@ -197,29 +197,6 @@ class SpatialFilters(EpochTransformer):
                 self._solve()
         return self
 
-    def fit_transform(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Floats:
-        """Fit, then transform the same epochs.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `fit`.
-
-        Returns
-        -------
-        (n, F) array
-            As `transform` does.
-        """
-        if y is None:
-            raise ValueError("y: expected labels, one per epoch, got None")
-        return self.fit(X, y, sample_weight, groups).transform(X, groups)
-
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
         """Compute the power of filtered epochs.
 
@@ -244,9 +221,7 @@ class SpatialFilters(EpochTransformer):
             columns = np.flatnonzero(self.filter_bands_ == band)
             power = self._power if len(columns) <= 2 * self.n_channels_ else self._power_of_many
             for rows in epoch_blocks(epochs):
-                out[rows, columns[0] : columns[-1] + 1] = power(
-                    epochs[rows], self.filters_[columns]
-                )
+                out[rows, columns] = power(epochs[rows], self.filters_[columns])
         return np.log(np.maximum(out, np.finfo(out.dtype).tiny)) if self.log else out
 
     def _power(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
@@ -267,15 +242,7 @@ class SpatialFilters(EpochTransformer):
         return np.maximum(np.einsum("nfb,fb->nf", U @ covariances, U), 0.0)
 
     def apply(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
-        """Filter epochs: the sources instead of the channels, shape (n, F, times).
-
-        Parameters
-        ----------
-        X : (n, channels, times) array-like
-            Finite epochs.
-        groups : (n,) array-like, optional
-            As in `transform`.
-        """
+        """Sources (n, F, times) that the filters extract, with the arguments of `transform`."""
         check_is_fitted(self, "filters_")
         parts = [
             self.filters_[self.filter_bands_ == band].astype(epochs.dtype) @ epochs

@@ -205,18 +205,7 @@ class TangentSpace(EpochTransformer):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Floats:
-        """Fit, then transform the same epochs.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `fit`.
-
-        Returns
-        -------
-        (n, F) array
-            As `transform` does.
-        """
+        """Fit to epochs and transform them, with the arguments of `fit`."""
         with unchanged_on_error(self):
             dtype, reduced = self._accumulate(X, sample_weight, groups, first=True)
         return self._vectors(dtype, reduced, groups)
