@@ -315,8 +315,9 @@ def _from_qda(classifier: Any) -> Discriminants:
     for prior, rotation, scaling in zip(
         classifier.priors_, classifier.rotations_, classifier.scalings_, strict=True
     ):
-        offsets.append(_log_prior(prior) - 0.5 * np.log(scaling).sum())
-        root = rotation / np.sqrt(scaling)
+        scales = np.asarray(scaling, dtype=np.float64)
+        offsets.append(_log_prior(prior) - 0.5 * np.log(scales).sum())
+        root = rotation / np.sqrt(scales)
         precisions.append(np.einsum("ir,jr->ij", root, root))
     means = np.asarray(classifier.means_, dtype=np.float64)
     return Quadratic(np.array(offsets)[None], means[None], np.stack(precisions)[None])
@@ -332,4 +333,4 @@ def _from_naive_bayes(classifier: Any) -> Discriminants:
 def _log_prior(prior: Any) -> Any:
     """Logarithm of a prior; finite if it is 0, so that no score is infinite."""
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(prior), -1e100)
+        return np.maximum(np.log(np.asarray(prior, dtype=np.float64)), -1e100)

@@ -296,8 +296,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     def _solve(self, values: Floats, summaries: Floats, targets: _Array, alphas: _Array) -> None:
         """Ridge with centred, standardised features Z, which overwrite values and summaries.
 
-        The total variance of the thresholds is their number, as is that of the summaries; contests
-        have half of it. The summaries' further weight and alpha minimise the mean square of the
+        Thresholds and summaries each have a total variance of the number of thresholds, contests
+        half of it. The summaries' further weight and alpha minimise the mean square of the
         leave-one-out errors ``e_i / (1 - 1/n - h_i)``. Eigenvalues are computed from the smaller of
         ``Z Z^T`` and ``Z^T Z``.
         """

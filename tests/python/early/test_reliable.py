@@ -265,6 +265,17 @@ def test_discriminants_of_linear_classifiers_are_read(rng, classifier):
         assert np.mean(predicted == model.predict(X)) > 0.98  # ties
 
 
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_of_float32_samples(series, name):
+    X, y = series(80)
+    models = [
+        ReliableClassifier(FrozenEstimator(clone(CLASSIFIERS[name]).fit(rows, y)), correct=False)
+        for rows in (X, X.astype(np.float32))
+    ]
+    double, single = (model.fit(X, y).predict_early(X, reliability=0.8) for model in models)
+    assert np.mean(single.time == double.time) > 0.9
+
+
 def test_series_of_one_entry_have_nothing_to_correct(rng):
     y = np.arange(60) % 3
     X = rng.standard_normal((60, 1)) + 2 * y[:, None]
