@@ -19,7 +19,7 @@ __all__ = ["EarlyTimesDisplay"]
 
 UNDECIDED = "#e3e7eb"
 MAX_SAMPLES = 10**7
-MAX_LINES = 3000  # lines of the image: more than a screen has pixels
+MAX_LINES = 3000  # most lines of the image; screens have fewer pixels
 
 
 class EarlyTimesDisplay:

@@ -47,7 +47,7 @@ class SpectrumDisplay:
     lines_ : dict of pairs of labels to Line2D
         The curve of each pair.
     image_ : AxesImage
-        The matrix, numerators in lines and denominators in columns.
+        The matrix, with a row for each numerator and a column for each denominator.
 
     Examples
     --------

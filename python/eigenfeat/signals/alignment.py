@@ -1,4 +1,4 @@
-"""Sessions of epochs: their mean covariances, and epochs whitened by them."""
+"""Mean covariances of sessions of epochs, and whitening by these means."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["MeanOf", "SessionAlignment", "SessionMeans", "mean_covariances", "wh
 
 _Array = NDArray[np.float64]
 MeanOf = Callable[[NDArray[np.intp], str], _Array]
-_FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5  # of the mean eigenvalue, added to a mean covariance
-_FLOAT32_TOLERANCE = 1e-5  # least rank_tol of float32 epochs
+_FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5  # multiple of the mean eigenvalue, added to eigenvalues
+_FLOAT32_TOLERANCE = 1e-5  # smallest rank_tol for float32 epochs
 
 
 def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, name: str) -> _Array:
@@ -139,18 +139,18 @@ class SessionMeans:
 
 @dataclass(frozen=True, eq=False)
 class SessionAlignment(SessionMeans):
-    """Riemannian mean covariances of sessions, by which their epochs are whitened.
+    """Riemannian mean covariances of sessions, which whiten their epochs.
 
-    A new session with n epochs has the point on the geodesic from the mean of its epochs to
-    `typical` that weights the latter as one epoch, so that a session may begin with its first
-    epoch. The result does not depend on the units of the channels.
+    A session with n epochs is whitened by the point at the fraction 1 / (n + 1) of the geodesic
+    from the mean of its epochs to `typical`, scaled to the trace of the mean. A single epoch is
+    therefore enough to begin a session. The result does not depend on the units of the channels.
 
     Attributes
     ----------
     names, means, sizes : arrays
         As of `SessionMeans`; the sizes are numbers of epochs.
     typical : (bands, channels, channels) array
-        Mean of the training sessions' covariances, each with trace 1.
+        Mean of the training sessions' mean covariances, each divided by its trace.
     """
 
     min_epochs: ClassVar[int] = 1
@@ -158,7 +158,7 @@ class SessionAlignment(SessionMeans):
 
     @classmethod
     def fit(cls, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
-        """Mean covariances of sessions (n,) of epochs in each band."""
+        """Compute the means of training sessions (n,), with epochs in each band."""
         found = SessionMeans().updated(
             sessions, np.ones(len(sessions)), partial(_riemannian_means, banks), None
         )
@@ -167,7 +167,7 @@ class SessionAlignment(SessionMeans):
         return cls(found.names, found.means, found.sizes, typical)
 
     def extended(self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
-        """Alignment with further epochs of sessions, known ones or new ones."""
+        """Add epochs of known or new sessions."""
         mean_of = partial(_riemannian_means, banks)
         return self.updated(sessions, np.ones(len(sessions)), mean_of, "riemannian")
 
@@ -187,8 +187,8 @@ class SessionAlignment(SessionMeans):
 def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp], name: str) -> _Array:
     """Riemannian mean covariance of a session's epochs `rows` in each band.
 
-    Each covariance is first shrunk towards their arithmetic mean, the more the fewer samples an
-    epoch has for its channels.
+    Each covariance is first shrunk towards the arithmetic mean, whose weight is
+    ``channels / (channels + times)``.
     """
     means = []
     for X in banks:

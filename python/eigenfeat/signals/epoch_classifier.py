@@ -60,8 +60,8 @@ VIEWS = (
 )
 _UNUSED = "adds nothing to the others"
 _MAX_FOLDS = 5
-_SAMPLES_PER_PERIOD = 3.0  # of a band's upper edge, that epochs in the band keep
-_MIN_TIMES = 28  # samples of an epoch that filters of bands need
+_SAMPLES_PER_PERIOD = 3.0  # of a band's upper edge, after decimation
+_MIN_TIMES = 28  # least samples of an epoch for the filters of bands
 
 
 class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
@@ -256,7 +256,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         X : (n, channels, times) array-like or mne.Epochs
             Epochs as in `fit`.
         groups : (n,) array-like, optional
-            Sessions, if `fit` had some. New sessions are aligned by their epochs here, with the
+            Sessions, if `fit` had `groups`. New sessions are aligned by their epochs here, with the
             mean of the training sessions as one further epoch; None is one new session.
 
         Returns
@@ -328,7 +328,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         if self.bands is None:
             return "bands is None"
         if not isinstance(self.bands, str):
-            filter_bank(X[:1], self.bands, self.sfreq_)  # names what is wrong
+            filter_bank(X[:1], self.bands, self.sfreq_)  # raises an error for wrong bands
             self.bands_ = [(float(low), float(high)) for low, high in self.bands]
         elif self.sfreq_ is None:
             return "sfreq is not known"
@@ -395,7 +395,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         targets: Targets,
         sessions: NDArray[Any] | None,
     ) -> None:
-        """Fit views and their weights; views at or below the frequencies of the classes have 0."""
+        """Fit views and their weights; those no better than the class frequencies have weight 0."""
         folds = _folds(targets.codes, targets.n_classes, sessions)
         held = targets.subset(np.concatenate([test for _, test in folds]))
         chance = _entropy(held)
@@ -418,7 +418,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         self.views_ = tried
 
     def _checked(self, X: Any) -> NDArray[Any]:
-        """Epochs to predict: their array, if they are as in `fit`."""
+        """Check that epochs to predict are like those of `fit`; return their array."""
         recording = read_recording(X, self.n_channels_)
         data, _, names = recording
         if data.shape[2] != self.n_times_:
@@ -439,7 +439,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         return data
 
     def _filtered(self, X: NDArray[Any], bands: _Bands) -> list[NDArray[Any]]:
-        """Epochs, then epochs in each band; of many channels, their principal components."""
+        """Epochs without a filter and in each band, or their principal components."""
         if self.components_ is not None:
             X = self.components_.astype(X.dtype) @ X
         out = [X]
@@ -474,10 +474,10 @@ def _entropy(targets: Targets) -> float:
 
 
 def _folds(codes: Codes, k: int, sessions: NDArray[Any] | None) -> Folds:
-    """Folds of sessions if each class is in the training part of each; otherwise of neighbours.
+    """Folds of sessions if each training part has all classes; otherwise of neighbouring epochs.
 
-    Neighbouring epochs of a recording are alike: folds that draw epochs at random favour views
-    that tell neighbours apart. Each class is divided in the order of its epochs.
+    Neighbouring epochs of a recording are alike, so that random folds would favour views that
+    recognise neighbours. Each class is divided in the order of its epochs.
     """
     n = len(codes)
     if sessions is not None:

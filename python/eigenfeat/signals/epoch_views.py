@@ -1,8 +1,8 @@
 """Views of epochs: features of filters, covariances and averages, and linear scores of them.
 
-Each view has a linear classifier: a discriminant with shrunk covariance (O. Ledoit and M. Wolf,
-J. Multivariate Analysis 88, 2004) for features that are few or averages, a logistic regression for
-tangent vectors. Scores are logits, which the pool weights.
+Each view has a linear classifier: a logistic regression for tangent vectors, and a discriminant
+with shrunk covariance (O. Ledoit and M. Wolf, J. Multivariate Analysis 88, 2004) for other
+features. Scores are logits, which the pool weights.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ Folds = Sequence[tuple[Codes, Codes]]
 
 # bench/eeg.py shows the effect of the following numbers.
 _OCTAVES = (4.0, 8.0, 12.0)  # edges of the first bands in Hz; further ones grow by these ratios
-_HIGHEST, _LEAST_RATIO = 0.45, 1.25  # of the sampling rate; of the edges of the last band
-_MIN_PERIODS = 2  # of a band's lower edge in an epoch
-_MIN_POWER = 0.1  # of the band with the most power per octave
-_HALF_WIDTH = 1.0  # Hz, of a band around a frequency
-_N_HARMONICS = 2  # of a frequency, with itself
-_N_WINDOWS = 20  # whose means describe an epoch
-_N_COMPONENTS, _MAX_ROWS = 4, 12  # of xDAWN; rows of its covariances with many classes
-_MAX_CHANNELS = 64  # of more, the views have the leading principal components
-_LEAST_SHRINKAGE = 1e-3
-_XDAWN_RIDGE = 1e-3
+_HIGHEST, _LEAST_RATIO = 0.45, 1.25  # highest edge / sampling rate; least ratio of the last edges
+_MIN_PERIODS = 2  # periods of a band's lower edge that an epoch contains
+_MIN_POWER = 0.1  # least power per octave / the largest
+_HALF_WIDTH = 1.0  # Hz, half of a band around a frequency
+_N_HARMONICS = 2  # a frequency and its double
+_N_WINDOWS = 20  # largest number of windows of an epoch
+_N_COMPONENTS, _MAX_ROWS = 4, 12  # filters of xDAWN; rows of its covariances
+_MAX_CHANNELS = 64  # principal components replace a larger number
+_LEAST_SHRINKAGE = 1e-3  # of discriminants
+_XDAWN_RIDGE = 1e-3  # multiple of the mean eigenvalue
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Targets(NamedTuple):
     n_classes: int
 
     def subset(self, rows: Codes) -> Targets:
-        """Those of some epochs."""
+        """Codes and weights of a part of the epochs."""
         return Targets(self.codes[rows], self.weight[rows], self.n_classes)
 
     def counts(self) -> _Array:
@@ -119,7 +119,7 @@ def bands_with_power(X: NDArray[Any], sfreq: float) -> list[tuple[float, float]]
         for low, high in pairwise(edges)
         if high <= highest and low * duration >= _MIN_PERIODS
     ]
-    size = 4 * X.shape[2]  # with zeros behind, so that each band has frequencies
+    size = 4 * X.shape[2]  # padded with zeros, so that each band contains frequencies
     window, total = np.hanning(X.shape[2]), np.zeros((X.shape[1], size // 2 + 1))
     for rows in epoch_blocks(X):
         centred = X[rows] - X[rows].mean(axis=2, keepdims=True)
@@ -144,7 +144,7 @@ def bands_around(frequencies: Sequence[float], sfreq: float) -> list[tuple[float
 
 
 def principal_components(X: NDArray[Any]) -> _Array | None:
-    """Leading 64 components (64, channels) of the correlations; None for no more channels."""
+    """Leading 64 components (64, channels) of the correlations; None for up to 64 channels."""
     if X.shape[1] <= _MAX_CHANNELS:
         return None
     covariance = mean_covariances([X], np.ones(len(X)), slice(None), "X")[0]
@@ -233,7 +233,7 @@ class View:
     uses_labels : bool
         Whether the features depend on the labels, so that each fold needs its own.
     uses_bands : bool
-        Whether the features are of the bands instead of the unfiltered epochs.
+        Whether the features are those of the bands instead of the unfiltered epochs.
     """
 
     uses_labels: bool = False
@@ -265,8 +265,7 @@ class View:
 def cross_fit(view: View, banks: Banks, targets: Targets, folds: Folds) -> _Array:
     """Fit a view to all epochs; return logits (m, k) of the folds' held-out epochs.
 
-    Features that use no labels are fitted once. Predictions of new sessions, too, are aligned by
-    unlabelled epochs.
+    Features that use no labels are fitted once, to all epochs.
     """
     held_out = []
     if view.uses_labels:
@@ -376,7 +375,7 @@ class Frequencies(View):
     """Canonical correlations of epochs with sines of given frequencies, for SSVEP.
 
     References have the frequency and its double (Z. Lin et al., IEEE Trans. Biomed. Eng. 53, 2006).
-    The features are Fisher's z of the two largest correlations with each.
+    The features are Fisher's z of the two largest correlations with each frequency.
     """
 
     def __init__(self, frequencies: Sequence[float]) -> None:
@@ -401,7 +400,7 @@ class Frequencies(View):
 
 
 class EstimatorView(View):
-    """A classifier of epochs of the user's; its features are logarithms of its probabilities.
+    """The user's classifier of epochs; its features are the logarithms of its probabilities.
 
     Attributes
     ----------
@@ -430,5 +429,5 @@ class EstimatorView(View):
         return np.log(found + 1e-6)
 
     def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
-        """Take the features for logits."""
+        """Use the features as logits."""
         return LinearScores(np.eye(targets.n_classes), np.zeros(targets.n_classes))

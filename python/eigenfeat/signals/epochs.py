@@ -27,7 +27,7 @@ __all__ = [
     "unit_power",
 ]
 
-_BLOCK = 1 << 18  # numbers of a block of epochs, which fits into the cache
+_BLOCK = 1 << 18  # entries of a block of epochs that fits into the cache
 _ORDER = 4  # order of the Butterworth filters
 
 

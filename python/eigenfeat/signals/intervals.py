@@ -9,7 +9,7 @@ from eigenfeat.samples.estimator import check_array
 
 __all__ = ["count_summaries", "interval_summaries"]
 
-SHORTEST = 4  # samples of an interval
+SHORTEST = 4  # samples of the shortest intervals
 
 
 def count_summaries(n_channels: int, n_times: int) -> int:
@@ -36,7 +36,7 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
     -------
     (n, p) array
         t samples, t - 1 differences, and mean, standard deviation and least-squares slope of each
-        interval; of channels, one after the other.
+        interval. The summaries of channels follow each other.
 
     References
     ----------

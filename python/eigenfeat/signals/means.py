@@ -134,7 +134,7 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     step = last = np.zeros(0)
     for _ in range(_MAX_ITER):
         Q, R = np.linalg.qr(E.T)
-        # Logarithms at a triangular factor take half of the products; Q has them at E.
+        # Logarithms at the triangular factor need half of the products; Q rotates them to E.
         logs = _mean_log(C, share, solve_triangular(R, np.eye(r)), n_threads)
         J = _vector(Q @ _matrix(logs.mean) @ Q.T)
         norm = float(np.linalg.norm(J))

@@ -48,9 +48,9 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
 
 
 def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
-    """Replace NaN by the channel's last known value; NaN of all channels at the end is no sample.
+    """Replace NaN by the channel's last known value; NaN of all channels at the end do not count.
 
-    Values before a channel's first known one become that one.
+    Values before a channel's first known value become that value.
     """
     times = series.shape[2]
     clock = np.arange(times)

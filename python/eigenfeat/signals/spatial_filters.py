@@ -68,8 +68,8 @@ class SpatialFilters(EpochTransformer):
         One filter or pattern per row, as in MNE. A pattern is the signal in the channels from the
         source that the filter extracts. With `align`, of whitened epochs.
     evals_, pairs_, filter_bands_ : (F,), (F, 2) and (F,) arrays
-        Of each filter, lambda; the label of the class whose share of the power it is, and of the
-        other, or "rest"; and the band.
+        For each filter, lambda; the label of the class whose share of the power lambda is, and the
+        label of the other class, or "rest"; and the index of the band.
     rank_, n_channels_ : int
         Dimension of the span of the signals, the largest of all bands; number of channels.
     moments_ : ClassMoments, or list of ClassMoments with `bands`
@@ -181,7 +181,7 @@ class SpatialFilters(EpochTransformer):
         Parameters
         ----------
         X, y, sample_weight, groups
-            As in `fit`. A session that is there keeps its mean.
+            As in `fit`. A known session keeps its mean.
         classes : array-like, optional
             All labels, given with the first batch; any other label is then an error.
 
@@ -401,7 +401,7 @@ class _Filters(NamedTuple):
 def _in_own_span(above: _Array, both: _Array, tol: float, least: float) -> tuple[_Array, _Array]:
     """Eigenvalues (m,), descending, and vectors (r, m) in the span of `both` (r, r).
 
-    None of two classes without power, whose eigenvalues of `both` are at most `least`.
+    There are none if both classes have no power: no eigenvalue of `both` above `least`.
     """
     values, vectors = np.linalg.eigh(both)
     span = vectors[:, values > max(tol * values[-1], least)]

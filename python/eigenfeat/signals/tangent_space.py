@@ -71,8 +71,8 @@ class TangentSpace(EpochTransformer):
     reference_ : (channels, channels) array, or (bands, channels, channels) with `bands`
         G, zero outside the span. With `align`, the mean of the sessions' means.
     basis_ : (channels, rank) array
-        Basis of the span, in whose coordinates ``basis_.T @ x`` covariances are taken. Channels
-        whose amplitudes differ by more than a factor of 1000 are first divided by theirs.
+        Basis of the span; covariances are those of ``basis_.T @ x``. Channels are first divided by
+        their amplitudes if these differ by more than a factor of 1000.
     rank_, n_channels_ : int
     alignment_ : SessionMeans or None
         With `align`, the `names` of the sessions and their `means` in the coordinates of `basis_`.
@@ -180,9 +180,9 @@ class TangentSpace(EpochTransformer):
     ) -> TangentSpace:
         """Move the means towards those of a batch of epochs.
 
-        Means are weighted by the epochs on both sides: along the geodesic if `mean` is
-        "riemannian", which approximates the mean of all; exactly otherwise. The span of the
-        channels is that of the first batch, and power outside it is ignored.
+        A new mean is the mean of the earlier one and of the batch's, weighted by their epochs. If
+        `mean` is "riemannian", it approximates the mean of all epochs. The span of the channels is
+        that of the first batch, and power outside it is ignored.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class TangentSpace(EpochTransformer):
         return self.shrinkage
 
     def _matrices(self, X: Any, n_channels: int | None) -> tuple[Any, _Covariances]:
-        """Type of the features, and checked covariances with what shrinkage needs to know."""
+        """Type of the features, and checked covariances."""
         if self.input == "covariances":
             if self.bands is not None or self.normalize:
                 name = "bands" if self.bands is not None else "normalize"
