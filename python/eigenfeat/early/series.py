@@ -231,13 +231,13 @@ _ANY_ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_fini
 _DECIDE = "; decide takes incomplete samples"
 _FIT = (
     "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
-    f"which also learns from incomplete rows{_DECIDE}"
+    "which also learns from incomplete rows"
 )
 
 
 def complete_rows(estimator: BaseEstimator, X: ArrayLike) -> _Array:
     """Rows for a fitted estimator; ValueError, with advice, at the first NaN or infinity."""
-    return _finite(estimator, validate_data(estimator, X, reset=False, **_ANY_ROWS), _DECIDE)
+    return _finite(estimator, validate_data(estimator, X, reset=False, **_ANY_ROWS))
 
 
 def labelled_complete_rows(
@@ -248,13 +248,14 @@ def labelled_complete_rows(
     return _finite(estimator, rows, _FIT), labels
 
 
-def _finite(estimator: Any, X: Any, advice: str) -> _Array:
+def _finite(estimator: Any, X: Any, advice: str = "") -> _Array:
     rows = np.asarray(X)
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
         names = getattr(estimator, "feature_names_in_", None)
         column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
         if np.isnan(rows[i, j]):
+            advice += _DECIDE if hasattr(estimator, "decide") else ""
             raise ValueError(f"X: expected complete samples, got NaN in row {i}, {column}{advice}")
         raise ValueError(f"X: expected finite rows, got {rows[i, j]} in row {i}, {column}")
     return rows

@@ -398,11 +398,10 @@ class ClassMoments:
     def variances(self, classes: Sequence[Hashable]) -> list[_Array]:
         """Variances of the columns in each of several classes."""
         with self._lock:
-            indices = self._with_weights(classes)
+            indices, formed = self._with_weights(classes), self._formed
             if self._few is not None:
                 return [self._few.variance(index) for index in indices]
-            assert self._formed is not None  # the classes have weight
-            return [np.diag(self._formed.covariance(index)).copy() for index in indices]
+            return [] if formed is None else [np.diag(formed.covariance(i)).copy() for i in indices]
 
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
         """Samples (n, d), labels and weights (n,), if they were kept; otherwise None.

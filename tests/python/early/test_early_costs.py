@@ -137,6 +137,14 @@ def test_interval_summaries_are_those_of_loops(t):
         interval_summaries(np.full((2, 3), np.nan))
 
 
+def test_missing_entries_of_rows_are_named():
+    X, y, _ = shown_late(np.random.default_rng(3), 40)
+    X[2, 1] = np.nan
+    with pytest.raises(ValueError, match="X: expected complete samples, got NaN in row 2") as found:
+        MinimumCostClassifier(KNeighborsClassifier()).fit(X, y)
+    assert "decide" not in str(found.value)  # a method that it does not have
+
+
 def test_other_objects_than_classifiers_are_named():
     X, y, _ = shown_late(np.random.default_rng(3), 40)
     with pytest.raises(ValueError, match="classifier: expected a classifier with predict_pro"):

@@ -179,6 +179,14 @@ def test_one_row_one_class_and_no_rows():
     assert repr(moments) == "ClassMoments(1 class, 2 features, weight 1)"
 
 
+@pytest.mark.parametrize("d", [3, 300])  # samples of many columns are kept
+def test_variances_of_several_classes(rng, d):
+    assert ClassMoments().variances([]) == []
+    X, y = rng.standard_normal((40, d)), np.arange(40) % 3
+    found = ClassMoments().update(X, y).variances([2, 0])
+    assert_allclose(found, [X[y == c].var(axis=0) for c in (2, 0)])
+
+
 @pytest.mark.parametrize("size", [1e25, 1e-25])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_float32_beyond_the_range_of_its_squares(rng, reference_moments, size, form):
