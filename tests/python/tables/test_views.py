@@ -318,6 +318,7 @@ def test_trees_are_those_of_scikit_learn(classes):
         max_iter=150,
         max_leaf_nodes=16,
         min_samples_leaf=5,
+        l2_regularization=1.0,
         max_features=0.5,
         early_stopping=False,
         random_state=seed,
