@@ -149,10 +149,18 @@ def series(ax: Axes) -> None:
     errors = 100 * (1 - data[["MultiRocketHydra", "ConvolutionClassifier"]])
     x, y = (errors[name] for name in errors)
     ax.plot([0, 50], [0, 50], color=PEER, lw=0.8)
-    ax.scatter(x, y, color=OURS, s=30)
-    apart = y[(y - x).abs() > 1.5]
-    texts = [ax.text(x[name], y[name], name, fontsize=9) for name in apart.index]
-    adjust_text(texts, x, y, ax=ax, arrowprops={"arrowstyle": "-", "color": PEER, "lw": 0.6})
+    ax.scatter(x, y, color=OURS, s=30, zorder=2)
+    apart = y[(y - x).abs() > 2.0]
+    for name in apart.index:
+        above = y[name] > x[name]
+        ax.annotate(
+            name,
+            (x[name], y[name]),
+            (-4, 18) if above else (7, 0),
+            textcoords="offset points",
+            va="bottom" if above else "center",
+            fontsize=9,
+        )
     ax.set(xlabel="error of MultiRocketHydra, %", ylabel="error of ConvolutionClassifier, %")
     _corner(ax, "below the line: ConvolutionClassifier\nis more accurate", "right", "bottom")
 
