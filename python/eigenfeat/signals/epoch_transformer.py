@@ -7,11 +7,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.types import Floats
 from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.alignment import MeanOf, SessionMeans
 from eigenfeat.signals.epochs import filter_bank, read_epochs, unit_power
@@ -37,18 +36,6 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     normalize: bool
     n_channels_: int
     alignment_: SessionMeans | None
-
-    def fit_transform(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Floats:
-        """Fit to epochs and transform them, with the arguments of `fit`."""
-        model: Any = self
-        found: Floats = model.fit(X, y, sample_weight, groups).transform(X, groups)
-        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -197,6 +197,16 @@ class SpatialFilters(EpochTransformer):
                 self._solve()
         return self
 
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Floats:
+        """Fit to epochs and transform them, with the arguments of `fit`."""
+        return self.fit(X, y, sample_weight, groups).transform(X, groups)
+
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
         """Compute the power of filtered epochs.
 
