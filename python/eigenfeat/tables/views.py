@@ -320,7 +320,7 @@ def _with_one_hot(X: _Array, groups: NDArray[np.intp]) -> NDArray[np.intp]:
         ones = X[:, j] == 1
         if not alone[j] or (X[~ones, j] != 0).any():
             taken[:] = True
-        elif (taken & ones).any():
+        elif taken.all() or (taken & ones).any():
             taken = ones
         else:
             taken, out[j] = taken | ones, out[j - 1]
