@@ -15,9 +15,8 @@ The sums over j leave out the constant feature. An evaluation is one pass over t
 **Metric.** The steps are taken in ``H = 1/2 Phi^T diag(w) Phi + diagonal``: the first term
 bounds the curvature of the loss (Boehning 1992), the second is the curvature of the sums over j. H
 has two forms: a Cholesky factor of the Gram matrix of the features, or of the kernel of samples
-where these are fewer. The minimum does not depend on H, so H may come from a subsample, where all
-samples cost more than they save: from a Gram matrix of two samples per feature, or from a smaller
-kernel.
+where these are fewer. The minimum does not depend on H. If H of all samples would take most of the
+time, a subsample replaces them: the Gram matrix of two samples per feature, or a smaller kernel.
 
 **Few samples of many features.** With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum is
 ``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and ``V = L^T A`` the
