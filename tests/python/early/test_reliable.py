@@ -25,7 +25,7 @@ from eigenfeat.early import (
     Sampled,
 )
 from eigenfeat.early.discriminants import Linear, discriminants_of
-from eigenfeat.early.set_rules import SETS
+from eigenfeat.early.set_rules import SETS, SetRule, largest_radii
 
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "sampled")
 FIRST_RULES = [
@@ -80,6 +80,32 @@ def test_probabilities_of_sets():
         }
         for name, radius in radii.items():
             assert_allclose(SETS[name].reliability(radius, d), tau, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        *(("lda", "mahalanobis"), ("lda", "box"), ("bayes", "box"), ("bayes", "chebyshev")),
+        *(("bayes", "quadratic"), ("lda", "quadratic"), ("qda", "quadratic")),
+    ],
+)
+def test_a_class_leads_on_its_largest_set_and_on_no_larger_one(series, rng, name, rule):
+    X, y = series(300, d=6)
+    rows, _ = series(20, d=6)
+    rows[:, 3:] = np.nan
+    model = ReliableClassifier(CLASSIFIERS[name], rule=rule, correct=False).fit(X, y)
+    case, kind = model.fitted_.rule_input(rows), SETS[rule]
+    radii = largest_radii(case, kind, SetRule(kind).best_classes(case))
+    known = model.completion_.condition(rows, covariance=True)
+    edge = rng.standard_normal((10_000, 3))
+    edge /= np.linalg.norm(edge, axis=1, ord=np.inf if rule == "box" else 2)[:, None]
+    for mean, R, radius in zip(known.mean, known.covariance[:, 3:, 3:], radii, strict=True):
+        S = np.linalg.cholesky(R) if kind.full_covariance else np.diag(np.sqrt(np.diag(R)))
+        apart = np.pad(edge @ S.T, [(0, 0), (3, 0)])
+        label, *inside = model.predict(mean + 0.999 * radius * np.vstack([0 * apart[:1], apart]))
+        assert set(inside) == {label}
+        assert radius > 9 or set(model.predict(mean + 1.03 * radius * apart)) != {label}
+    assert np.ptp(radii) > 0.5
 
 
 @pytest.mark.parametrize(
