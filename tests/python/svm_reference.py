@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 
 
 def objective(X, codes, costs, W, b, margin=1.0):
@@ -30,43 +29,3 @@ def class_weights(model):
         return model.coef_, np.zeros(len(model.classes_)) + model.intercept_
     half = np.ravel(model.intercept_)[0] / 2
     return np.vstack([-model.coef_, model.coef_]) / 2, np.array([-half, half])
-
-
-def quadratic_program(X, codes, costs, k, margin=1.0):
-    """Weights (k, d + 1) with the intercept last, by SLSQP on the primal with slack variables."""
-    n, d = X.shape
-    phi = np.hstack([X, np.ones((n, 1))])
-    size = k * (d + 1)
-
-    def split(v):
-        return v[:size].reshape(k, d + 1), v[size:]
-
-    def value(v):
-        W, slack = split(v)
-        return 0.5 * (W**2).sum() + costs @ slack
-
-    def gradient(v):
-        return np.concatenate([v[:size], costs])
-
-    rows, offsets = [], []
-    for i in range(n):
-        for c in range(k):
-            row = np.zeros((k, d + 1))
-            row[codes[i]] += phi[i]
-            row[c] -= phi[i]
-            slack = np.zeros(n)
-            slack[i] = 1.0
-            rows.append(np.concatenate([row.ravel(), slack]))
-            offsets.append(-margin if c != codes[i] else 0.0)
-    A, b = np.array(rows), np.array(offsets)
-    start = np.concatenate([np.zeros(size), np.full(n, margin)])
-    constraint = {"type": "ineq", "fun": lambda v: A @ v + b, "jac": lambda v: A}
-    found = minimize(
-        value,
-        start,
-        jac=gradient,
-        constraints=[constraint],
-        method="SLSQP",
-        options={"maxiter": 500, "ftol": 1e-13},
-    )
-    return split(found.x)[0], found.fun

@@ -1,11 +1,10 @@
-"""Layers and logit improved together: against differences of the objective, and what users see."""
+"""Layers and logit improved together. The core's own tests check the steps."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from flat_gem import gem_classifier, joint_classifier, with_params
-from joint_reference import Network, reference_steps
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
@@ -13,66 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 from eigenfeat import GEMClassifierCV, GEMEnsemble
-from eigenfeat._base.core import core
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
 from eigenfeat.samples.labelled import MemorySamples
 
 X, Y = load_digits(return_X_y=True)
 TRAIN, TEST = slice(0, 900), slice(900, None)
 SMALL = {"n_directions": 2, "powers": (1,), "threshold": None}
-
-
-def arguments(network: Network, dtype=np.float64) -> dict:
-    def single(values):
-        return np.ascontiguousarray(values, dtype=dtype)
-
-    return {
-        "directions": [single(v) for v in network.directions],
-        "offsets": [single(o) for o in network.offsets],
-        "powers": network.powers,
-        "rates": network.rates,
-        "weights": single(network.weights),
-        "intercept": single(network.intercept),
-        "centre": single(network.centre),
-        "weight_rates": single(network.weight_rates),
-        "intercept_rate": network.intercept_rate,
-        "includes_input": network.includes_input,
-    }
-
-
-def parts(training, network: Network) -> list[np.ndarray]:
-    found = [p for i, v in enumerate(network.directions) for p in training.layer(i, *v.shape)]
-    return found + list(training.logit(*network.weights.shape))
-
-
-CASES = [
-    pytest.param(depth, powers, includes, shift, id=f"{depth}-{powers}-{includes}-{shift}")
-    for depth, powers, includes, shift in [
-        (1, [1], False, 0.0),
-        (1, [1, 2, 3], True, 0.4),
-        (1, [3, 1], False, 0.4),
-        (2, [2], True, 0.3),
-        (2, [1, 2], False, 0.0),
-        (3, [1], True, 0.3),
-    ]
-]
-
-
-@pytest.mark.parametrize(("depth", "powers", "includes", "shift"), CASES)
-def test_steps_are_those_of_the_numerical_gradient(depth, powers, includes, shift):
-    network = Network.drawn(depth, powers, includes, seed=depth)
-    rng = np.random.default_rng(1)
-    rows, labels = rng.standard_normal((7, 5)), rng.integers(0, 3, 7).astype(np.int32)
-    weights = rng.random(7) + 0.1
-    training = core.LayerTraining64(**arguments(network))
-    wanted, losses = reference_steps(network, rows, labels, weights, shift, [0.01, 0.03])
-    found = [training.step(rows, labels, weights, shift, rate, 1) for rate in (0.01, 0.03)]
-    assert_allclose(found, losses, rtol=1e-6)
-    for part, expected in zip(parts(training, network), wanted, strict=True):
-        assert_allclose(part, expected, rtol=1e-4, atol=1e-6)
-
-
-# ---- the classifier ------------------------------------------------------------------------------
 
 
 def waves(n, seed):
@@ -152,20 +97,6 @@ def test_ensembles_and_searches():
     assert search.score(X[TEST], Y[TEST]) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' for joint"),
-    ],
-)
-def test_bad_parameters_leave_the_model_as_it_was(changes, message):
-    model = joint_classifier(epochs=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
-    before = model.predict_proba(X)
-    with pytest.raises(ValueError, match=message):
-        with_params(model, **changes).fit(X[TRAIN], Y[TRAIN])
-    assert_array_equal(model.predict_proba(X), before)
-
-
 def test_blocks_of_an_array_give_nearly_the_same():
     options = SMALL | {"epochs": 2, "scale": "none"}
     weight = np.random.default_rng(0).random(900) + 0.5
@@ -221,10 +152,14 @@ def test_a_loss_that_grows_is_warned_of():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' for joint"),
         ({"perturbation": 1e300}, "perturbation: expected a number whose product .* got 1e"),
         ({"learning_rate": 1e30}, r"perturbation, learning_rate: expected .* 0\.15 and 1e\+30"),
     ],
 )
-def test_losses_beyond_all_numbers(changes, message):
+def test_parameters_that_cannot_be_trained_with_leave_the_model_as_it_was(changes, message):
+    model = joint_classifier(epochs=2, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    before = model.predict_proba(X)
     with pytest.raises(ValueError, match=message):
-        joint_classifier(epochs=2, **SMALL, **changes).fit(X[TRAIN], Y[TRAIN])
+        with_params(model, **changes).fit(X[TRAIN], Y[TRAIN])
+    assert_array_equal(model.predict_proba(X), before)

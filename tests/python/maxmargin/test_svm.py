@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from svm_reference import class_weights, dual_objective, objective, quadratic_program
+from svm_reference import class_weights, dual_objective, objective
 
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
@@ -43,16 +43,11 @@ def check_certificate(model, X, codes, costs, margin=1.0, intercept=True, rtol=1
 
 
 @pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 0.05), (5, 1.0)])
-def test_the_optimum_is_that_of_a_quadratic_program(rng, k, C):
+def test_a_gap_of_zero_proves_the_optimum(rng, k, C):
     X, codes = blobs(rng, n=30, d=3, k=k)
     costs = C * rng.uniform(0.5, 2.0, len(X))
-    W, least = quadratic_program(X, codes, costs, k, margin=1.5)
-    model = MulticlassSVM(loss_scale=1.5, tol=1e-9, max_iter=20_000)
-    model.fit(X, codes, sample_weight=costs)
+    model = MulticlassSVM(loss_scale=1.5, **TIGHT).fit(X, codes, sample_weight=costs)
     assert model.duality_gap_ <= 1e-8 * max(1.0, model.objective_)
-    assert_allclose(model.objective_, least, rtol=1e-7)
-    found = np.column_stack(class_weights(model))
-    assert_allclose(found, W, atol=2e-3 * np.abs(W).max())
     check_certificate(model, X, codes, costs, margin=1.5)
 
 

@@ -42,15 +42,6 @@ def test_exact(n, d):
     check(ClassMoments().update(X, y), X, y)
 
 
-def test_order_and_threads_change_no_bit():
-    X, y = digits_like()
-    whole = ClassMoments().update(X, y, n_threads=1)
-    check(whole, X, y)
-    order = np.random.default_rng(1).permutation(len(y))
-    for threads in (1, 2, 7):
-        assert ClassMoments().update(X[order], y[order], n_threads=threads) == whole
-
-
 def test_as_floats_and_in_batches():
     X, y = digits_like()
     exact = ClassMoments().update(X, y)
