@@ -1,4 +1,4 @@
-"""Class labels of any type that can be sorted, and their indices in the core."""
+"""Class labels of any type that can be sorted, their indices in the core, and folds by class."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.types import DType, Labels
+from eigenfeat._base.types import Codes, DType, Labels
 from eigenfeat._base.validation import aligned, counted, refuse_complex, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype", "plain_labels"]
+__all__ = [
+    "LabelTable",
+    "UnknownClassError",
+    "by_class",
+    "check_two_labels",
+    "fold_indices",
+    "label_dtype",
+    "plain_labels",
+]
 
 WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # characters per label, bytes in total; see `label_dtype`
 
@@ -433,3 +441,27 @@ def _common_dtype(
         large = any(abs(label) > 2**53 for label in labels if type(label) is int)
         return np.dtype(object) if common.kind == "f" and large else common
     return np.result_type(old, new) if old.kind == new.kind else np.dtype(object)
+
+
+# ---- folds by class ------------------------------------------------------------------------------
+
+
+def fold_indices(
+    codes: Codes, n_classes: int, count: int, random: np.random.RandomState
+) -> list[tuple[Codes, Codes]]:
+    """Indices of the samples to train on and to hold out in each fold, drawn class by class.
+
+    The only sample of a class is never held out.
+    """
+    n = len(codes)
+    order = by_class(random.permutation(n), codes)
+    fold = np.empty(n, dtype=np.intp)
+    fold[order] = np.arange(n) % count
+    fold[(np.bincount(codes, minlength=n_classes) == 1)[codes]] = -1
+    parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
+    return [(train, held) for train, held in parts if len(train) and len(held)]
+
+
+def by_class(indices: Codes, codes: Codes) -> Codes:
+    """Sort indices of samples by class; their order within a class remains."""
+    return indices[np.argsort(codes[indices], kind="stable")]

@@ -27,8 +27,7 @@ from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.early.chi_squares import Spectra, spectra_of
 from eigenfeat.early.discriminants import Affine, affine_of
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.columns import ledoit_wolf
+from eigenfeat.moments.class_moments import ClassMoments, ledoit_wolf
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 from eigenfeat.samples.completion import known_entries
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data

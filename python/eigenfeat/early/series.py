@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
-from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
 from eigenfeat._base.validation import plain_rows, real_array, show
-from eigenfeat.linear.held_out import fold_indices
 from eigenfeat.samples.estimator import validate_data
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import is_rounding, show
 from eigenfeat.early.series import fold_masks
-from eigenfeat.moments.columns import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,

@@ -23,10 +23,11 @@ from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.labels import by_class
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
-from eigenfeat.linear.held_out import by_class, temperature
+from eigenfeat.linear.held_out import temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.samples.blocks import ArrayBlocks
 

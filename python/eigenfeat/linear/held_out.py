@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import by_class, fold_indices
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, minima
 
@@ -39,10 +40,8 @@ __all__ = [
     "LOG_FLOOR",
     "Choice",
     "Logits",
-    "by_class",
     "choose_penalty",
     "draw_folds",
-    "fold_indices",
     "log_loss",
     "loss_at_best",
     "temperature",
@@ -80,27 +79,6 @@ def draw_folds(
     train, held = (by_class(part, codes) for part in fold_indices(codes, n_classes, 2, random)[0])
     most = int(np.clip(_MAX_LOGITS // n_classes, 1_000, _MAX_HELD))
     return [(thinned(train, _MAX_TRAINED), thinned(held, most))]
-
-
-def fold_indices(
-    codes: Codes, n_classes: int, count: int, random: np.random.RandomState
-) -> list[tuple[Codes, Codes]]:
-    """Indices of the samples to train on and to hold out in each fold, drawn class by class.
-
-    The only sample of a class is never held out.
-    """
-    n = len(codes)
-    order = by_class(random.permutation(n), codes)
-    fold = np.empty(n, dtype=np.intp)
-    fold[order] = np.arange(n) % count
-    fold[(np.bincount(codes, minlength=n_classes) == 1)[codes]] = -1
-    parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
-    return [(train, held) for train, held in parts if len(train) and len(held)]
-
-
-def by_class(indices: Codes, codes: Codes) -> Codes:
-    """Sort indices of samples by class; their order within a class remains."""
-    return indices[np.argsort(codes[indices], kind="stable")]
 
 
 def thinned(indices: Codes, most: int) -> Codes:

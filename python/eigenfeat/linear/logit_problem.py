@@ -38,7 +38,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat.moments.columns import is_rounding
+from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.blocks import Block, RowTransform
 from eigenfeat.samples.labelled import CachedBlock, LabelledSamples, MemorySamples
 from eigenfeat.samples.reductions import add

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat.moments.columns import is_rounding
+from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.blocks import Block
 
 __all__ = ["Ridge", "fit_ridge"]

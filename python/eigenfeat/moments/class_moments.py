@@ -30,13 +30,14 @@ from eigenfeat._base.validation import (
     checked_names,
     names_of,
     show,
+    varying,
 )
-from eigenfeat.moments.columns import varying
 
 __all__ = [
     "MIN_KEPT_COLUMNS",
     "ClassMoments",
     "column_deviations",
+    "ledoit_wolf",
     "moments_of_groups",
     "pooled_mean",
     "shares_and_means",
@@ -636,7 +637,7 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
     return stack
 
 
-# ---- means and deviations of all samples, and their rounding -------------------------------------
+# ---- mean and deviations of all samples, shrinkage of a covariance -------------------------------
 
 
 def shares_and_means(moments: ClassMoments) -> tuple[Labels, _Array, _Array]:
@@ -659,6 +660,27 @@ def column_deviations(moments: ClassMoments) -> _Array:
     within = sum(w * variance for w, variance in zip(weights, variances, strict=True))
     variance = within + weights @ (means - centre) ** 2
     return varying(variance, centre)
+
+
+def ledoit_wolf(centred: _Array, covariance: _Array, shares: _Array | None = None) -> float:
+    """Return Ledoit and Wolf's shrinkage in [0, 1] of centred samples (n, d).
+
+    O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
+    2004. The fourth moments are summed as fourth powers of the lengths. `shares` (n,) are
+    weights that sum to 1; the number of samples is then Kish's effective number.
+    """
+    d = centred.shape[1]
+    mean = np.trace(covariance) / d
+    if not mean > 0:
+        return 1.0
+    # Divide by the mean variance, so that fourth powers neither overflow nor vanish.
+    squares = ((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2
+    n = float(len(centred)) if shares is None else 1.0 / float(np.sum(shares**2))
+    fourth = squares.sum() / n if shares is None else shares @ squares
+    size = ((covariance / mean) ** 2).sum()
+    beta = (fourth - size) / (d * n)
+    delta = (size - d) / d
+    return float(np.clip(beta / delta, 0.0, 1.0)) if delta > 0 else 1.0
 
 
 # ---- moments of groups of classes, for several partitions of the classes -------------------------

@@ -1,4 +1,4 @@
-"""Functions of arrays of samples: deviations and order of columns, shrinkage, signs of vectors."""
+"""Deviations and order of the columns of samples, and signs of vectors."""
 
 from __future__ import annotations
 
@@ -6,56 +6,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
+from eigenfeat._base.validation import is_rounding, varying
 
 __all__ = [
     "column_signs",
     "deviations",
     "in_any_order",
-    "is_rounding",
-    "ledoit_wolf",
     "mean_variance",
     "signed",
-    "varying",
 ]
 
 _Array = npt.NDArray[np.float64]
-_UNKNOWN_SAMPLES = 2**20  # assumed number of samples if it is unknown
 _BLOCK = 256  # columns or samples that are processed at a time
 _TINY = float(np.finfo(np.float64).tiny)
-
-
-def is_rounding(
-    deviation: ArrayLike,
-    size: ArrayLike,
-    n_samples: int = _UNKNOWN_SAMPLES,
-    dtype: DTypeLike = np.float64,
-) -> NDArray[np.bool_]:
-    """Whether deviations (d,) of columns are within rounding errors; True if all numbers are 0.
-
-    `deviation` is a standard deviation or half a range; `size` (d,) is the largest magnitude of the
-    entries or of the mean. Entries have errors of ``eps * size``; the error of their mean, summed
-    pairwise, is ``log2(n)`` times as large.
-    """
-    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
-    rounding = steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64))
-    return np.asarray(~(np.asarray(deviation) > rounding))
-
-
-def varying(
-    variance: ArrayLike,
-    size: ArrayLike,
-    n_samples: int = _UNKNOWN_SAMPLES,
-    dtype: DTypeLike = np.float64,
-) -> _Array:
-    """Return standard deviations (d,) from variances; exactly 0 for constant columns.
-
-    Variances of constant columns may be negative by rounding.
-    """
-    deviation: Any = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
 
 
 def deviations(X: Any) -> _Array:
@@ -130,24 +96,3 @@ def column_signs(vectors: Floats) -> NDArray[np.float64]:
 def signed(vectors: Floats) -> NDArray[np.float64]:
     """Flip signs of columns so that the entry of largest magnitude is positive."""
     return np.asarray(vectors * column_signs(vectors), dtype=np.float64)
-
-
-def ledoit_wolf(centred: _Array, covariance: _Array, shares: _Array | None = None) -> float:
-    """Return Ledoit and Wolf's shrinkage in [0, 1] of centred samples (n, d).
-
-    O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-    2004. The fourth moments are summed as fourth powers of the lengths. `shares` (n,) are
-    weights that sum to 1; the number of samples is then Kish's effective number.
-    """
-    d = centred.shape[1]
-    mean = np.trace(covariance) / d
-    if not mean > 0:
-        return 1.0
-    # Divide by the mean variance, so that fourth powers neither overflow nor vanish.
-    squares = ((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2
-    n = float(len(centred)) if shares is None else 1.0 / float(np.sum(shares**2))
-    fourth = squares.sum() / n if shares is None else shares @ squares
-    size = ((covariance / mean) ** 2).sum()
-    beta = (fourth - size) / (d * n)
-    delta = (size - d) / d
-    return float(np.clip(beta / delta, 0.0, 1.0)) if delta > 0 else 1.0

@@ -13,9 +13,16 @@ import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.threads import one_blas_thread, resolve
-from eigenfeat._base.validation import check_flag, check_number, check_vector, check_whole, show
+from eigenfeat._base.validation import (
+    check_flag,
+    check_number,
+    check_vector,
+    check_whole,
+    show,
+    varying,
+)
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.columns import column_signs, varying
+from eigenfeat.moments.columns import column_signs
 from eigenfeat.pencils.contrasts import Contraction
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 

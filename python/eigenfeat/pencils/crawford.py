@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
+from eigenfeat._base.matrices import symmetric_matrices
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import check_number, real_array, symmetric_matrices
+from eigenfeat._base.validation import check_number, real_array
 from eigenfeat.pencils.sampling_noise import spread_error
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.matrices import symmetric_matrices
 from eigenfeat._base.types import Codes, Labels, Pairs, Seed
 from eigenfeat._base.validation import (
     RealArray,
@@ -26,7 +27,6 @@ from eigenfeat._base.validation import (
     check_whole,
     real_array,
     show,
-    symmetric_matrices,
 )
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means
 from eigenfeat.pencils.class_matrices import (

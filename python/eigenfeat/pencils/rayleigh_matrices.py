@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.validation import real_array, symmetric_matrices
+from eigenfeat._base.matrices import symmetric_matrices
+from eigenfeat._base.validation import real_array, varying
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means
-from eigenfeat.moments.columns import varying
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle_scale
 from eigenfeat.pencils.pencils import generalized_eigh

@@ -23,9 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Rows
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import is_rounding, show
 from eigenfeat.expansion.features import expand
-from eigenfeat.moments.columns import is_rounding
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle_scale

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.validation import RealArray, check_flag, real_array, symmetric_matrices
+from eigenfeat._base.matrices import symmetric_matrices
+from eigenfeat._base.validation import RealArray, check_flag, real_array
 
 __all__ = ["BallMinimum", "SignCertificate", "certified_sign", "trust_region_minimum"]
 

@@ -33,8 +33,7 @@ from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS, has_missing, warn_caller
 from eigenfeat.expansion.features import expand
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.columns import ledoit_wolf
+from eigenfeat.moments.class_moments import ClassMoments, ledoit_wolf
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

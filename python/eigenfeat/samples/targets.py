@@ -19,11 +19,12 @@ from eigenfeat._base.validation import (
     check_vector,
     check_weights,
     check_whole,
+    is_rounding,
     physical_memory,
     random_generator,
     real_array,
 )
-from eigenfeat.moments.columns import is_rounding, signed
+from eigenfeat.moments.columns import signed
 
 __all__ = [
     "assign_bins",

@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Labels, Seed
-from eigenfeat._base.validation import show
-from eigenfeat.moments.columns import is_rounding
+from eigenfeat._base.validation import is_rounding, show
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.convolution_features import N_KERNELS, ConvolutionFeatures
 from eigenfeat.signals.epochs import read_labels

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
+from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes
-from eigenfeat.linear.held_out import fold_indices
 from eigenfeat.linear.pools import log_probabilities, pool_probabilities, pool_weights
 from eigenfeat.tables.classification_views import MANY_SAMPLES, Folds, Samples, View
 from eigenfeat.tables.search import PooledView, try_views

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from every_estimator import TAKE_SPARSE, X, Y, new
 
 import eigenfeat as ef
-from eigenfeat._base.validation import well_formed
+from eigenfeat._base.matrices import well_formed
 
 WHOLE = np.abs(np.where(np.random.default_rng(0).random(X.shape) < 0.7, X, 0.0))
 

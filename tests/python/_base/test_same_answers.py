@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
-from eigenfeat._base.validation import usual_weights
+from eigenfeat._base.validation import is_rounding, usual_weights, varying
 from eigenfeat.early import LocalQDA
 from eigenfeat.ldg import LDG, KernelLDG
-from eigenfeat.moments.columns import deviations, is_rounding, mean_variance, varying
+from eigenfeat.moments.columns import deviations, mean_variance
 
 METHODS = ("predict_proba", "decision_function", "transform", "predict")
 

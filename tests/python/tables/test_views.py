@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
-from eigenfeat.linear.held_out import fold_indices
+from eigenfeat._base.labels import fold_indices
 from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.search import table_of

@@ -16,7 +16,7 @@ from scipy import sparse
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType
-from eigenfeat.moments.columns import varying
+from eigenfeat._base.validation import varying
 
 __all__ = ["ClassSamples", "SparseRows", "sort_by_class"]
 
