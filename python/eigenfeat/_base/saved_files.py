@@ -19,7 +19,7 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
@@ -250,62 +250,30 @@ def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
     return tuple(shape)
 
 
-class ArrayReader:
-    """Reads the arrays of an open ``npz`` file one by one; has its ``kind`` and ``meta``."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-        self._unread = {member.filename for member in archive.infolist()} - {META}
-        about = json.loads(str(self._read(META)))
-        if not isinstance(about, dict) or about.get("format") != FORMAT:
-            raise ValueError("it is another program's")
-        if about.get("version") != VERSION:
-            raise FileFormatError(
-                f"it is of version {about.get('version')!r:.20}, this release reads {VERSION}"
-            )
-        self.kind: str = about["kind"]
-        self.meta: dict[str, Any] = about["meta"]
-        if type(self.kind) is not str or type(self.meta) is not dict:
-            raise ValueError("its header is incomplete")
-
-    def _read(self, member: str) -> npt.NDArray[Any]:
-        check_array(self._archive, member)
-        with self._archive.open(member) as content:
-            array: npt.NDArray[Any] = npy.read_array(content, allow_pickle=False)
-        return array
-
-    def array(self, name: str, shape: tuple[int, ...], dtype: str = "<f8") -> npt.NDArray[Any]:
-        """Read an array; ValueError if it has another shape or dtype."""
-        member = f"{name}.npy"
-        if member not in self._unread:
-            raise ValueError(f"array {name} is missing")
-        self._unread.discard(member)
-        result = self._read(member)
-        if result.shape != tuple(shape) or result.dtype.str != dtype:
-            raise ValueError(f"array {name} has an unexpected shape or dtype")
-        return np.ascontiguousarray(result)
-
-    def skip(self) -> None:
-        """Skip all arrays."""
-        self._unread.clear()
-
-    def finish(self) -> None:
-        """Raise ValueError if an array has not been read, and so has not been checked."""
-        if self._unread:
-            raise ValueError(
-                f"array {min(self._unread).removesuffix('.npy')[:40]} has no place in it"
-            )
-
-
 @contextmanager
-def read_arrays(path: str | os.PathLike[str], kind: str | None) -> Iterator[ArrayReader]:
-    """Open a file of `write_arrays`; FileFormatError for other files, as in `reading`.
+def read_arrays(
+    path: str | os.PathLike[str], kind: str | None = None
+) -> Iterator[tuple[str, dict[str, Any], Mapping[str, npt.NDArray[Any]]]]:
+    """Open a file of `write_arrays`: kind of its content, metadata, and arrays by name.
 
-    The block must read all arrays. `kind` is the expected kind of content; None accepts any.
+    Arrays are read when they are looked up. FileFormatError for other files, as in `reading`, and
+    for another kind than `kind`; None accepts any.
     """
     with reading(path) as file, open_archive(file) as archive:
-        reader = ArrayReader(archive)
-        if kind not in (None, reader.kind):
-            raise FileFormatError(f"it holds {reader.kind[:40]!r}, not {kind!r}")
-        yield reader
-        reader.finish()
+        for member in archive.namelist():
+            check_array(archive, member)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            about = json.loads(str(arrays[META]))
+            if not isinstance(about, dict) or about.get("format") != FORMAT:
+                raise ValueError("it is another program's")
+            if about.get("version") != VERSION:
+                raise FileFormatError(
+                    f"it is of version {about.get('version')!r:.20}, this release reads {VERSION}"
+                )
+            found, meta = about["kind"], about["meta"]
+            if type(found) is not str or type(meta) is not dict:
+                raise ValueError("its header is incomplete")
+            if kind not in (None, found):
+                raise FileFormatError(f"it holds {found[:40]!r}, not {kind!r}")
+            yield found, meta, arrays

@@ -45,7 +45,7 @@ def inspect(options: SimpleNamespace) -> int:
     if not saved and (options.format is not None or format_of(path) is not None):
         given = {name: getattr(options, name) for name in _FORMAT_OPTIONS}
         summary |= described(path, **given, na_values=tuple(listed(options.na_values)))
-    elif META in members:
+    elif META in saved:
         summary |= _moments(path)
     else:
         summary |= {"kind": "model", **_estimator(load(path))}
@@ -89,13 +89,11 @@ def _members(path: Path) -> set[str]:
 
 def _moments(path: Path) -> dict[str, Any]:
     """Describe a file of moments or a checkpoint, after reading all of it."""
-    with read_arrays(path, None) as file:
-        kind, about = file.kind, file.meta
-        file.skip()
+    with read_arrays(path) as (kind, about, _):
+        pass
     state: dict[str, Any] = {}
     if kind == KIND:
         moments, progress = read_checkpoint(path)
-        about = about["moments"]
         try:
             position = progress["position"]
             files = [entry["path"] for entry in progress["identity"]["files"]]

@@ -26,7 +26,6 @@ from sklearn.base import BaseEstimator
 
 from eigenfeat._base.saved_files import (
     META,
-    ArrayReader,
     FileFormatError,
     check_array,
     open_archive,
@@ -253,19 +252,15 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = (
     save, eigenfeat.ClassMoments.load
     """
     with reading(path) as file, open_archive(file) as archive:
-        if META in archive.namelist():
-            reader = ArrayReader(archive)
-            if reader.kind != "class moments":
-                raise FileFormatError(f"it holds {reader.kind[:40]!r}, no model")
-            moments = ClassMoments._restored(reader.meta, reader.array)
-            reader.finish()
-            return moments
-        if SCHEMA not in archive.namelist():
+        members = archive.namelist()
+        if SCHEMA in members:
+            named = [o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted]
+            names = _checked_types(archive, named)
+            file.seek(0)
+            return _built(file, [*names, *named])
+        if META not in members:
             raise ValueError(f"it has no member {SCHEMA}")
-        named = [o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted]
-        names = _checked_types(archive, named)
-        file.seek(0)
-        return _built(file, [*names, *named])
+    return ClassMoments.load(path)
 
 
 def _built(file: IO[bytes], trusted: list[str]) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.saved_files import read_arrays, write_arrays
+from eigenfeat._base.saved_files import META, read_arrays, write_arrays
 from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import (
     CsrRows,
@@ -214,7 +214,7 @@ class ClassMoments:
                     core.update_bytes(as_bytes[part], codes[part], threads)
                 self._core = core
             elif self._formed is None:
-                few = (self._few or _FewSamples(d)).added(rows, codes, weights, threads)
+                few = (self._few or _FewSamples(d)).added(rows, codes, weights)
             if few is None and as_bytes is None:
                 core = self._with_room(len(table), d)
                 _update(core, rows, codes, weights, threads)
@@ -298,7 +298,7 @@ class ClassMoments:
         if other._few is not None and self._formed is None:
             class_map = np.array(places, dtype=np.int32)
             few = self._few or _FewSamples(other._few.n_features)
-            both = few.merged(other._few, len(places), class_map, n_threads)
+            both = few.merged(other._few, class_map)
             if both is not None:
                 self._few = both
                 return
@@ -491,8 +491,7 @@ class ClassMoments:
         OSError
             If the file cannot be written; an existing file is then left unchanged.
         """
-        with self._lock:
-            write_arrays(path, _KIND, self._meta(), self._arrays())
+        self._save_with(path, _KIND, {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ClassMoments:
@@ -505,72 +504,65 @@ class ClassMoments:
         OSError
             If the file cannot be read.
         """
-        with read_arrays(path, _KIND) as file:
-            return cls._restored(file.meta, file.array)
+        return cls._load_with(path, _KIND)[0]
 
     def _save_with(self, path: str | os.PathLike[str], kind: str, more: Mapping[str, Any]) -> None:
         """Write the moments, and further JSON data, to a file of another kind."""
         with self._lock:
-            write_arrays(path, kind, {"moments": self._meta(), **more}, self._arrays())
+            meta = self._about() | {"labels": self._table.to_json(), **more}
+            write_arrays(path, kind, meta, self._arrays())
 
     @classmethod
     def _load_with(
         cls, path: str | os.PathLike[str], kind: str
     ) -> tuple[ClassMoments, dict[str, Any]]:
-        """Read a file of `_save_with`: moments, and the rest of the header."""
-        with read_arrays(path, kind) as file:
-            moments = cls._restored(file.meta["moments"], file.array)
-            return moments, {name: part for name, part in file.meta.items() if name != "moments"}
-
-    @classmethod
-    def _restored(
-        cls, meta: dict[str, Any], array: Callable[[str, tuple[int, ...]], _Array]
-    ) -> ClassMoments:
-        """Return the moments of `_meta` and `_arrays`; ValueError or similar if invalid."""
+        """Read a file of `_save_with`: moments, and the JSON data."""
         moments = cls()
-        moments._restore(LabelTable.from_json(meta["labels"]), meta, array)
-        return moments
+        with read_arrays(path, kind) as (_, meta, arrays):
+            moments._restore(LabelTable.from_json(meta["labels"]), meta, arrays)
+        return moments, meta
 
     def _restore(
-        self,
-        table: LabelTable,
-        about: dict[str, Any],
-        array: Callable[[str, tuple[int, ...]], _Array],
+        self, table: LabelTable, about: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> None:
+        """Set the state from `_about` and `_arrays`; ValueError or similar if invalid."""
         self._lock, self._formed, self._few = threading.RLock(), None, None
         self._table, self._dtype = table, check_dtype(about["dtype"])
         self._single = check_dtype(about["product_dtype"]) == np.float32
-        self._read_arrays(about["n_features"], array)
+        self._read_arrays(about["n_features"], arrays)
         self._names = checked_names(about.get("feature_names"), about["n_features"])
 
-    def _read_arrays(self, d: Any, array: Callable[[str, tuple[int, ...]], _Array]) -> None:
-        """Read the arrays of `_arrays` by name and shape; ValueError if invalid."""
-        if d is None:
-            return
-        if type(d) is not int or not 1 <= d < 2**31:
-            raise ValueError(f"n_features is {d!r:.40}")
-        k = len(self._table)
-        weights = array("weights", (k,))
-        good = np.isfinite(weights) & (weights >= 0)
-        if not good.all():
-            i = int(np.argmin(good))
-            raise ValueError(
-                f"weights: expected finite numbers >= 0, got {weights[i]} of class {i}"
-            )
-        restored = core.ClassMoments(k, d)  # allocates memory only for classes with weight
-        for i in np.flatnonzero(weights > 0).tolist():
-            high = array(f"mean_high_{i}", (d,))
-            low = array(f"mean_low_{i}", (d,))
-            scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
-            wrong = [part[~np.isfinite(part)] for part in (high, low, scatter)]
-            if any(map(len, wrong)):
-                value = np.concatenate(wrong)[0]
-                raise ValueError(f"moments of class {i}: expected finite numbers, got {value}")
-            restored.restore(i, float(weights[i]), high, low, scatter)
-        self._core = restored
+    def _read_arrays(self, d: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Read the arrays of `_arrays`; ValueError if invalid."""
+        unread = {*arrays} - {META[:-4]}
 
-    def _meta(self) -> dict[str, Any]:
-        return self._about() | {"labels": self._table.to_json()}
+        def array(name: str, *shape: int) -> _Array:
+            if name not in unread:
+                raise ValueError(f"array {name} is missing")
+            unread.discard(name)
+            result: _Array = np.ascontiguousarray(arrays[name])
+            if result.shape != shape or result.dtype != np.float64:
+                raise ValueError(f"array {name} has an unexpected shape or dtype")
+            if not np.isfinite(result).all():
+                value = result[~np.isfinite(result)][0]
+                raise ValueError(f"array {name}: expected finite numbers, got {value}")
+            return result
+
+        if d is not None:
+            if type(d) is not int or not 1 <= d < 2**31:
+                raise ValueError(f"n_features is {d!r:.40}")
+            k = len(self._table)
+            weights = array("weights", k)
+            if (weights < 0).any():
+                raise ValueError(f"weights: expected finite numbers >= 0, got {weights.min()}")
+            restored = core.ClassMoments(k, d)  # allocates memory only for classes with weight
+            for i in np.flatnonzero(weights > 0).tolist():
+                high, low = array(f"mean_high_{i}", d), array(f"mean_low_{i}", d)
+                scatter = array(f"scatter_{i}", d * (d + 1) // 2)
+                restored.restore(i, float(weights[i]), high, low, scatter)
+            self._core = restored
+        if unread:
+            raise ValueError(f"array {min(unread)[:40]} has no place in it")
 
     def _about(self) -> dict[str, Any]:
         """Return all metadata but labels and arrays."""
@@ -604,18 +596,8 @@ class ClassMoments:
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        arrays = dict(state["arrays"])
-
-        def array(name: str, shape: tuple[int, ...]) -> _Array:
-            result: _Array = np.ascontiguousarray(arrays.pop(name))
-            if result.shape != shape or result.dtype != np.float64:
-                raise ValueError(f"array {name} has an unexpected shape or dtype")
-            return result
-
         table = LabelTable.restored(state["labels"], state["label_dtype"], state["fixed"])
-        self._restore(table, state, array)
-        if arrays:
-            raise ValueError(f"array {min(arrays)} has no place in it")
+        self._restore(table, state, state["arrays"])
 
 
 def _are_bytes(X: object) -> TypeGuard[npt.NDArray[np.uint8]]:
@@ -747,8 +729,8 @@ def _update(
 #
 # The moments of n samples of d columns are k matrices (d, d) of rank at most n. If n is at most
 # d / 2, the samples are smaller than one such matrix. Weights, means and variances are then
-# computed from the samples, directions in their span (``pencils/class_matrices.py``). Batches and
-# merges are recorded, so that matrices formed later equal accumulated matrices bit for bit.
+# computed from the samples, directions in their span (``pencils/class_matrices.py``). Batches are
+# kept apart, so that matrices formed later equal accumulated matrices bit for bit.
 
 
 MIN_KEPT_COLUMNS = 200  # with fewer columns, matrices are small
@@ -761,18 +743,17 @@ class _Batch:
     rows: RealArray | CsrRows
     codes: npt.NDArray[np.int32]
     weights: _Array | None
-    n_threads: int
 
-
-@dataclass(frozen=True, eq=False)
-class _Merge:
-    parts: _Parts
-    n_classes: int
-    class_map: npt.NDArray[np.int32]
-    n_threads: int
-
-
-_Parts: TypeAlias = "tuple[_Batch | _Merge, ...]"
+    @property
+    def arrays(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
+        """Samples as an array, their class indices and weights."""
+        n, rows = self.rows.shape[0], self.rows
+        weights = np.ones(n) if self.weights is None else self.weights
+        if not isinstance(rows, CsrRows):
+            return rows.astype(np.float64), self.codes, weights
+        out = np.zeros(rows.shape)
+        np.add.at(out, (np.repeat(np.arange(n), np.diff(rows.indptr)), rows.indices), rows.data)
+        return out, self.codes, weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -781,17 +762,12 @@ class _FewSamples:
 
     n_features: int  # d
     n_samples: int = 0  # at most half of d
-    _parts: _Parts = ()
+    _batches: tuple[_Batch, ...] = ()
 
     def added(
-        self,
-        rows: RealArray | CsrRows,
-        codes: npt.NDArray[np.int32],
-        weights: _Array | None,
-        n_threads: int,
+        self, rows: RealArray | CsrRows, codes: npt.NDArray[np.int32], weights: _Array | None
     ) -> _FewSamples | None:
         """Return these samples and a copy of a batch; None if moments should be formed."""
-        count = self.n_samples + rows.shape[0]
         few = self.are_few_with(rows.shape[0])
         if not few or not _are_plain(rows, weights, self.n_features):
             return None
@@ -801,22 +777,25 @@ class _FewSamples:
             )
         else:
             copied = np.array(rows, order="C")
-        batch = _Batch(copied, codes.copy(), None if weights is None else weights.copy(), n_threads)
-        return _FewSamples(self.n_features, count, (*self._parts, batch))
+        batch = _Batch(copied, codes.copy(), None if weights is None else weights.copy())
+        return self._with((batch,), rows.shape[0])
 
-    def merged(
-        self, other: _FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
-    ) -> _FewSamples | None:
+    def merged(self, other: _FewSamples, class_map: npt.NDArray[np.int32]) -> _FewSamples | None:
         """Return the samples of both objects; None as for `added`."""
         if not self.are_few_with(other.n_samples):
             return None
-        count = self.n_samples + other.n_samples
-        merge = _Merge(other._parts, n_classes, class_map, n_threads)
-        return _FewSamples(self.n_features, count, (*self._parts, merge))
+        theirs = (replace(batch, codes=class_map[batch.codes]) for batch in other._batches)
+        return self._with(tuple(theirs), other.n_samples)
+
+    def _with(self, batches: tuple[_Batch, ...], n_samples: int) -> _FewSamples:
+        return _FewSamples(self.n_features, self.n_samples + n_samples, self._batches + batches)
 
     def form(self, n_classes: int) -> core.ClassMoments:
         """Form the core's moments."""
-        return _formed(self._parts, n_classes, self.n_features)
+        result = core.ClassMoments(n_classes, self.n_features)
+        for batch in self._batches:
+            _update(result, batch.rows, batch.codes, batch.weights, _threads.resolve(None))
+        return result
 
     def are_few_with(self, count: int) -> bool:
         """Whether there are still few samples after adding `count`."""
@@ -826,7 +805,8 @@ class _FewSamples:
     @cached_property
     def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
         """Samples (n, d) of positive weight, their class indices (n,) and weights (n,)."""
-        X, codes, weights = (np.concatenate(part) for part in zip(*_flat(self._parts), strict=True))
+        parts = zip(*(batch.arrays for batch in self._batches), strict=True)
+        X, codes, weights = (np.concatenate(part) for part in parts)
         used = weights > 0
         return (X, codes, weights) if used.all() else (X[used], codes[used], weights[used])
 
@@ -861,34 +841,3 @@ def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int
     if weights is not None and not (weights >= 0).all() & (weights < _MAX_ENTRY).all():
         return False
     return bool((np.abs(entries) < limit).all())
-
-
-def _formed(parts: _Parts, n_classes: int, d: int) -> core.ClassMoments:
-    result = core.ClassMoments(n_classes, d)
-    for part in parts:
-        if isinstance(part, _Batch):
-            _update(result, part.rows, part.codes, part.weights, part.n_threads)
-        else:
-            result.merge(_formed(part.parts, part.n_classes, d), part.class_map, part.n_threads)
-    return result
-
-
-def _flat(parts: _Parts) -> list[tuple[_Array, npt.NDArray[np.int32], _Array]]:
-    out = []
-    for part in parts:
-        if isinstance(part, _Batch):
-            n = part.rows.shape[0]
-            weights = np.ones(n) if part.weights is None else part.weights
-            out.append((_array(part.rows), part.codes, weights))
-        else:
-            out += [(X, part.class_map[codes], w) for X, codes, w in _flat(part.parts)]
-    return out
-
-
-def _array(rows: RealArray | CsrRows) -> _Array:
-    if not isinstance(rows, CsrRows):
-        return rows.astype(np.float64)
-    out = np.zeros(rows.shape)
-    of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    np.add.at(out, (of, rows.indices), rows.data)
-    return out
