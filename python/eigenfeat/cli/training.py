@@ -16,8 +16,8 @@ from eigenfeat.cli.files import check_output, check_some, remember_files, rows_o
 from eigenfeat.cli.kinds import set_error, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
-from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.estimator import keep_columns, keep_layout
+from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.targets import task_of
 
 __all__ = ["Training", "check_regression", "fit_rows", "of_task", "read_training", "target_of"]

@@ -38,7 +38,6 @@ from eigenfeat.moments.columns import column_signs
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
-    Block,
     RowBlocks,
     RowTransform,
     check_finite,
@@ -53,7 +52,7 @@ from eigenfeat.samples.estimator import (
     keep_columns,
     validate_data,
 )
-from eigenfeat.samples.labelled import row_weights
+from eigenfeat.samples.labelled import Block, row_weights
 from eigenfeat.samples.out_of_core import over_blocks
 
 __all__ = ["LeadingPairs", "PairedSamples", "Sketching", "affine", "leading_pairs"]

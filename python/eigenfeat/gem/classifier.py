@@ -38,7 +38,7 @@ from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedFeatures
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["GEMClassifier", "default_logit"]
 

@@ -42,7 +42,7 @@ from eigenfeat.samples.out_of_core import over_blocks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["GEM", "Depth", "solve_layers"]
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from eigenfeat.linear.held_out import Logits
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.samples.blocks import Block
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
+    from eigenfeat.samples.labelled import Block
 
 __all__ = ["JointGEMClassifier"]
 

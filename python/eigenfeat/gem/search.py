@@ -30,8 +30,9 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples import reductions
+from eigenfeat.samples.block_samples import BlockSamples
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
-from eigenfeat.samples.labelled import BlockSamples, MemorySamples
+from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import BlockScores
 from eigenfeat.samples.splits import check_held_out, checked_splitter, cv_results
 
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.samples.blocks import Block, RowBlocks
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
+    from eigenfeat.samples.blocks import RowBlocks
+    from eigenfeat.samples.labelled import Block
 
 __all__ = ["GEMClassifierCV"]
 

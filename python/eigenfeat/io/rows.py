@@ -16,8 +16,9 @@ from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.io.errors import BadRowError
 from eigenfeat.io.source import Chunk, Mask, Options, Source
-from eigenfeat.samples.blocks import Block, RowBlocks, joined
+from eigenfeat.samples.blocks import RowBlocks, joined
 from eigenfeat.samples.columns import TableColumns, count_categories
+from eigenfeat.samples.labelled import Block
 
 __all__ = ["FileRows", "Position", "TableReading", "read_ahead"]
 

@@ -22,8 +22,8 @@ from eigenfeat._base.validation import MOST
 from eigenfeat.linear.logistic import Features, LinearModel
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges
 from eigenfeat.samples import reductions
-from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.estimator import Iterative, Verbose, unchanged_on_error, with_steps
+from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 __all__ = ["CalibratedLeastSquares", "ScoreMap", "on_simplex", "row_slices"]

@@ -42,11 +42,11 @@ from eigenfeat.linear.held_out import (
 )
 from eigenfeat.linear.logit_problem import on_features, scaled_gram
 from eigenfeat.samples import reductions
-from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
     from eigenfeat.linear.logit_problem import LogitProblem
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["GaussianClasses", "Shrunk"]
 

@@ -33,8 +33,8 @@ from eigenfeat._base.types import Codes
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, minima
 
 if TYPE_CHECKING:
-    from eigenfeat.samples.blocks import Block
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
+    from eigenfeat.samples.labelled import Block
 
 __all__ = [
     "LOG_FLOOR",

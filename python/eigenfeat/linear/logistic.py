@@ -29,6 +29,7 @@ from eigenfeat.linear.logit_problem import (
     Penalty,
     minima,
 )
+from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
@@ -38,7 +39,6 @@ from eigenfeat.samples.estimator import (
     validate_data,
     with_steps,
 )
-from eigenfeat.samples.labelled import LabelledSamples
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 
 if TYPE_CHECKING:

@@ -39,8 +39,8 @@ from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.validation import is_rounding
-from eigenfeat.samples.blocks import Block, RowTransform
-from eigenfeat.samples.labelled import CachedBlock, LabelledSamples, MemorySamples
+from eigenfeat.samples.block_samples import LabelledSamples
+from eigenfeat.samples.labelled import Block, CachedBlock, MemorySamples
 from eigenfeat.samples.reductions import add
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class LogitProblem:
         sums, squares, self.total = self._sum(feature_sums)
         self.centre = _far_means(rows, sums, squares, self.total) if centre else None
         if self.centre is not None:
-            self._read(rows.read_as(replace(rows.reading, centre=self.centre)))
+            self._read(rows.centred(self.centre))
             sums, squares, self.total = self._sum(feature_sums)
         self.shape = (len(squares), len(rows.classes))
         if n_original is None:
@@ -636,7 +636,7 @@ class SampleFeatures:
 def _in_memory(rows: LabelledSamples, block: Block) -> MemorySamples:
     """Features in memory with the classes of `rows`."""
     kept = CachedBlock(block.X, block.y, block.weight)
-    return MemorySamples(kept, rows.classes, RowTransform(n_threads=rows.n_threads))
+    return MemorySamples(kept, rows.classes, rows.n_threads)
 
 
 def _cholesky(kernel: Floats) -> Floats:

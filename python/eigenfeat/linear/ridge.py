@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import is_rounding
-from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.labelled import Block
 
 __all__ = ["Ridge", "fit_ridge"]
 

@@ -21,7 +21,7 @@ from eigenfeat.pencils.pencils import measure_pairs, solve_pairs
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.crawford import PairConditions
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = [
     "FittedDirections",

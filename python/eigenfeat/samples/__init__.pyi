@@ -1,8 +1,8 @@
 from .blocks import ArrayBlocks as ArrayBlocks
-from .blocks import Block as Block
 from .blocks import GeneratedBlocks as GeneratedBlocks
 from .blocks import RowBlocks as RowBlocks
 from .dask_blocks import DaskBlocks as DaskBlocks
+from .labelled import Block as Block
 from .out_of_core import class_moments as class_moments
 from .targets import discretize_target as discretize_target
 from .targets import supervised_contractions as supervised_contractions

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base import threads
 from eigenfeat._base.labels import LabelTable, plain_labels
 from eigenfeat._base.types import Codes, DType, Floats, Labels, Rows
 from eigenfeat._base.validation import (
@@ -26,14 +25,12 @@ from eigenfeat._base.validation import (
     weights_in,
 )
 from eigenfeat.expansion.features import (
-    CoreRows,
     Layer,
-    core_rows,
     hidden_features,
     layer_features,
     row_blocks,
-    take_rows,
 )
+from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -49,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArrayBlocks",
-    "Block",
     "Checksum",
     "GeneratedBlocks",
     "RowBlocks",
@@ -69,56 +65,6 @@ __all__ = [
 _BLOCK_BYTES = 64e6
 _MEMORY_SHARE = 0.5  # of the machine's memory; larger memory-mapped arrays are read in blocks
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A block of consecutive samples.
-
-    Attributes
-    ----------
-    X : (m, d) array or sparse matrix
-    y : (m,) array, (m, c) array or CSR matrix, or None
-        Labels or rows of targets, if known.
-    weight : (m,) array, or None
-        Weights of the samples; None means 1.
-    start : int
-        Index of the first sample among all samples.
-    missing : (m, d) array of bool, or None
-        Mask of the entries of `X` that were missing and have been completed; None without any.
-    """
-
-    X: Any
-    y: Any = None
-    weight: npt.NDArray[np.float64] | None = None
-    start: int = 0
-    missing: npt.NDArray[np.bool_] | None = None
-
-    def __len__(self) -> int:
-        return int(self.X.shape[0])
-
-    def take(self, rows: Codes | slice) -> Block:
-        """Select samples by their indices within the block."""
-        y = None if self.y is None else _array(self.y)[rows]
-        weight = None if self.weight is None else np.asarray(self.weight)[rows]
-        missing = None if self.missing is None else self.missing[rows]
-        return Block(take_rows(self.X, rows), y, weight, self.start, missing)
-
-    def core(self, constant: bool) -> CoreRows:
-        """The core's view of the features, optionally with a last feature of ones."""
-        return core_rows(self.X, constant)
-
-    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
-        """Logits (m, k) for the weights W (p, k), in the type of the samples."""
-        weights = np.ascontiguousarray(W, dtype=_floating(self.X))
-        return self.core(constant).scores(weights, threads.resolve(n_threads))
-
-    def products(
-        self, residuals: Floats, constant: bool, n_threads: int | None
-    ) -> npt.NDArray[np.float64]:
-        """``Phi^T residuals``, (p, k)."""
-        residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
-        return self.core(constant).products(residuals, threads.resolve(n_threads))
 
 
 class RowBlocks(ABC):
@@ -340,7 +286,7 @@ def stays_on_disk(X: object) -> TypeGuard[npt.NDArray[Any]]:
         isinstance(X, np.memmap)
         and X.ndim == 2
         and X.dtype.kind in "biuf"
-        and X.size * np.dtype(_floating(X)).itemsize > _MEMORY_SHARE * physical_memory()
+        and X.size * _itemsize(X) > _MEMORY_SHARE * physical_memory()
     )
 
 
@@ -379,14 +325,6 @@ def _block_of(item: Any, start: int) -> Block:
     return Block(rows, _labels(y, n, "y", start), _column(weight, n, "sample_weight"), start)
 
 
-def _floating(X: Any) -> Any:
-    return np.float32 if X.dtype == np.float32 else np.float64
-
-
-def _array(values: Any) -> Any:
-    return values if hasattr(values, "tocsr") else np.asarray(values)
-
-
 def _labels(y: Any, n: int, name: str, start: int = 0) -> Any:
     if len(getattr(y, "shape", ())) == 2 and y.shape[0] == n:  # several targets per sample
         return y.tocsr() if hasattr(y, "tocsr") else np.asarray(y)
@@ -403,10 +341,14 @@ def _column(values: Any, n: int, name: str) -> Any:
     return column
 
 
+def _itemsize(X: Any) -> int:
+    """Bytes of an entry after conversion to floating point."""
+    return 4 if X.dtype == np.float32 else 8
+
+
 def _block_rows(X: Any) -> int:
     width = X.nnz / max(X.shape[0], 1) * 3 if hasattr(X, "nnz") else X.shape[1]
-    itemsize = 4 if X.dtype == np.float32 else 8  # after conversion to floating point
-    row_bytes = max(float(width) * itemsize, 1.0)
+    row_bytes = max(float(width) * _itemsize(X), 1.0)
     return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
 
 

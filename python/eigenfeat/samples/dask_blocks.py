@@ -16,7 +16,13 @@ import numpy.typing as npt
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import aligned, check_whole, naming_text, plain_rows, show
-from eigenfeat.samples.blocks import ArrayBlocks, Block, RowBlocks, is_collection, joined
+from eigenfeat.samples.blocks import (
+    ArrayBlocks,
+    RowBlocks,
+    is_collection,
+    joined,
+)
+from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
     from dask.array import Array

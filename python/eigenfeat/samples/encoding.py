@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat.samples.blocks import ArrayBlocks, Block, RowBlocks, RowTransform
+from eigenfeat.samples.block_samples import BlockSamples, class_sums, first_scan
+from eigenfeat.samples.blocks import ArrayBlocks, RowBlocks, RowTransform
 from eigenfeat.samples.columns import TableColumns
-from eigenfeat.samples.labelled import BlockSamples, class_sums, first_scan
+from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.target_statistics import FoldStatistics, Targets
 
 __all__ = ["encoded_table", "with_statistics"]

@@ -31,9 +31,9 @@ from eigenfeat._base.validation import (
     plain_rows,
 )
 from eigenfeat.expansion.features import ExpandedFeatures
+from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples, scan_blocks
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
-    Block,
     RowBlocks,
     as_blocks,
     check_no_list,
@@ -46,12 +46,10 @@ from eigenfeat.samples.completion import ALLOW_NAN, first_missing
 from eigenfeat.samples.dask_blocks import DaskBlocks
 from eigenfeat.samples.encoding import encoded_table, with_statistics
 from eigenfeat.samples.labelled import (
-    BlockSamples,
-    LabelledSamples,
+    Block,
     MemorySamples,
     class_weighted,
     row_weights,
-    scan_blocks,
     weighted_rows,
 )
 
@@ -454,6 +452,8 @@ def read_blocks(
 
     Both are None for samples that are not in blocks.
     """
+    if type(X) is np.ndarray:
+        return None, None
     if isinstance(X, RowBlocks) and y is None and sample_weight is None:
         encodes = getattr(estimator, "categorical_features", None) is not None
         whole = X.table() if encodes else None

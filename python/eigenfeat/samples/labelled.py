@@ -1,30 +1,32 @@
-"""Labelled samples of a fit, in memory or in blocks, and their weights."""
+"""Labelled samples in memory, and weights of samples and classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.types import ClassWeight, Codes, DType, Floats, Labels
+from eigenfeat._base import threads
+from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat._base.validation import (
     check_some_weight,
     check_weights,
     has_missing,
     usual_weights,
-    weight_unit,
 )
-from eigenfeat.expansion.features import CoreRows, ExpandedFeatures, take_rows
+from eigenfeat.expansion.features import (
+    CoreRows,
+    ExpandedFeatures,
+    core_rows,
+    hidden_features,
+    layer_features,
+    take_rows,
+)
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.samples import reductions
-from eigenfeat.samples.blocks import Block, RowBlocks, RowTransform, merge_read, read
-from eigenfeat.samples.completion import GaussianImputer, completed, sampled, warn_empty
+from eigenfeat.samples.completion import GaussianImputer, completed
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -34,26 +36,79 @@ if TYPE_CHECKING:
 
     from eigenfeat._base.types import Targets
     from eigenfeat.expansion.features import Layer
-    from eigenfeat.samples.reductions import BlockScan, Piece
 
 __all__ = [
-    "BlockSamples",
+    "Block",
     "CachedBlock",
-    "LabelledSamples",
     "MemorySamples",
-    "class_sums",
+    "class_factors",
     "class_weighted",
-    "first_scan",
     "labelled_moments",
     "row_weights",
-    "scan_blocks",
     "weighted_rows",
 ]
 
 _Result = TypeVar("_Result")
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedFeatures | npt.NDArray[np.intp]")
 _Labels = TypeVar("_Labels", bound="Targets")
-_Samples = TypeVar("_Samples", bound="_ReadSamples")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block of consecutive samples.
+
+    Attributes
+    ----------
+    X : (m, d) array or sparse matrix
+    y : (m,) array, (m, c) array or CSR matrix, or None
+        Labels or rows of targets, if known.
+    weight : (m,) array, or None
+        Weights of the samples; None means 1.
+    start : int
+        Index of the first sample among all samples.
+    missing : (m, d) array of bool, or None
+        Mask of the entries of `X` that were missing and have been completed; None without any.
+    """
+
+    X: Any
+    y: Any = None
+    weight: npt.NDArray[np.float64] | None = None
+    start: int = 0
+    missing: npt.NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: Codes | slice) -> Block:
+        """Select samples by their indices within the block."""
+        y = None if self.y is None else _array(self.y)[rows]
+        weight = None if self.weight is None else np.asarray(self.weight)[rows]
+        missing = None if self.missing is None else self.missing[rows]
+        return Block(take_rows(self.X, rows), y, weight, self.start, missing)
+
+    def core(self, constant: bool) -> CoreRows:
+        """The core's view of the features, optionally with a last feature of ones."""
+        return core_rows(self.X, constant)
+
+    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
+        """Logits (m, k) for the weights W (p, k), in the type of the samples."""
+        weights = np.ascontiguousarray(W, dtype=_floating(self.X))
+        return self.core(constant).scores(weights, threads.resolve(n_threads))
+
+    def products(
+        self, residuals: Floats, constant: bool, n_threads: int | None
+    ) -> npt.NDArray[np.float64]:
+        """``Phi^T residuals``, (p, k)."""
+        residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
+        return self.core(constant).products(residuals, threads.resolve(n_threads))
+
+
+def _floating(X: Any) -> Any:
+    return np.float32 if X.dtype == np.float32 else np.float64
+
+
+def _array(values: Any) -> Any:
+    return values if hasattr(values, "tocsr") else np.asarray(values)
 
 
 class CachedBlock(Block):
@@ -75,46 +130,15 @@ class CachedBlock(Block):
         return cached[1]
 
 
-class _ReadSamples:
-    """Base class: samples with a transform that each pass applies."""
-
-    reading: RowTransform
-
-    def read_as(self: _Samples, reading: RowTransform) -> _Samples:
-        """The samples after another transform."""
-        raise NotImplementedError
-
-    @property
-    def n_threads(self) -> int | None:
-        """Number of threads of a pass."""
-        return self.reading.n_threads
-
-    def mapped(
-        self: _Samples,
-        layers: Sequence[Layer],
-        *,
-        hidden: bool = False,
-        include_input: bool = False,
-    ) -> _Samples:
-        """The samples seen through fitted layers.
-
-        With `hidden` the features are the input of a next layer; with `include_input` they follow
-        the input of the last one.
-        """
-        reading = replace(
-            self.reading, layers=tuple(layers), hidden=hidden, include_input=include_input
-        )
-        return self.read_as(reading)
-
-
 @dataclass(frozen=True, eq=False)
-class MemorySamples(_ReadSamples):
+class MemorySamples:
     """Checked labelled samples in memory."""
 
     block: Block  # features; labels as int32 indices
     classes: Labels  # (k,) sorted
-    reading: RowTransform  # hidden layers that each pass applies to `block`
+    n_threads: int | None = None  # of a pass
     completion: GaussianImputer | None = None  # the model that has completed missing entries
+    hidden_layers: tuple[Layer, ...] = ()  # applied to `block` in each pass
 
     in_memory: ClassVar[Literal[True]] = True
 
@@ -134,7 +158,7 @@ class MemorySamples(_ReadSamples):
         """
         labels, codes = np.unique(y, return_inverse=True)
         block = CachedBlock(X, codes.astype(np.int32), weight, missing=missing)
-        return cls(block, labels, RowTransform(n_threads=n_threads), completion)
+        return cls(block, labels, n_threads, completion)
 
     @classmethod
     def completed(
@@ -157,7 +181,7 @@ class MemorySamples(_ReadSamples):
     ) -> MemorySamples:
         """Create samples with complete features X and the labels and weights of `samples`."""
         block = CachedBlock(X, samples.block.y, samples.block.weight)
-        return cls(block, samples.classes, RowTransform(n_threads=samples.n_threads))
+        return cls(block, samples.classes, samples.n_threads)
 
     @property
     def codes(self) -> npt.NDArray[np.int32]:
@@ -194,11 +218,26 @@ class MemorySamples(_ReadSamples):
         block = self.block
         return replace(self, block=CachedBlock(block.X.astype(np.float32), block.y, block.weight))
 
-    def read_as(self, reading: RowTransform) -> MemorySamples:
-        """The samples after another transform; only hidden layers are applied in each pass."""
-        if reading.hidden:
-            return replace(self, reading=reading)
-        return self._with_features(reading.whole(self.block.X))
+    def mapped(
+        self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
+    ) -> MemorySamples:
+        """The samples seen through fitted layers.
+
+        With `hidden` the features are the input of a next layer, computed in each pass; with
+        `include_input` they follow the input of the last one.
+        """
+        if hidden:
+            return replace(self, hidden_layers=tuple(layers))
+        if not layers:
+            return self
+        X = layer_features(self.block.X, layers, include_input, self.n_threads)
+        return self._with_features(X)
+
+    def centred(self, centre: npt.NDArray[np.float64]) -> MemorySamples:
+        """Dense samples less a centre (d,)."""
+        X = self.block.X
+        shifted = np.subtract(X, centre, out=np.empty_like(X), casting="same_kind")
+        return self._with_features(shifted)
 
     def _with_features(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
         return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
@@ -237,261 +276,13 @@ class MemorySamples(_ReadSamples):
 
     def moments(self) -> ClassMoments:
         """Moments of the classes. Hidden layers are applied piece by piece."""
-        if not self.reading.hidden:
+        if not self.hidden_layers:
             return labelled_moments(self.block, self.classes, self.n_threads, self.completion)
-        result = ClassMoments()
-        for piece in self.reading.features(self.block):
-            labels = self.classes[piece.y]
-            result.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
+        result, labels, weight = ClassMoments(), self.classes[self.codes], self.block.weight
+        for rows, X in hidden_features(self.block.X, self.hidden_layers, self.n_threads):
+            part = None if weight is None else weight[rows]
+            result.update(X, labels[rows], part, n_threads=self.n_threads)
         return result
-
-
-@dataclass(frozen=True, eq=False)
-class BlockSamples(_ReadSamples):
-    """Labelled samples in blocks.
-
-    Samples without weight are left out; indices count the other samples from 0.
-    """
-
-    blocks: RowBlocks
-    reading: RowTransform  # applied in each pass
-    scan: BlockScan  # results of the first pass
-    indices: npt.NDArray[np.int64] | None = None  # of a subset; None: all samples
-
-    in_memory: ClassVar[Literal[False]] = False
-
-    @property
-    def classes(self) -> Labels:
-        """Labels (k,), sorted."""
-        return self.scan.table.classes
-
-    @cached_property
-    def codes(self) -> Codes:
-        """Indices (n,) of the labels, in the smallest integer type that holds them."""
-        table = LabelTable.of(self.classes)
-        narrow = np.min_scalar_type(max(len(table) - 1, 0))
-        parts = []
-        for piece in self.scan.pieces:
-            indices = np.array([table.index(label) for label in piece.labels], dtype=narrow)
-            parts.append(indices[piece.codes])
-        codes = np.concatenate(parts)
-        return codes if self.indices is None else codes[self.indices]
-
-    @property
-    def weighted(self) -> npt.NDArray[np.bool_] | None:
-        """Mask of the samples with positive weight; None if all have one."""
-        pieces = self.scan.pieces
-        if all(piece.weighted is None for piece in pieces):
-            return None
-        return np.concatenate(
-            [np.ones(p.n_samples, bool) if p.weighted is None else p.weighted for p in pieces]
-        )
-
-    @property
-    def completion(self) -> GaussianImputer | None:
-        """The model that completes missing entries, or None."""
-        return self.reading.completion
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples of positive weight."""
-        if self.indices is not None:
-            return len(self.indices)
-        return sum(len(piece.codes) for piece in self.scan.pieces)
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of the input."""
-        return self.scan.n_features
-
-    @property
-    def dense(self) -> bool:
-        """Whether the features are arrays: not sparse, and not projected."""
-        return not (self.scan.sparse or self.reading.layers)
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the features are sparse matrices, not projected."""
-        return bool(self.scan.sparse) and not self.reading.layers
-
-    @property
-    def dtype(self) -> DType:
-        """Type of the features."""
-        return self.reading.dtype(self.scan.dtype)
-
-    def read_as(self, reading: RowTransform) -> BlockSamples:
-        """The samples after another transform."""
-        return replace(self, reading=reading)
-
-    def narrowed(
-        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
-    ) -> BlockSamples:
-        """As `MemorySamples.narrowed`; passes project on the selected directions only."""
-        layers = (*self.reading.layers[:-1], layer)
-        return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
-
-    def moments(self) -> ClassMoments:
-        """Moments of the classes; moments of the first pass are returned once."""
-        result = self.scan.moments
-        if result is None or self.indices is not None or self.reading.layers:
-            arguments = self.classes, self.n_threads, self.completion
-            return self.reduce(labelled_moments, reductions.merge_moments, *arguments)
-        self.scan.moments = None
-        return result
-
-    def subset(self, rows: Codes) -> BlockSamples:
-        """Select samples by ascending indices."""
-        numbers = np.asarray(rows, dtype=np.int64)
-        mask = np.zeros(self.scan.checksum.n_samples, dtype=bool)
-        mask[self._global(numbers)] = True
-        chosen = numbers if self.indices is None else self.indices[numbers]
-        reading = replace(self.reading, mask=np.packbits(mask))
-        return replace(self, reading=reading, indices=chosen)
-
-    def reduce(
-        self,
-        function: Callable[..., _Result],
-        merge: Callable[[_Result, _Result], _Result],
-        *arguments: object,
-    ) -> _Result:
-        """Merge ``function(piece, *arguments)`` over pieces of the features.
-
-        Raises
-        ------
-        ValueError
-            If the samples differ from those of the first pass.
-        """
-        checksum, result = self.blocks.reduce(
-            read, partial(merge_read, merge), self.reading, function, merge, *arguments
-        )
-        expected = self.scan.checksum
-        if checksum != expected or result is None:
-            count = checksum.n_samples
-            what = f"{count} with other values" if count == expected.n_samples else f"{count}"
-            raise ValueError(
-                f"X: expected the {expected.n_samples} samples of the first pass in every pass, "
-                f"got {what}: the blocks have changed"
-            )
-        return result
-
-    def take(self, rows: Codes) -> Block:
-        """Select samples by index, in this order, as one block of checked and completed samples."""
-        numbers = np.asarray(rows, dtype=np.int64)
-        order = np.argsort(rows, kind="stable")
-        block = self.reading.checked(self.blocks.take(self._global(numbers[order])))
-        block = self.reading.completed(block)
-        if len(block) != len(numbers):
-            raise ValueError(f"X: expected {len(numbers)} samples by number, got {len(block)}")
-        codes = self.codes[numbers].astype(np.int32)
-        weight = self.reading.class_weighted(codes[order], block.weight)
-        if (order[1:] > order[:-1]).all():
-            return Block(block.X, codes, weight)
-        back = np.argsort(order)
-        return Block(block.X[back], codes, None if weight is None else weight[back])
-
-    def together(self) -> Block:
-        """All features, held in memory."""
-        raw = self.take(np.arange(self.n_samples))
-        return Block(self.reading.whole(raw.X), raw.y, raw.weight)
-
-    def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Indices among all samples of the blocks."""
-        chosen = rows if self.indices is None else self.indices[rows]
-        mask = self.weighted
-        return chosen if mask is None else np.flatnonzero(mask)[chosen]
-
-
-LabelledSamples: TypeAlias = MemorySamples | BlockSamples
-"""Samples of a fit, with labels and positive weights."""
-
-
-def scan_blocks(
-    blocks: RowBlocks,
-    *,
-    small: bool = False,
-    moments: bool = False,
-    n_threads: int | None = None,
-    allows_missing: bool = False,
-    class_weight: ClassWeight = None,
-    mean_weight_1: bool = False,
-) -> BlockSamples:
-    """Scan blocks of labelled samples; a second pass fits the completion of missing entries.
-
-    Parameters
-    ----------
-    small
-        As in `RowTransform`.
-    moments
-        Whether the first pass accumulates the moments of the classes; not with `class_weight`.
-    allows_missing
-        Whether NaN is a missing entry, and not an error.
-    class_weight
-        Class weights, see `class_factors`.
-    mean_weight_1
-        Whether to scale the weights to a mean of 1.
-
-    Raises
-    ------
-    ValueError
-        If samples, labels or weights are invalid; the message gives the index among all samples.
-    """
-    reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
-    result = first_scan(blocks, reading, moments=moments and class_weight is None)
-    classes, unit = result.table.classes, weight_unit(result.heaviest)
-    n_weighted = sum(len(piece.codes) for piece in result.pieces)
-    if mean_weight_1 and result.weight is not None:
-        unit = result.weight / n_weighted
-    check_classification_targets(np.repeat(classes, 3))
-    if result.weight is not None:
-        result.weight /= unit
-    known = replace(reading, n_features=result.n_features, classes=classes, weight_unit=unit)
-    if class_weight is not None:
-        sums = class_sums(result) / unit
-        factors = class_factors(class_weight, classes, sums)
-        if mean_weight_1:
-            factors = factors * (n_weighted / float(factors @ sums))
-        else:
-            factors = factors / weight_unit(float(factors.max()) * (result.heaviest / unit or 1.0))
-        result.weight = float(factors @ sums)
-        known = replace(known, class_factors=factors)
-    samples = BlockSamples(blocks, known, result)
-    if not result.missing:
-        return samples
-    result.moments = None  # they lack the blocks with missing entries
-    drawn = samples.take(sampled(samples.n_samples, samples.n_features))
-    gaussian = GaussianImputer.fit(drawn.X, drawn.weight, n_threads=n_threads)
-    encoder = blocks.encoder
-    warn_empty(gaussian, blocks.column_names if encoder is None else [*encoder.feature_names_])
-    return samples.read_as(replace(known, completion=gaussian))
-
-
-def first_scan(blocks: RowBlocks, reading: RowTransform, *, moments: bool = False) -> BlockScan:
-    """Scan blocks in a first pass; the pieces are in the order of the samples."""
-    result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
-    result.pieces.sort(key=lambda piece: piece.start)
-    _check_order(result.pieces)
-    if result.checksum.n_samples == 0:
-        raise ValueError("X: expected at least one sample, got none")
-    check_some_weight(len(result.table) > 0)
-    return result
-
-
-def class_sums(scan: BlockScan) -> npt.NDArray[np.float64]:
-    """Total weight (k,) of each class."""
-    table, sums = LabelTable.of(scan.table.classes), np.zeros(len(scan.table))
-    for piece in scan.pieces:
-        sums[[table.index(label) for label in piece.labels]] += piece.weights
-    return sums
-
-
-def _check_order(pieces: list[Piece]) -> None:
-    expected = 0
-    for piece in pieces:
-        if piece.start != expected:
-            raise ValueError(
-                f"X: expected a block that starts at row {expected}, got one at {piece.start}"
-            )
-        expected += piece.n_samples
 
 
 def labelled_moments(

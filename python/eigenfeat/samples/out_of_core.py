@@ -20,7 +20,6 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
-    Block,
     RowBlocks,
     RowTransform,
     as_blocks,
@@ -33,6 +32,7 @@ from eigenfeat.samples.blocks import (
 )
 from eigenfeat.samples.dask_predictions import on_partitions
 from eigenfeat.samples.estimator import given_blocks, without_names
+from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

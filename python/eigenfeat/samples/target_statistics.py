@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Codes
-from eigenfeat.samples.blocks import Block, RowBlocks
+from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.reductions import add
 
 __all__ = ["FoldStatistics", "Targets"]

@@ -45,8 +45,7 @@ from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, cross_fit, fi
 from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
-from eigenfeat.samples.blocks import Block
-from eigenfeat.samples.labelled import MemorySamples
+from eigenfeat.samples.labelled import Block, MemorySamples
 from eigenfeat.tables.trees import Trees, grow, unequal
 from eigenfeat.tables.views import (
     MOST_BINS,
@@ -59,7 +58,7 @@ from eigenfeat.tables.views import (
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Labels
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = [
     "VIEWS",

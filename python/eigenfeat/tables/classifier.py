@@ -42,7 +42,7 @@ from eigenfeat.tables.views import TableStatistics
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
-    from eigenfeat.samples.labelled import LabelledSamples
+    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["TableClassifier"]
 

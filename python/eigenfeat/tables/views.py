@@ -43,7 +43,7 @@ from scipy.interpolate import BSpline
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import resolve
-from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 from eigenfeat import GEMClassifierCV
 from eigenfeat.samples import ArrayBlocks
-from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.labelled import Block
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
 SAME = (

@@ -25,14 +25,15 @@ from eigenfeat.ldg._solving.scatters import (
     unit_weights,
 )
 from eigenfeat.moments.columns import signed
-from eigenfeat.samples.blocks import Block, RowBlocks
+from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     prepare,
     unchanged_on_error,
     validate_data,
 )
-from eigenfeat.samples.labelled import BlockSamples, LabelledSamples, MemorySamples
+from eigenfeat.samples.labelled import Block, MemorySamples
 from eigenfeat.samples.out_of_core import over_blocks
 
 if TYPE_CHECKING:
