@@ -2,6 +2,6 @@
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat.io.errors import BadRowError
-from eigenfeat.pencils.class_matrices import SingularDenominatorError
+from eigenfeat.pencils.problems import SingularDenominatorError
 
 __all__ = ["BadRowError", "FileFormatError", "SingularDenominatorError"]

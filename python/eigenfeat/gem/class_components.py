@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.pencils.class_matrices import Span, span_of
 from eigenfeat.pencils.fitted_directions import Solution, settle_scale
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments

@@ -22,9 +22,9 @@ from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Wei
 from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import Layer, as_layer, check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.class_matrices import PencilOptions
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
 from eigenfeat.pencils.fitted_directions import FittedDirections, Solution, solve, try_scales
+from eigenfeat.pencils.problems import PencilOptions
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN, refuse_missing
 from eigenfeat.samples.estimator import (

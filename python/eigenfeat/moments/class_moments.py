@@ -404,6 +404,11 @@ class ClassMoments:
                 return [self._few.variance(index) for index in indices]
             return [] if formed is None else [np.diag(formed.covariance(i)).copy() for i in indices]
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether `few_samples` returns samples."""
+        return self._few is not None
+
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
         """Samples (n, d), labels and weights (n,), if they were kept; otherwise None.
 
@@ -729,7 +734,7 @@ def _update(
 #
 # The moments of n samples of d columns are k matrices (d, d) of rank at most n. If n is at most
 # d / 2, the samples are smaller than one such matrix. Weights, means and variances are then
-# computed from the samples, directions in their span (``pencils/class_matrices.py``). Batches are
+# computed from the samples, directions in their span (``pencils/span.py``). Batches are
 # kept apart, so that matrices formed later equal accumulated matrices bit for bit.
 
 

@@ -1,14 +1,14 @@
+from .confusion import confusion_pairs as confusion_pairs
+from .confusion import confusion_pairs_from as confusion_pairs_from
 from .contrasts import Contrasts as Contrasts
 from .contrasts import class_tree as class_tree
 from .contrasts import one_vs_rest as one_vs_rest
 from .crawford import CrawfordNumber as CrawfordNumber
 from .crawford import crawford_number as crawford_number
 from .crawford import eigenvalue_bounds as eigenvalue_bounds
-from .pairs import class_pairs as class_pairs
-from .pairs import confusion_pairs as confusion_pairs
-from .pairs import confusion_pairs_from as confusion_pairs_from
 from .pencils import PairDirections as PairDirections
 from .pencils import PencilResult as PencilResult
 from .pencils import Status as Status
 from .pencils import generalized_eigh as generalized_eigh
 from .pencils import pair_directions as pair_directions
+from .problems import class_pairs as class_pairs

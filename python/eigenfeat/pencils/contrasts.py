@@ -31,7 +31,14 @@ from eigenfeat.moments.columns import signed
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["KINDS", "Contraction", "Contrasts", "class_tree", "one_vs_rest"]
+__all__ = [
+    "KINDS",
+    "Contraction",
+    "Contrasts",
+    "class_tree",
+    "one_vs_rest",
+    "without_empty_classes",
+]
 
 # Values of the parameter `pairs` of `pair_directions` and `GEM`.
 KINDS = ("all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_groups", "auto")
@@ -324,3 +331,52 @@ def _names(names: Any, n: int) -> npt.NDArray[np.str_]:
     if len(np.unique(called, axis=0)) != n:
         raise ValueError(f"names: expected distinct pairs, got {show(names)}")
     return called
+
+
+# ---- contrasts of the classes with weight --------------------------------------------------------
+
+
+def without_empty_classes(
+    contrasts: Contrasts, moments: ClassMoments
+) -> tuple[list[Hashable], list[Contraction], npt.NDArray[np.int64]]:
+    """Leave the classes without weight out of problems.
+
+    Returns the other classes, the distinct contractions of them, and for each problem the indices
+    (P, 2) of its two contractions.
+    """
+    classes = contrasts.classes or tuple(moments.classes_.tolist())
+    known_labels = set(moments.classes_.tolist())
+    unknown = [c for c in classes if c not in known_labels]
+    if unknown:
+        raise ValueError(f"pairs: expected classes of the moments, got {show(unknown)}")
+    if contrasts.n_classes != len(classes):
+        raise ValueError(
+            f"pairs: expected weights of {len(classes)} classes, got {contrasts.n_classes}"
+        )
+    weights = np.array([moments.weight(c) for c in classes])
+    position = np.where(weights > 0, np.cumsum(weights > 0) - 1, -1)
+    known: dict[int, int] = {}
+    groups: list[Contraction] = []
+    items = np.empty((len(contrasts), 2), dtype=np.int64)
+    for row, sides in enumerate(zip(contrasts.above, contrasts.below, strict=True)):
+        for column, side in enumerate(sides):
+            if id(side) not in known:
+                known[id(side)] = len(groups)
+                groups.append(_present(side, weights, position, contrasts.names[row, column]))
+            items[row, column] = known[id(side)]
+    present = [c for c, weight in zip(classes, weights, strict=True) if weight > 0]
+    return present, groups, items
+
+
+def _present(
+    side: Contraction, weights: _Array, position: npt.NDArray[np.intp], name: str
+) -> Contraction:
+    if len(side.indices) and side.indices.max() >= len(weights):
+        raise ValueError(
+            f"pairs: expected indices below {len(weights)} in {show(name)}, "
+            f"got {side.indices.max()}"
+        )
+    if not side.dense(len(weights)) @ weights > 0:
+        raise ValueError(f"pairs: expected classes with samples in {show(name)}, got none")
+    selected = position[side.indices] >= 0
+    return Contraction(position[side.indices[selected]], side.weights[selected], side.others)

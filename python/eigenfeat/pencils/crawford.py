@@ -20,8 +20,7 @@ from eigenfeat._base.validation import check_number, real_array
 from eigenfeat.pencils.sampling_noise import spread_error
 
 if TYPE_CHECKING:
-    from eigenfeat.pencils.class_matrices import Batch, ClassMatrices
-    from eigenfeat.pencils.pairs import Problems
+    from eigenfeat.pencils.problems import Batch, ClassMatrices, Problems
 
 __all__ = [
     "CrawfordNumber",

@@ -16,8 +16,8 @@ from eigenfeat._base.threads import one_blas_thread, resolve
 from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
 from eigenfeat.moments.class_moments import ClassMoments, column_deviations
-from eigenfeat.pencils.class_matrices import PencilOptions, directions_per_pair
 from eigenfeat.pencils.pencils import measure_pairs, solve_pairs
+from eigenfeat.pencils.problems import PencilOptions, directions_per_pair
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.crawford import PairConditions

@@ -29,20 +29,20 @@ from eigenfeat._base.validation import (
     show,
 )
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means
-from eigenfeat.pencils.class_matrices import (
+from eigenfeat.pencils.contrasts import Contrasts
+from eigenfeat.pencils.crawford import PairConditions, conditions_of
+from eigenfeat.pencils.problems import (
     SOLVERS,
     ClassMatrices,
     PencilOptions,
-    Span,
+    Problems,
     Unions,
     check_solver,
     check_threshold,
     directions_per_pair,
-    span_of,
+    problems_of,
 )
-from eigenfeat.pencils.contrasts import Contrasts
-from eigenfeat.pencils.crawford import PairConditions, conditions_of
-from eigenfeat.pencils.pairs import Problems, problems_of
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -473,7 +473,9 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
     labels = _active_classes(moments)
     options = options.checked(moments.n_features_in_)
     about_mean = options.constant or options.about_mean
-    span = span_of(moments, options.scale, about_mean=about_mean)
+    span = None
+    if moments.keeps_samples:
+        span = span_of(moments, options.scale, about_mean=about_mean)
     problems, matrices, options = _problems_and_matrices(moments, labels, options, span)
     result = _solve_problems(problems, matrices, options)
     _report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])

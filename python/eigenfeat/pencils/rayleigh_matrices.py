@@ -18,10 +18,11 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.matrices import symmetric_matrices
 from eigenfeat._base.validation import real_array, varying
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means
-from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle_scale
 from eigenfeat.pencils.pencils import generalized_eigh
+from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.pencils.sampling_noise import discriminant_ridge
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

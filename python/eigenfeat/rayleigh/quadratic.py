@@ -26,8 +26,9 @@ from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import is_rounding, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle_scale
+from eigenfeat.pencils.problems import SingularDenominatorError
+from eigenfeat.pencils.span import Span, span_of
 from eigenfeat.rayleigh.base import FromClassMoments
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 

@@ -44,7 +44,7 @@ from eigenfeat.linear.held_out import LOG_FLOOR, Logits, loss_at_best, together
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, cross_fit, fit_quietly
 from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.class_matrices import SingularDenominatorError
+from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.labelled import Block, MemorySamples
 from eigenfeat.tables.trees import Trees, grow, unequal
 from eigenfeat.tables.views import (

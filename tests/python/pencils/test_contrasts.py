@@ -11,8 +11,8 @@ from sklearn.base import clone
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import pair_directions
-from eigenfeat.pencils.class_matrices import Unions
 from eigenfeat.pencils.contrasts import Contraction, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.problems import Unions
 
 
 def sample(rng, n=300, d=5, k=4, loc=2.0):

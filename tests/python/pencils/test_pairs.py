@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eigenfeat import ClassMoments
 from eigenfeat.pencils import class_pairs
-from eigenfeat.pencils.pairs import confusion_pairs, confusion_pairs_from
+from eigenfeat.pencils.confusion import confusion_pairs, confusion_pairs_from
 
 KINDS = ["all", "hypercube"]
 

@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.moments.class_moments import moments_of_groups
-from eigenfeat.pencils.class_matrices import directions_per_pair
 from eigenfeat.pencils.contrasts import Contrasts
-from eigenfeat.pencils.pairs import random_partitions
 from eigenfeat.pencils.pencils import pair_conditions, pair_directions
+from eigenfeat.pencils.problems import directions_per_pair, random_partitions
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):

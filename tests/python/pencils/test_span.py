@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.gem import ClassComponents
-from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pencils import pair_directions
+from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.rayleigh import RayleighPCA, VanishingComponents
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rayleigh.quadratic import QuadraticDiscriminant

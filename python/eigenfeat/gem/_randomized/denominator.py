@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat.gem._randomized.samples import SparseRows
-from eigenfeat.pencils.class_matrices import DEFAULT_RIDGE
+from eigenfeat.pencils.problems import DEFAULT_RIDGE
 
 __all__ = ["MAX_EXACT", "Denominator", "settled_ridge"]
 

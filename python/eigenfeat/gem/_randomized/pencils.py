@@ -22,8 +22,7 @@ from eigenfeat.gem._randomized.denominator import Denominator, settled_ridge
 from eigenfeat.gem._randomized.directions import Combination, RowCombinations
 from eigenfeat.gem._randomized.krylov import INNER, Leading, Numerator, PencilsOverClass
 from eigenfeat.gem._randomized.samples import ClassSamples, sort_by_class
-from eigenfeat.pencils.class_matrices import SingularDenominatorError, directions_per_pair
-from eigenfeat.pencils.pairs import class_pairs
+from eigenfeat.pencils.problems import SingularDenominatorError, class_pairs, directions_per_pair
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels

@@ -19,8 +19,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import RealArray
-from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pencils import generalized_eigh
+from eigenfeat.pencils.problems import SingularDenominatorError
 
 __all__ = [
     "Array",

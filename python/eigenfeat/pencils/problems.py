@@ -1,4 +1,8 @@
-"""Options of the pencils of class pairs, and their matrices, made from class moments."""
+"""The eigenproblems of class pairs: options, choice of the pairs, and matrices from moments.
+
+The directions of a pair (numerator, denominator) have large projections of the numerator's samples
+and small ones of the denominator's. Each kind of pairs contains every class at least once.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,36 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.threads import one_blas_thread, resolve
+from eigenfeat._base.labels import LabelTable, UnknownClassError
+from eigenfeat._base.threads import resolve
 from eigenfeat._base.validation import (
+    Generator,
     check_flag,
     check_number,
     check_vector,
     check_whole,
+    random_generator,
     show,
-    varying,
 )
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.columns import column_signs
-from eigenfeat.pencils.contrasts import Contraction
+from eigenfeat.moments.class_moments import ClassMoments, moments_of_groups
+from eigenfeat.pencils.confusion import CONFUSION_RIDGE, confusion_pairs
+from eigenfeat.pencils.contrasts import (
+    KINDS,
+    Contraction,
+    Contrasts,
+    class_tree,
+    one_vs_rest,
+    without_empty_classes,
+)
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
+from eigenfeat.pencils.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -32,8 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from eigenfeat._base.types import Pairs, Seed
-    from eigenfeat.pencils.contrasts import Contrasts
+    from eigenfeat._base.types import Labels, Pairs, Seed
 
 
 __all__ = [
@@ -42,17 +56,20 @@ __all__ = [
     "Batch",
     "ClassMatrices",
     "PencilOptions",
+    "Problems",
     "SingularDenominatorError",
-    "Span",
     "Unions",
     "check_solver",
     "check_threshold",
+    "class_pairs",
     "directions_per_pair",
-    "span_of",
+    "problems_of",
+    "random_partitions",
 ]
 
 _Array = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.int64]
+_Pairs = npt.NDArray[np.int64]  # (P, 2)
 
 _EPS = float(np.finfo(np.float64).eps)
 _RIDGES = [float(f"{digit}e{power}") for power in range(-15, 7) for digit in (1, 2, 5)]
@@ -63,6 +80,12 @@ DEFAULT_RIDGE = 0.2
 SOLVERS = ("auto", "full", "subset", "tridiagonal", "krylov")
 _MAX_DIRECTIONS, _MIN_DIRECTIONS = 10, 3  # per pair, with n_directions="auto"
 _TOTAL_DIRECTIONS = 3000
+_MAX_PLACEMENTS = 1000  # of labels on the corners of a cube
+_GROUPS_PER_PARTITION = 6
+_MAX_GROUP_PAIRS, _MIN_GROUP_PAIRS = 600, 150
+_PAIRS_TIMES_CLASSES = 150_000  # number of group pairs, times number of classes
+_COUNTED = ("confusion", "random_groups")  # kinds that take a number of pairs
+_MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs
 
 
 # ---- options -------------------------------------------------------------------------------------
@@ -170,6 +193,217 @@ def directions_per_pair(n_directions: int | str, n_pairs: int, random_groups: bo
         return 1
     least = _MIN_DIRECTIONS if n_pairs <= _TOTAL_DIRECTIONS else 1
     return max(least, min(_TOTAL_DIRECTIONS // max(n_pairs, 1), _MAX_DIRECTIONS))
+
+
+# ---- pairs of classes ----------------------------------------------------------------------------
+
+
+def class_pairs(
+    classes: ArrayLike,
+    pairs: Pairs = "all",
+    *,
+    random_state: Seed = None,
+) -> _Pairs:
+    """Return ordered pairs of classes, as indices into `classes`.
+
+    Parameters
+    ----------
+    classes : array-like of shape (k,)
+        Distinct labels, at least two.
+    pairs : {"all", "hypercube"} or sequence of (label, label)
+        - ``"all"``: all k (k - 1) ordered pairs (Karampatziakis and Mineiro 2014, Algorithm 1).
+        - ``"hypercube"``: the labels are placed at random on corners of a cube of ceil(log2 k)
+          dimensions; neighbours (Hamming distance 1) are paired both ways (section 4.3). Placements
+          are drawn until every class has a neighbour. O(k log k) pairs.
+        - a sequence of (numerator, denominator) labels.
+    random_state : None, int or NumPy generator
+        For the corners of the cube.
+
+    Returns
+    -------
+    ndarray of int64, shape (P, 2)
+        Numerators and denominators in lexicographic order; an explicit list keeps its order.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or if an explicit list has an unknown label, a pair of
+        equal labels, a repeated pair, or leaves out a class (the message names it).
+    """
+    table = LabelTable.of(classes)
+    k = len(table)
+    if k < 2:
+        raise ValueError(f"classes: expected at least 2 for pairs, got {show(classes)}")
+    if not isinstance(pairs, str):
+        return _explicit(LabelTable(tuple(np.asarray(classes).tolist()), table.dtype), pairs)
+    if pairs == "all":
+        return _all(k)
+    if pairs == "hypercube":
+        return _hypercube(k, random_generator(random_state))
+    raise ValueError(
+        f"pairs: expected 'all', 'hypercube' or a list of pairs of labels, got {show(pairs)}"
+    )
+
+
+def random_partitions(
+    n_classes: int, n_features: int, n_pairs: int | None, random_state: Generator
+) -> npt.NDArray[np.int64]:
+    """Groups (R, k) of the classes in R random partitions, which together have `n_pairs` pairs.
+
+    A partition has six groups, whose sizes differ by at most 1, and 30 ordered pairs of groups; R
+    is rounded up. By default there are 600 pairs for up to 250 classes and 150,000 / k for more
+    classes, but at least 150 and at least min(600, 2 n_features).
+    """
+    n_groups = min(_GROUPS_PER_PARTITION, n_classes)
+    if n_pairs is None:
+        share = _PAIRS_TIMES_CLASSES // n_classes
+        least = max(_MIN_GROUP_PAIRS, min(2 * n_features, _MAX_GROUP_PAIRS))
+        n_pairs = max(least, min(share, _MAX_GROUP_PAIRS))
+    check_whole(n_pairs, "n_pairs", at_least=1)
+    # Six classes or fewer have one partition, into single classes.
+    count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
+    places = np.arange(n_classes) % n_groups
+    return np.array([random_state.permutation(places) for _ in range(count)], dtype=np.int64)
+
+
+def _all(k: int) -> _Pairs:
+    numerators, denominators = np.divmod(np.arange(k * k, dtype=np.int64), k)
+    different = numerators != denominators
+    return np.column_stack([numerators[different], denominators[different]])
+
+
+def _hypercube(k: int, rng: Generator) -> _Pairs:
+    dimensions = (k - 1).bit_length()
+    for _ in range(_MAX_PLACEMENTS):
+        corners = rng.permutation(2**dimensions)[:k]
+        pairs = _neighbours(corners, dimensions)
+        if len(np.unique(pairs[:, 0])) == k:
+            return pairs
+    # On the corners 0..k-1 every label has a neighbour: each corner but 0 has one with a bit less.
+    return _neighbours(rng.permutation(k), dimensions)
+
+
+def _neighbours(corners: npt.NDArray[Any], dimensions: int) -> _Pairs:
+    """Pairs of labels, label i on corners[i], whose corners differ in one bit."""
+    label_at = np.full(2**dimensions, -1, dtype=np.int64)
+    label_at[corners] = np.arange(len(corners))
+    flipped = corners[:, None] ^ (1 << np.arange(dimensions))
+    numerators, axes = np.nonzero(label_at[flipped] >= 0)
+    pairs = np.column_stack([numerators, label_at[flipped[numerators, axes]]])
+    return np.unique(pairs, axis=0).astype(np.int64)
+
+
+def _explicit(table: LabelTable, pairs: Any) -> _Pairs:
+    try:
+        listed = [(numerator, denominator) for numerator, denominator in pairs]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"pairs: expected a kind or a list of (numerator, denominator), got {show(pairs)}"
+        ) from None
+    indices = np.empty((len(listed), 2), dtype=np.int64)
+    for row, pair in enumerate(listed):
+        try:
+            indices[row] = table.index(pair[0]), table.index(pair[1])
+        except UnknownClassError as error:
+            raise ValueError(f"pairs: unknown class in pair {row}: {error}") from None
+        if indices[row, 0] == indices[row, 1]:
+            raise ValueError(f"pairs: expected two different classes, got {show(pair)}")
+    _check_explicit(table, indices)
+    return indices
+
+
+def _check_explicit(table: LabelTable, indices: _Pairs) -> None:
+    distinct, counts = np.unique(indices, axis=0, return_counts=True)
+    if (counts > 1).any():
+        twice = distinct[np.argmax(counts > 1)]
+        pair = tuple(table.labels[i] for i in twice)
+        raise ValueError(f"pairs: expected distinct pairs, got {show(pair)} twice")
+    missing = np.setdiff1d(np.arange(len(table)), indices)
+    if len(missing):
+        names = [table.labels[i] for i in missing]
+        raise ValueError(f"pairs: expected every class in some pair, got none with {show(names)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """P eigenproblems between G groups of classes."""
+
+    moments: ClassMoments  # of `labels`
+    labels: Sequence[Hashable]  # classes or, with `random_groups`, random unions of classes
+    groups: list[Contraction]  # length G
+    items: _Pairs  # (P, 2) indices of numerator and denominator
+    names: Labels  # (P, 2)
+    of_classes: bool  # whether every group is a single class, named by its label
+    random_groups: bool = False
+
+    def names_below(self, groups: list[int]) -> list[Hashable]:
+        """Names of denominators: labels, or the first contrast with each denominator."""
+        rows = [int(np.argmax(self.items[:, 1] == group)) for group in groups]
+        if self.of_classes:
+            return [self.names[row : row + 1, 1].tolist()[0] for row in rows]
+        return [tuple(self.names[row].tolist()) for row in rows]
+
+
+def problems_of(
+    moments: ClassMoments,
+    labels: Labels,
+    options: PencilOptions,
+    span: Span | None = None,
+) -> Problems:
+    """The problems of the option `pairs`, for the classes with weight, `labels`.
+
+    With a span, problems are between the moments of its coordinates.
+    """
+    solved = moments if span is None else span.moments
+    pairs, scale = options.pairs, options.scale
+    kind, count = pairs, None
+    if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[1], Integral):
+        kind, count = pairs
+        if not isinstance(kind, str) or kind not in _COUNTED:
+            raise ValueError(f"pairs: expected one of {_COUNTED} with a number, got {show(pairs)}")
+    if isinstance(kind, str) and kind not in KINDS:
+        kinds = ", ".join(map(repr, KINDS))
+        raise ValueError(
+            f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
+        )
+    if isinstance(kind, str) and kind == "auto":
+        kind = "all" if len(labels) <= _MAX_CLASSES_ALL else "random_groups"
+    if isinstance(kind, str) and kind == "random_groups":
+        d, seed = moments.n_features_in_, options.random_state
+        return _of_random_groups(solved, labels, d, count, seed)
+    if isinstance(kind, str) and kind == "one_vs_rest":
+        kind = one_vs_rest(labels)
+    elif isinstance(kind, str) and kind == "class_tree":
+        kind = class_tree(moments, scale=scale)
+    elif isinstance(kind, str) and kind == "confusion":
+        how = {"scale": scale} if span is None else {"ridge": CONFUSION_RIDGE * span.share}
+        kind, count = confusion_pairs(solved, n_pairs=count, **how), None
+    if isinstance(kind, Contrasts):
+        present, groups, items = without_empty_classes(kind, solved)
+        return Problems(solved, present, groups, items, kind.names, False)
+    items = class_pairs(labels, kind, random_state=options.random_state)
+    groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
+    return Problems(solved, labels.tolist(), groups, items, labels[items], True)
+
+
+def _of_random_groups(
+    moments: ClassMoments, labels: Labels, d: int, n_pairs: int | None, random_state: Seed
+) -> Problems:
+    """All ordered pairs of groups in each of several random partitions of the classes."""
+    partitions = random_partitions(len(labels), d, n_pairs, random_generator(random_state))
+    n_groups = int(partitions.max()) + 1
+    names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
+    all_labels = moments.classes_.tolist()
+    # Classes without weight join group 0, which does not change it.
+    groups = np.zeros((len(partitions), len(all_labels)), dtype=np.int64)
+    active = set(labels.tolist())
+    groups[:, [label in active for label in all_labels]] = partitions
+    groups += n_groups * np.arange(len(partitions))[:, None]
+    merged = moments_of_groups(moments, groups, names)
+    within = np.array([(i, j) for i in range(n_groups) for j in range(n_groups) if i != j])
+    items = np.concatenate([n_groups * r + within for r in range(len(partitions))])
+    alone = [Contraction(np.array([g]), np.ones(1)) for g in range(len(names))]
+    return Problems(merged, names, alone, items, np.array(names)[items], False, True)
 
 
 # ---- matrices ------------------------------------------------------------------------------------
@@ -505,86 +739,3 @@ def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
         else:
             low = middle + 1
     return _RIDGES[low] if low < len(_RIDGES) else None
-
-
-# ---- few samples of many columns, in the span of the samples -------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Span:
-    r"""Coordinates of the scaled samples in an orthonormal basis of their span.
-
-    Let Z (n, d) be samples, less an origin and divided by column scales, n < d, and :math:`Z^T
-    = Q R` with orthonormal columns of Q (d, r), r = n. All second moments and covariances of
-    the samples about points of their span are :math:`Q S Q^T`, where S (r, r) is the matrix of the
-    coordinates :math:`R^T`, and with a ridge :math:`B = Q (S_j + \rho I) Q^T + \rho (I - Q
-    Q^T)`. On the complement of the span, the numerator vanishes and the denominator is
-    :math:`\rho I`. Hence the eigenpairs with :math:`\lambda \neq 0` of
-
-    .. math::
-
-        Q S_i Q^T v = \lambda B v \quad \text{are} \quad
-        v = Q u, \quad S_i u = \lambda (S_j + \rho I) u,
-
-    where :math:`v^T B v = u^T (S_j + \rho I) u`. Directions equal those of the (d, d) matrices up
-    to rounding. A ridge relative to the mean eigenvalue trace / d is r / d times as large relative
-    to trace / r. Cost: 4 n^2 d operations and 8 n d bytes.
-
-    Attributes
-    ----------
-    moments : ClassMoments
-        Moments (r columns) of the coordinates ``((x - origin) / scale) @ basis``.
-    basis : (d, r) array
-        Orthonormal columns.
-    origin, scale : (d,) arrays
-    """
-
-    moments: ClassMoments
-    basis: _Array
-    origin: _Array
-    scale: _Array
-
-    @property
-    def share(self) -> float:
-        """Factor r / d from ridges relative to trace / d to ridges relative to trace / r."""
-        return self.basis.shape[1] / self.basis.shape[0]
-
-    def mapped(
-        self, vectors: _Array, offset: _Array | None, constants: _Array | None = None
-    ) -> tuple[_Array, _Array | None]:
-        """Map directions (r, F) of the coordinates, and their offsets, to the units of the samples.
-
-        The entry of largest magnitude of a direction (d,) in the scaled columns is positive;
-        `constants` (F,) are further entries of the directions.
-        """
-        scaled = self.basis @ vectors
-        entries = scaled if constants is None else np.vstack([scaled, constants])
-        signs = column_signs(entries)
-        directions = scaled * signs / self.scale[:, None]
-        if offset is None:
-            return directions, None
-        return directions, offset * signs - self.origin @ directions
-
-
-def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool) -> Span | None:
-    """Span of few samples, divided by column scales (d,); None unless `few_samples` are kept.
-
-    With `about_mean`, the origin is the mean of the samples, otherwise zero.
-    """
-    few = moments.few_samples()
-    if few is None:
-        return None
-    from scipy.linalg import qr  # moments alone need no SciPy
-
-    X, y, weights = few
-    divisors = np.ones(X.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64)
-    shares = weights / weights.sum()
-    origin = X[0] + shares @ (X - X[0]) if about_mean else np.zeros(X.shape[1])
-    centred = X - origin
-    if about_mean:
-        centred[:, varying(shares @ centred**2, origin, len(X)) == 0] = 0.0
-    with one_blas_thread():  # faster: QR of few columns has many short steps
-        scaled = (centred / divisors).T
-        basis, coordinates = qr(scaled, mode="economic", overwrite_a=True, check_finite=False)
-    reduced = ClassMoments(moments.classes_).update(coordinates.T, y, weights)
-    return Span(reduced, basis, origin, divisors)
