@@ -1,9 +1,9 @@
 """Invariances of every estimator, with its defaults, on random small tables.
 
 A fit ends in finite results or in one line that says what is wrong, warns of nothing but what the
-user can mend, and gives the same answer for columns in another order or unit, for repeated samples
-and their weights, for float32, and for one thread. `.ci/long` draws a thousand tables for each
-estimator, a hundred where a fit takes long.
+user can mend, and gives the same answer for columns in another order or unit, for samples in
+another order, for repeated samples and their weights, for float32, and for one thread. `.ci/long`
+draws a thousand tables for each estimator, a hundred where a fit takes long.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ OF_DRAWS = {"GEMClassifier", "GEMClassifier, gem", "GEMClassifierCV", "GEMEnsemb
 OF_DRAWS |= {"MaxMarginShift", "MaxMarginPCA", "ReliableClassifier", "ConvolutionClassifier"}
 # Bits and bytes give pencils equal eigenvalues, whose vectors may be any of their span.
 OF_EQUAL_EIGENVALUES = {"GEMClassifier", "GEMClassifier, gem"}
-RELATIONS = ("order", "unit", "weight", "float32", "threads", "none")
+# Their scales, neighbours and regularisation are given, so that nothing is chosen by folds.
+BY_SAMPLES = {"FisherLDA": {}, "QuadraticDiscriminant": {}, "RayleighPCA": {}}
+BY_SAMPLES |= {"GEM": {"scale": "columns"}}
+RELATIONS = ("order", "unit", "weight", "float32", "threads", "samples")
 
 
 def same(known, other, name, tolerance):
@@ -77,6 +80,11 @@ def check(name, seed):
         same(double, results(name, table, X, weight=weight, **exact), name, 0.05)
     elif relation == "threads" and "n_threads" in DEFAULTS[name]().get_params():
         same(known, results(name, table, weight=weight, n_threads=1), name, 0.0)
+    elif relation == "samples" and name in BY_SAMPLES:
+        order, given = rng.permutation(len(table.y)), BY_SAMPLES[name]
+        moved = None if weight is None else weight[order]
+        other = results(name, table, table.X[order], table.X, moved, table.y[order], **given)
+        same(results(name, table, weight=weight, **given), other, name, 1e-3)
 
 
 @pytest.mark.parametrize("name", [name for name in DEFAULTS if name not in SLOWEST])

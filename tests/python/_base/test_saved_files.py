@@ -217,15 +217,6 @@ def test_a_declared_number_of_columns_is_compared(path):
 # ---- archives ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
-def test_compressed_files_are_refused(path, way):
-    rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**20))}, way)
-    tracemalloc.start()
-    assert "is compressed or encrypted" in refusal(path)
-    assert tracemalloc.get_traced_memory()[1] < 2**20
-    tracemalloc.stop()
-
-
 def test_members_that_share_their_bytes_are_refused(path):
     contents = members(path)
     rewrite(path, contents)

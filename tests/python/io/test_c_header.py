@@ -135,19 +135,6 @@ def test_float32_differs_only_at_the_threshold(tmp_path):
     assert same.mean() > 0.999
 
 
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["TwoPatterns", "Wafer", "ItalyPowerDemand"])
-def test_measured_series_are_decided_alike(tmp_path, shared_data, name):
-    data = shared_data(f"ucr/{name}.npz")
-    train, y, test = (data[key] for key in ("X_train", "y_train", "X_test"))
-    model = ReliableClassifier(lda(), reliability=0.9, correct=False).fit(train, y)
-    found = decided(compiled(model, tmp_path), test)
-    label, time = expected(model, test)
-    assert_array_equal(found[0], label)
-    assert_array_equal(found[1], time)
-
-
 @pytest.mark.long
 @needs_compiler
 @pytest.mark.parametrize("costs", [False, True])

@@ -31,17 +31,6 @@ def test_solvers_agree_with_symmetric_ones(rng, check_pencil, dtype, solver, d, 
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_residuals_are_what_they_say(rng, solver):
-    A, B = pencil(rng, 40)
-    result = generalized_eigh(A, B, n_vectors=6, solver=solver)
-    V, lam = result.vectors, result.eigenvalues
-    recomputed = np.linalg.norm(A @ V - B @ V * lam, axis=0)
-    recomputed /= lam * np.linalg.norm(B, 2) * np.linalg.norm(V, axis=0)
-    # A residual at rounding level is noise; only its size means something.
-    assert_allclose(result.residuals, recomputed, rtol=0.5, atol=40 * np.finfo(float).eps)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
 def test_threshold_keeps_only_what_is_above(rng, solver):
     A, B = pencil(rng, 50)
     every = generalized_eigh(A, B)
@@ -89,22 +78,6 @@ def test_in_a_stack_the_others_go_on(rng, check_pencil, solver):
         check_pencil(A[i], B[i], result.eigenvalues[i], result.vectors[i])
     with pytest.raises(np.linalg.LinAlgError, match="pencil 0, pencil 1"):
         generalized_eigh(A, np.zeros_like(A), solver=solver)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_stacks_and_shared_matrices_give_the_same_bits_as_single_pencils(rng, solver):
-    A = np.stack([pencil(rng, 11)[0] for _ in range(5)])
-    B = pencil(rng, 11)[1]
-    shared = generalized_eigh(A, B, n_vectors=4, solver=solver)
-    spread = generalized_eigh(A, np.stack([B] * 5), n_vectors=4, solver=solver)
-    assert_array_equal(shared.vectors, spread.vectors)
-    assert shared.vectors.shape == (5, 11, 4)
-    for i in range(5):
-        one = generalized_eigh(A[i], B, n_vectors=4, solver=solver)
-        assert_array_equal(one.eigenvalues, shared.eigenvalues[i])
-        assert_array_equal(one.vectors, shared.vectors[i])
-    other_way = generalized_eigh(A[0], np.stack([B, 2 * B]), n_vectors=4, solver=solver)
-    assert_allclose(other_way.eigenvalues[0], 2 * other_way.eigenvalues[1], rtol=1e-12)
 
 
 def test_every_kind_of_array_is_taken(rng):
@@ -161,23 +134,3 @@ def test_asymmetry_of_rounding_is_forgiven_and_more_is_not(rng):
 def test_misuse_is_named(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         generalized_eigh(*arguments, **options)
-
-
-@pytest.mark.parametrize(
-    ("solver", "dtype", "n", "d"),
-    [
-        *((solver, dtype, 7, 40) for solver in SOLVERS for dtype in (np.float64, np.float32)),
-        *((solver, np.float64, 1, 300) for solver in SOLVERS),
-        ("krylov", np.float32, 2, LARGE),
-    ],
-)
-def test_thread_counts_give_the_same_bits(rng, solver, dtype, n, d):
-    A, B = (np.stack(s) for s in zip(*[pencil(rng, d, dtype) for _ in range(n)], strict=True))
-    one, two, seven = (
-        generalized_eigh(A, B, n_vectors=5, solver=solver, n_threads=t) for t in (1, 2, 7)
-    )
-    for other in (two, seven):
-        assert_array_equal(one.eigenvalues, other.eigenvalues)
-        assert_array_equal(one.vectors, other.vectors)
-        assert_array_equal(one.residuals, other.residuals)
-        assert_array_equal(one.iterations, other.iterations)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from importlib.util import find_spec
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -173,25 +169,6 @@ def test_other_channels_and_classes(rng):
         SpatialFilters().partial_fit(X, y, classes=[0, 1]).partial_fit(X, y)
 
 
-def test_real_motions_are_classified():
-    """BasicMotions, which aeon brings: a watch's six channels, the archive's own split."""
-    from bench.eeg import motions
-
-    folder = os.environ.get("EIGENFEAT_BASIC_MOTIONS")
-    if folder is None and find_spec("aeon") is None:
-        pytest.skip("aeon is not installed, and EIGENFEAT_BASIC_MOTIONS names no folder")
-    (X, y), (Z, z) = motions(None if folder is None else Path(folder))
-    assert X.shape == Z.shape == (40, 6, 100)
-    assert np.unique(y, return_counts=True)[1].tolist() == [10] * 4
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = make_pipeline(SpatialFilters(2), lda).fit(X, y)
-    assert model.score(Z, z) >= 0.9
-    apart = clone(lda).fit(X[..., 0], y).score(Z[..., 0], z)
-    assert model.score(Z, z) > apart
-    halves = SpatialFilters(2).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
-    assert_allclose(halves.transform(Z), model[0].transform(Z), atol=1e-8)
-
-
 def test_flat_channels_are_left_out_with_a_warning(rng):
     X, y, _ = recording(rng)
     flat = np.insert(X, [2, 5], 4.0, axis=1)
@@ -260,18 +237,6 @@ def test_normalized_epochs_do_not_depend_on_their_size(rng):
     loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
     model = SpatialFilters(normalize=True).fit(X, y)
     assert_allclose(model.transform(loud), model.transform(X), atol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
-def test_mne_draws_its_patterns(rng):
-    mne = pytest.importorskip("mne", reason="mne is not installed")
-    X, y, _ = recording(rng)
-    names = ["Fz", "Cz", "Pz", "C3", "C4", "O1", "O2", "F3"]
-    info = mne.create_info(names, 100.0, "eeg").set_montage("standard_1020")
-    model = SpatialFilters(2).fit(X, y)
-    maps = mne.decoding.get_spatial_filter_from_estimator(model, info, patterns_method="haufe")
-    assert_array_equal(maps.patterns, model.patterns_)
-    assert maps.plot_patterns(components=[0, 1], show=False).axes
 
 
 def test_a_pair_of_classes_that_lacks_power():

@@ -155,25 +155,6 @@ def test_features_by_definition(rng, mean):
     assert list(model.get_feature_names_out()[:2]) == ["tangentspace0", "tangentspace1"]
 
 
-@pytest.mark.parametrize("spread", [1e-6, 0.3, 2.0])
-def test_gradient_at_the_mean(rng, spread):
-    """What `fit` takes for the mean has a mean logarithm of this norm, by eigenvectors."""
-    r, n = 12, 60
-    S = spread * rng.standard_normal((n, r, r))
-    mixing = rng.standard_normal((r, r))
-    C = mixing @ np.array([scipy.linalg.expm((s + s.T) / 2) for s in S]) @ mixing.T
-    C = (C + C.swapaxes(1, 2)) / 2
-    weight = rng.random(n)
-    model = TangentSpace(input="covariances").fit(C, sample_weight=weight)
-    values, axes = np.linalg.eigh(model.reference_)
-    inner = (axes.T @ C @ axes) / np.sqrt(np.outer(values, values))
-    values, axes = np.linalg.eigh(inner)
-    logs = (axes * np.log(values)[:, None, :]) @ axes.swapaxes(1, 2)
-    gradient = np.tensordot(weight / weight.sum(), logs, axes=1)
-    condition = np.mean(values[:, -1] / values[:, 0]) * np.linalg.cond(model.reference_)
-    assert np.linalg.norm(gradient) < np.sqrt(r) * (2.5e-10 + 64 * np.finfo(float).eps * condition)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_threads_change_no_bit(rng, dtype):
     X, _ = recording(rng, n=300, channels=24, times=60)
