@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn import base
 
 from eigenfeat._base.file_errors import naming
 from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import OptionError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
+from eigenfeat.samples.blocks import stacked
 from eigenfeat.samples.labelled import row_weights
 
 __all__ = [
@@ -152,8 +153,7 @@ class SomeRows:
 def some_rows(rows: FileRows, most: int | None, output: Output) -> SomeRows:
     """Read all rows, or `most` of them drawn at random in one pass, in their order."""
     rng, n = np.random.default_rng(0), 0
-    reading = rows.table_reading(missing=rows.options.missing)
-    source = rows if reading is None else reading.rows
+    source = rows.frames(missing=rows.options.missing) or rows
     parts: list[Any] = []
     with output.rows("reading") as advance:
         for block, position in source.blocks():
@@ -166,19 +166,18 @@ def some_rows(rows: FileRows, most: int | None, output: Output) -> SomeRows:
     rows.n_skipped = source.n_skipped
     check_some(n, rows)
     X, y, index, _ = _drawn(parts, n if most is None else most)
-    return SomeRows(X if reading is None else reading.frame(X), y, index, n)
+    return SomeRows(X, y, index, n)
 
 
 def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any, Any]:
     """Samples, labels, numbers and keys of those with the `most` smallest keys, in their order."""
     matrices, labels, numbers, keys_ = zip(*parts, strict=True)
-    sparse = sp.issparse(matrices[0])
-    X: Any = sp.vstack(matrices).tocsr() if sparse else np.concatenate(matrices)
+    X = stacked(matrices)
     y, index, keys = map(np.concatenate, (labels, numbers, keys_))
     if len(keys) <= most:
         return X, y, index, keys
     drawn = np.sort(np.argpartition(keys, most)[:most])
-    return X[drawn], y[drawn], index[drawn], keys[drawn]
+    return take_rows(X, drawn), y[drawn], index[drawn], keys[drawn]
 
 
 def remember_files(model: Any, rows: FileRows) -> None:

@@ -347,8 +347,10 @@ def core_rows(X: Rows | ExpandedFeatures, constant: bool) -> CoreRows:
 def take_rows(
     X: Floats | csr_array | ExpandedFeatures, rows: Codes | NDArray[np.bool_] | slice
 ) -> Floats | csr_array | ExpandedFeatures:
-    """Select samples of any input of `core_rows`."""
-    return X.take(rows) if isinstance(X, ExpandedFeatures) else X[rows]
+    """Select samples of any input of `core_rows`, or of a data frame."""
+    if isinstance(X, ExpandedFeatures):
+        return X.take(rows)
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 # ---- directions, and layers: directions whose projections are expanded ---------------------------

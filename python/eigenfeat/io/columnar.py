@@ -293,10 +293,12 @@ def _index_columns(schema: Any) -> frozenset[int]:
 
 def _exact(column: Any) -> npt.NDArray[Any]:
     """Exact values of a column of categories; objects if values are missing (None) or mixed."""
-    if str(column.type) == "string" or (
-        not column.null_count and str(column.type) in {*_PLAIN, "bool"}
-    ):
-        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if str(column.type) == "string":
+        texts = column.dictionary_encode()  # equal texts share an object
+        values: npt.NDArray[Any] = np.array([*texts.dictionary.to_pylist(), None], dtype=object)
+        return values[texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    if not column.null_count and str(column.type) in {*_PLAIN, "bool"}:
+        values = column.to_numpy(zero_copy_only=False)
         return values
     return np.array(column.to_pylist(), dtype=object)
 

@@ -14,13 +14,14 @@ import numpy.typing as npt
 
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import show, warn_caller
+from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import BadRowError
 from eigenfeat.io.source import Chunk, Mask, Options, Source
 from eigenfeat.samples.blocks import RowBlocks, joined
-from eigenfeat.samples.columns import TableColumns, count_categories
+from eigenfeat.samples.columns import TableColumns, column_counts, merge_counts
 from eigenfeat.samples.labelled import Block
 
-__all__ = ["FileRows", "Position", "TableReading", "read_ahead"]
+__all__ = ["FileRows", "Position", "read_ahead"]
 
 _BLOCK_BYTES = 32e6
 _MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
@@ -82,14 +83,15 @@ class FileRows(RowBlocks):
         self,
         options: Options,
         open_sources: _Open,
-        encoder: TableColumns | _TextCodes | None = None,
+        *,
+        encoder: TableColumns | None = None,
         plain: FileRows | None = None,
+        form: _FrameForm | None = None,
     ) -> None:
         self._open_sources, self.sources = open_sources, [*open_sources(options)]
-        self.options, self._plain = options, plain
-        self._encoder: Any = encoder
+        self.options, self._encoder, self._plain, self._form = options, encoder, plain, form
         dtype = np.result_type(*(source.dtype for source in self.sources))
-        if encoder is not None:
+        if encoder is not None or (form is not None and not form.numeric):
             dtype = np.dtype(np.float64)
         self.dtype: DType = np.dtype(options.dtype) if options.dtype else dtype
         rows = _BLOCK_BYTES / (self.n_features * self.dtype.itemsize) // 512 * 512
@@ -109,8 +111,7 @@ class FileRows(RowBlocks):
     @property
     def encoder(self) -> TableColumns | None:
         """Encoder of the columns, if some of them are text."""
-        encoder: TableColumns | None = self._encoder
-        return encoder
+        return self._encoder
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
@@ -186,20 +187,21 @@ class FileRows(RowBlocks):
         if options == self.options and encoder is None:
             return self
         plain = None if encoder is None else self
-        rows = FileRows(options, self._open_sources, encoder, plain)
+        return self._reopened(options, encoder=encoder, plain=plain)
+
+    def _reopened(self, options: Options, **form: Any) -> FileRows:
+        rows = FileRows(options, self._open_sources, **form)
         rows.memory = self.memory
         return rows
 
     def _encoded_rows(self) -> FileRows:
         """Return these files with text encoded as categories, after a pass that counts them."""
-        source = self.sources[0]
         places, kinds = self._kinds_of_features()
-        if {*kinds} <= {"number"}:
+        frames = self.frames()
+        if {*kinds} <= {"number"} or frames is None:
             return self
-        counted = ("category", "declared")
-        coded = [j for j, kind in zip(places, kinds, strict=True) if kind in counted]
-        counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
-        encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
+        counts = frames.reduce(_column_counts, merge_counts)
+        encoder = TableColumns().fit_counts(list(self.sources[0].feature_names), counts)
         used = [(places[at], encoder.kinds_[at]) for at in encoder.used]
         return self._changed(self._choice_by_places(used), encoder)
 
@@ -229,36 +231,35 @@ class FileRows(RowBlocks):
         None if they take more than `memory` bytes, or are numbers without names of columns. Columns
         that a fitted encoder leaves out are empty.
         """
-        reading = self.table_reading()
-        if reading is None:
+        frames = self.frames()
+        if frames is None:
             return None
-        whole = reading.rows.gathered(self.memory, advance)
-        self.n_skipped, self._n_rows = reading.rows.n_skipped, reading.rows._n_rows
-        return None if whole is None else Block(reading.frame(whole.X), whole.y)
+        whole = frames.gathered(self.memory, advance)
+        self.n_skipped, self._n_rows = frames.n_skipped, frames._n_rows
+        return whole
 
-    def table_reading(self, *, missing: bool = True) -> TableReading | None:
-        """Rows as numbers, from which data frames are made; None for numbers without names.
+    def frames(self, *, missing: bool = True) -> FileRows | None:
+        """These files with blocks whose `X` are data frames; None for numbers without names.
 
         Missing values are errors unless `missing`.
         """
-        source = self.sources[0]
+        source, encoder = self.sources[0], self._encoder
         if source.sparse:
             return None
-        if self._encoder is None:
+        if encoder is None:
             places, kinds = self._kinds_of_features()
-            names = list(source.feature_names)
+            names = every = list(source.feature_names)
         else:
-            places = list(source.choice.features)
-            names = [self._encoder.names_[at] for at in self._encoder.used]
+            places, every = list(source.choice.features), list(encoder.names_)
+            names = [every[at] for at in encoder.used]
             kinds = ["category" if j in source.choice.categorical else "number" for j in places]
-        if not source.named and {*kinds} <= {"number"}:
+        numeric = {*kinds} <= {"number"}
+        if not source.named and numeric:
             return None
-        changed = self._choice_by_places(zip(places, kinds, strict=True)) | {"missing": missing}
-        texts = None if {*kinds} <= {"number"} else _TextCodes(names, kinds)
-        rows = FileRows(replace(self.options, **changed), self._open_sources, texts)
-        every = names if self._encoder is None else list(self._encoder.names_)
         declared = [name for name, kind in zip(names, kinds, strict=True) if kind == "declared"]
-        return TableReading(rows, names, every, declared, texts)
+        changed = self._choice_by_places(zip(places, kinds, strict=True)) | {"missing": missing}
+        form = _FrameForm(names, every, declared, numeric)
+        return self._reopened(replace(self.options, **changed), form=form)
 
     def _choice_by_places(self, chosen: Iterable[tuple[int, str]]) -> dict[str, Any]:
         """Options that choose columns by their places and kinds.
@@ -269,20 +270,6 @@ class FileRows(RowBlocks):
         names = [(source.names[j] if source.named else j, kind) for j, kind in chosen]
         coded = tuple(name for name, kind in names if kind != "number")
         return {"columns": tuple(name for name, _ in names), "drop": (), "categorical": coded}
-
-    def _counts(self, places: list[int]) -> list[Counter[str | None]]:
-        """Number of rows of each category of the columns at `places`; reads no other columns."""
-        if not places:
-            return []
-        changed = self._choice_by_places((j, "category") for j in places)
-        if self.sources[0].format == "csv":
-            changed["header"] = self.sources[0].named
-        counts: list[Counter[str | None]] = [Counter() for _ in places]
-        for source in self._open_sources(replace(self.options, target=None, **changed)):
-            for chunk in source.chunks(0):
-                for count, values in zip(counts, chunk.X, strict=True):
-                    count_categories(count, values if chunk.bad is None else values[~chunk.bad])
-        return counts
 
     def _columns_of(self, estimator: Any, encoder: TableColumns | None) -> dict[str, Any]:
         """Options that choose the columns that an estimator was fitted to."""
@@ -350,7 +337,8 @@ class FileRows(RowBlocks):
         """ValueError that names a feature column without a name, or of text or dates."""
         source = self.sources[0]
         source.check_features()
-        coded = source.choice.categorical if self._encoder is not None else ()
+        plain = self._encoder is None and self._form is None
+        coded = () if plain else source.choice.categorical
         for j in () if source.sparse else source.choice.features:
             name, kind = source.names[j], source.kinds[j]
             if kind in ("text", "date") and j not in coded:
@@ -408,7 +396,7 @@ class FileRows(RowBlocks):
                 while first < len(places):
                     last = min(first + self.block_rows - filled, len(places))
                     labels = None if y is None else y[first:last]
-                    parts.append(Block(X[first:last], labels, None, rows))
+                    parts.append(Block(take_rows(X, slice(first, last)), labels, None, rows))
                     rows, filled = rows + last - first, filled + last - first
                     first = last
                     if filled == self.block_rows:
@@ -439,7 +427,10 @@ class FileRows(RowBlocks):
         places = np.arange(max(first - chunk.start, 0), chunk.n)
         if chunk.unlabelled is not None and not self.options.mark_bad:
             wrong |= chunk.unlabelled
-        if not source.sparse and (finite := _finite_rows(X, missing=missing)) is not None:
+        form, numbers = self._form, X
+        if form is not None:
+            numbers = form.numbers(X)
+        if not source.sparse and (finite := _finite_rows(numbers, missing=missing)) is not None:
             wrong |= ~finite
         if self.options.mark_bad:
             if wrong.any() and not source.sparse:  # bad sparse samples are empty
@@ -448,15 +439,23 @@ class FileRows(RowBlocks):
         error, good = None, places[~wrong[places]]
         if len(good) < len(places) and not self.options.skip_bad:
             row = int(places[np.argmax(wrong[places])])
-            error, good = self._complaint(source, chunk, row, X[row]), places[places < row]
+            error, good = self._complaint(source, chunk, row, numbers[row]), places[places < row]
         if len(good) < chunk.n:
-            X, y = X[good], None if y is None else y[good]
+            X, y = take_rows(X, good), None if y is None else y[good]
+        if form is not None and form.every != form.names:
+            X = X.reindex(columns=form.every)
         return X, y, good + chunk.start, error
 
     def _features(self, chunk: Chunk) -> Any:
         """The features of a chunk as one matrix."""
-        if self.encoder is not None:
-            return self.encoder.encoded(chunk.X)
+        if self._encoder is not None:
+            return self._encoder.encoded(chunk.X)
+        if self._form is not None and not self._form.numeric:
+            return self._form.frame(chunk.X)
+        X = self._matrix(chunk)
+        return X if self._form is None else self._form.frame(X)
+
+    def _matrix(self, chunk: Chunk) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):  # for signalling NaN
             if isinstance(chunk.X, list):
                 X = np.empty((chunk.n, len(chunk.X)), self.dtype)
@@ -475,8 +474,8 @@ class FileRows(RowBlocks):
             if flags.any() or (chunk.bad is not None and chunk.bad[row]):
                 column = int(np.argmax(flags))
                 value = x[column]
-        if column is not None and self.encoder is not None:
-            column = self.encoder.used.index(int(self.encoder.groups_[column]))
+        if column is not None and self._encoder is not None:
+            column = self._encoder.used.index(int(self._encoder.groups_[column]))
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.given is None else chunk.given[row]
             value = value.as_py() if hasattr(value, "as_py") else value
@@ -493,12 +492,12 @@ class FileRows(RowBlocks):
     ) -> Block | None:
         """All rows as one block, which may be empty; None if they take more than `limit` bytes."""
         known = [source.n_rows for source in self.sources if source.n_rows is not None]
-        known_bytes = sum(known) * self.n_features * self.dtype.itemsize
-        if known_bytes > limit and not self.options.skip_bad and not self.sources[0].sparse:
+        row_bytes, sparse = self.n_features * self.dtype.itemsize, self.sources[0].sparse
+        if sum(known) * row_bytes > limit and not self.options.skip_bad and not sparse:
             return None
         parts, size = [], 0
         for block, position in self.blocks():
-            size += block.X.data.nbytes
+            size += block.X.data.nbytes if sparse else len(block) * row_bytes
             if size > limit:
                 return None
             parts.append(block)
@@ -523,58 +522,38 @@ class FileRows(RowBlocks):
         return {"files": files, "options": options}
 
 
-@dataclass(frozen=True, eq=False)
-class TableReading:
-    """Rows of files as numbers, from which data frames are made."""
+@dataclass(frozen=True)
+class _FrameForm:
+    """Form of the data frames of samples."""
 
-    rows: FileRows  # text is numbered in the order in which it occurs
     names: list[str]
     every: list[str]  # columns of a frame; those that are not among `names` are empty
     declared: list[str]  # columns that become categories
-    texts: _TextCodes | None  # None if all columns are numbers
+    numeric: bool  # whether all columns are numbers
 
-    def frame(self, X: npt.NDArray[Any]) -> Any:
-        """Make a pandas data frame of rows that have been read."""
+    def frame(self, columns: Any) -> Any:
+        """Make a data frame of a matrix, or of columns."""
         import pandas
 
-        if self.texts is None:
-            frame = pandas.DataFrame(X, columns=self.names, copy=False)
-        else:
-            values = [self.texts.values(X[:, j], j) for j in range(len(self.names))]
-            frame = pandas.DataFrame(dict(zip(self.names, values, strict=True)))
-            frame = frame.astype(dict.fromkeys(self.declared, "category"))
-        return frame if self.every == self.names else frame.reindex(columns=self.every)
+        if not self.numeric:
+            columns = dict(zip(self.names, columns, strict=True))
+        frame = pandas.DataFrame(columns, columns=self.names, copy=False)
+        return frame.astype(dict.fromkeys(self.declared, "category"))
+
+    def numbers(self, frame: Any) -> npt.NDArray[Any]:
+        """The numbers of a frame of this form; 0 in place of categories."""
+        if self.numeric:
+            return np.asarray(frame)
+        return np.column_stack(
+            [
+                frame[name] if frame[name].dtype.kind in "iuf" else np.zeros(len(frame))
+                for name in self.names
+            ]
+        )
 
 
-class _TextCodes:
-    """Encoder that numbers the texts of each column in the order of their first rows."""
-
-    def __init__(self, names: Sequence[str], kinds: Sequence[str]) -> None:
-        self.names_ = self.feature_names_ = list(names)
-        self.used, self.groups_ = list(range(len(names))), np.arange(len(names))
-        self._codes: list[dict[str | None, int] | None] = [
-            None if kind == "number" else {} for kind in kinds
-        ]
-
-    def encoded(self, columns: Sequence[Any]) -> npt.NDArray[np.float64]:
-        """Columns as numbers; a missing text has a number of its own."""
-        encoded = np.empty((len(columns[0]), len(columns)))
-        for j, (values, codes) in enumerate(zip(columns, self._codes, strict=True)):
-            if codes is None:
-                encoded[:, j] = values
-                continue
-            for i, value in enumerate(values.tolist()):
-                missing = value is None or value != value
-                encoded[i, j] = codes.setdefault(None if missing else value, len(codes))
-        return encoded
-
-    def values(self, column: npt.NDArray[np.float64], j: int) -> npt.NDArray[Any]:
-        """The values of column j from their numbers."""
-        codes = self._codes[j]
-        if codes is None:
-            return column
-        texts: npt.NDArray[Any] = np.array([*codes], dtype=object)[column.astype(int)]
-        return texts
+def _column_counts(block: Block) -> list[tuple[str, Counter[str | None]]]:
+    return column_counts(block.X)
 
 
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:

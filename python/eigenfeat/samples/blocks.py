@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
@@ -59,6 +59,7 @@ __all__ = [
     "joined",
     "merge_read",
     "read",
+    "stacked",
     "stays_on_disk",
 ]
 
@@ -295,7 +296,7 @@ def joined(parts: list[Block]) -> Block:
     if not parts:
         raise ValueError("rows: expected at least one sample, got none")
     y, weight = (_concatenated([getattr(part, name) for part in parts]) for name in ("y", "weight"))
-    return Block(_stacked([part.X for part in parts]), y, weight, parts[0].start)
+    return Block(stacked([part.X for part in parts]), y, weight, parts[0].start)
 
 
 def _concatenated(columns: list[Any]) -> Any:
@@ -304,7 +305,13 @@ def _concatenated(columns: list[Any]) -> Any:
     return np.concatenate([np.asarray(column) for column in columns])
 
 
-def _stacked(parts: list[Any]) -> Any:
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays, CSR matrices or data frames of samples as one."""
+    if hasattr(parts[0], "iloc"):
+        import pandas
+
+        declared = [name for name, kind in parts[0].dtypes.items() if kind == "category"]
+        return pandas.concat(parts, ignore_index=True).astype(dict.fromkeys(declared, "category"))
     if not hasattr(parts[0], "tocsr"):
         return np.concatenate([np.asarray(part) for part in parts])
     from scipy import sparse  # imported for sparse samples only

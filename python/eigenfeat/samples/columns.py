@@ -30,8 +30,8 @@ from eigenfeat.samples.categories import (
 __all__ = [
     "TableColumns",
     "column_counts",
-    "count_categories",
     "has_categories",
+    "merge_counts",
     "warn_identifiers",
 ]
 
@@ -138,46 +138,26 @@ class TableColumns:
         """
         if sample_weight is not None and (sample_weight == 0).any():
             X = _rows(X, np.flatnonzero(sample_weight))
-        return self.fit_parts(_names(X), [column_counts(X)])
+        return self.fit_counts(_names(X), column_counts(X))
 
-    def fit_parts(
-        self, names: Sequence[Any], parts: Sequence[list[tuple[str, _Counts]]]
-    ) -> TableColumns:
-        """Learn columns from the results of `column_counts` for the parts of a table."""
-        return self.fit_counts(names, *_merged(names, parts))
-
-    def fit_counts(
-        self,
-        names: Sequence[Any],
-        kinds: Sequence[str],
-        counts: Mapping[Any, Mapping[str | None, int]],
-    ) -> TableColumns:
-        """Learn columns from their names, their kinds and the counts of their categories.
-
-        Parameters
-        ----------
-        names : sequence
-            Names of the columns, which differ.
-        kinds : sequence of {"number", "category", "declared", "date", "empty"}
-        counts : mapping of name to mapping
-            Number of samples of each category of the columns of categories; None is a missing one.
-        """
+    def fit_counts(self, names: Sequence[Any], counted: list[tuple[str, _Counts]]) -> TableColumns:
+        """Learn columns from their names and the result of `column_counts`."""
         _check_unique(list(names))
         self.names_ = list(names)
         self.kinds_: list[str] = []
         self.categories_: dict[Hashable, Categories] = {}
         left_out: dict[str, list[Any]] = {}
         numeric: dict[Any, Mapping[str | None, int]] = {}
-        for name, kind in zip(names, kinds, strict=True):
+        for name, (kind, counts) in zip(names, counted, strict=True):
             if kind in _COUNTED:
-                kind = _kind_of_text(name, counts[name], kind == "declared")
+                kind = _kind_of_text(name, counts, kind == "declared")
             if kind in _LEFT_OUT:
                 left_out.setdefault(kind, []).append(name)
                 kind = "left out"
             if kind == "numeric text":
-                numeric[name] = counts[name]
+                numeric[name] = counts
             if kind == "category":
-                self.categories_[name] = _categories(counts[name])
+                self.categories_[name] = _categories(counts)
             self.kinds_.append(kind)
         _warn_left_out(left_out)
         _warn_numeric(numeric)
@@ -300,23 +280,15 @@ def column_counts(X: Any) -> list[tuple[str, _Counts]]:
     return counts
 
 
-def count_categories(counts: _Counts, values: _Array) -> None:
-    """Add the values of samples to the counts of the categories of a column."""
-    if len(counts) <= _MAX_COUNTED:
-        counts.update(_Column(values, "").counts())
-
-
-def _merged(
-    names: Sequence[Any], parts: Sequence[list[tuple[str, _Counts]]]
-) -> tuple[list[str], dict[Any, _Counts]]:
-    """Kinds of columns, and counts of the categories, of all parts of a table."""
-    kinds: list[str] = []
-    counts: dict[Any, _Counts] = {}
-    for at, name in enumerate(names):
-        kinds.append(min((part[at][0] for part in parts), key=_KINDS.index))
-        if kinds[-1] in _COUNTED:
-            counts[name] = sum((part[at][1] for part in parts), Counter())
-    return kinds, counts
+def merge_counts(
+    a: list[tuple[str, _Counts]], b: list[tuple[str, _Counts]]
+) -> list[tuple[str, _Counts]]:
+    """Merge the results of `column_counts` for two parts of a table; changes the counts of `a`."""
+    for (_, counts), (_, others) in zip(a, b, strict=True):
+        if len(counts) <= _MAX_COUNTED:
+            counts.update(others)
+    kinds = (min(one, other, key=_KINDS.index) for (one, _), (other, _) in zip(a, b, strict=True))
+    return [(kind, counts) for kind, (_, counts) in zip(kinds, a, strict=True)]
 
 
 def _categories(counts: Mapping[str | None, int]) -> Categories:

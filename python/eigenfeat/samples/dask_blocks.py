@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -322,7 +322,7 @@ def _features(frame: Any, *others: Any) -> list[Any]:
 
 def _fitted_encoder(frame: Any, features: list[Any], sample_weight: Any) -> TableColumns | None:
     """The encoder of a frame's columns; None if all are numbers."""
-    from eigenfeat.samples.columns import TableColumns, has_categories
+    from eigenfeat.samples.columns import TableColumns, has_categories, merge_counts
 
     if not has_categories(frame._meta_nonempty[features]):
         return None
@@ -337,7 +337,7 @@ def _fitted_encoder(frame: Any, features: list[Any], sample_weight: Any) -> Tabl
             weights = column.rechunk((tuple(lengths),)).to_delayed().tolist()
     count = dask_module("dask").delayed(_counted, pure=False)
     counts = _computed([count(*pair) for pair in zip(parts, weights, strict=True)])
-    return TableColumns().fit_parts(features, counts)
+    return TableColumns().fit_counts(features, reduce(merge_counts, counts))
 
 
 def _counted(part: Any, weight: Any) -> Any:
