@@ -17,12 +17,23 @@ from eigenfeat.signals.means import between, epoch_covariances, mean_covariance
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["MeanOf", "SessionAlignment", "SessionMeans", "mean_covariances", "whitened"]
+__all__ = [
+    "MeanOf",
+    "SessionAlignment",
+    "SessionMeans",
+    "mean_covariances",
+    "rank_tolerance",
+    "whitened",
+]
 
 _Array = NDArray[np.float64]
 MeanOf = Callable[[NDArray[np.intp], str], _Array]
 _FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5  # multiple of the mean eigenvalue, added to eigenvalues
-_FLOAT32_TOLERANCE = 1e-5  # smallest rank_tol for float32 epochs
+
+
+def rank_tolerance(dtype: Any) -> float:
+    """Fraction of the largest power below which a direction is left out of the span."""
+    return 1e-5 if dtype == np.float32 else 1e-8
 
 
 def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, name: str) -> _Array:
@@ -48,20 +59,20 @@ def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, n
 def whitened(
     banks: Sequence[NDArray[Any]],
     parts: Iterable[tuple[NDArray[np.intp], _Array]],
-    rank_tol: float,
+    tol: float | None = None,
 ) -> list[NDArray[Any]]:
     """Epochs times ``covariance^(-1/2)``, in the span of the channels.
 
     `banks` has epochs (n, channels, times) in each band, and `parts` the indices and covariances
-    (bands, channels, channels) of each session. Directions with less than the fraction `rank_tol`
-    (at least 1e-5 for float32) of the largest power become 0.
+    (bands, channels, channels) of each session. Directions with less than the fraction `tol` (by
+    default `rank_tolerance`) of the largest power become 0.
     """
     out = [np.empty_like(X) for X in banks]
     for rows, covariances in parts:
         for X, target, covariance in zip(banks, out, covariances, strict=True):
-            tol = max(rank_tol, _FLOAT32_TOLERANCE) if X.dtype == np.float32 else rank_tol
+            least = rank_tolerance(X.dtype) if tol is None else tol
             values, vectors = np.linalg.eigh(covariance)
-            inside = values > tol * values[-1]
+            inside = values > least * values[-1]
             span = vectors[:, inside]
             whitening = (span / np.sqrt(values[inside])) @ span.T
             target[rows] = whitening.astype(X.dtype) @ X[rows]

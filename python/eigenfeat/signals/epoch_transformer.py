@@ -26,7 +26,6 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         "bands": ["array-like", None],
         "sfreq": [Interval(Real, 0, None, closed="neither"), None],
         "normalize": ["boolean"],
-        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -49,16 +48,11 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, self.sfreq)
 
     def _align(
-        self,
-        sessions: NDArray[Any] | None,
-        weight: NDArray[np.float64],
-        mean_of: MeanOf,
-        kind: str | None,
-        first: bool,
+        self, sessions: NDArray[Any] | None, weight: NDArray[np.float64], mean_of: MeanOf
     ) -> NDArray[Any]:
-        """Add sessions to `alignment_` as `SessionMeans.updated` does; return their names (n,)."""
+        """Add the means of new sessions to `alignment_`; return the names (n,) of all sessions."""
         if sessions is None:
             sessions = np.zeros(len(weight), dtype=np.int64)
-        known = SessionMeans() if first or self.alignment_ is None else self.alignment_
-        self.alignment_ = known.updated(sessions, weight, mean_of, kind)
+        known = self.alignment_ or SessionMeans()
+        self.alignment_ = known.updated(sessions, weight, mean_of, None)
         return sessions

@@ -130,8 +130,8 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     if mean == "euclidean":
         return arithmetic
     E = _factor(arithmetic)
-    pairs: list[tuple[_Array, _Array]] = []  # steps, and the decreases of J
-    step = last = np.zeros(0)
+    size = r * (r + 1) // 2
+    zero, step, last, pairs = np.zeros(size), np.zeros(size), np.zeros(0), core.Lbfgs(size, _MEMORY)
     for _ in range(_MAX_ITER):
         Q, R = np.linalg.qr(E.T)
         # Logarithms at the triangular factor need half of the products; Q rotates them to E.
@@ -141,12 +141,12 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
         if norm <= np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition):
             return E @ E.T
         if len(last) and norm > 2 * np.linalg.norm(last):
-            pairs.clear()
+            pairs.forget()
             step = 2.0 / (1.0 + logs.bound) * J
         else:
-            if len(last):
-                pairs = [*pairs[1 - _MEMORY :], (step, last - J)]
-            step = _quasi_newton(J, pairs)
+            if len(last) and step @ (last - J) >= 0.5 * (step @ step):  # the Hessian is at least 1
+                pairs.remember(zero, step, -last, -J, -last, -J)
+            step = pairs.direction(-J, -J)[0]
         E = E @ _spectral_function(_matrix(step) / 2, np.exp)
         last = J
     warnings.warn(
@@ -164,22 +164,6 @@ def _factor(A: _Array) -> _Array:
         return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except np.linalg.LinAlgError:
         return _spectral_function(A, np.sqrt)
-
-
-def _quasi_newton(J: _Array, pairs: list[tuple[_Array, _Array]]) -> _Array:
-    """The step of L-BFGS (Nocedal 1980) from the last pairs; J itself without any."""
-    pairs = [(s, y) for s, y in pairs if s @ y >= 0.5 * (s @ s)]  # the Hessian is at least 1
-    step, factors = J, []
-    for s, y in reversed(pairs):
-        factor = (s @ step) / (s @ y)
-        step = step - factor * y
-        factors.append(factor)
-    if pairs:
-        s, y = pairs[-1]
-        step = (s @ y) / (y @ y) * step
-    for (s, y), factor in zip(pairs, reversed(factors), strict=True):
-        step = step + (factor - (y @ step) / (s @ y)) * s
-    return step
 
 
 class _MeanLog(NamedTuple):

@@ -20,7 +20,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
-from eigenfeat.signals.alignment import mean_covariances, whitened
+from eigenfeat.signals.alignment import mean_covariances, rank_tolerance, whitened
 from eigenfeat.signals.epoch_transformer import EpochTransformer
 from eigenfeat.signals.epochs import epoch_blocks, read_groups, read_labels
 
@@ -49,9 +49,6 @@ class SpatialFilters(EpochTransformer):
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues.
     pairs : {"all", "one_vs_rest"}, default="all"
         One problem for each pair of classes, or for each class against the mean of the others.
-    rank_tol : float in (0, 1), default=1e-8
-        Directions with less than this fraction of the largest power (1e-5 for float32) are left
-        out, as after an average reference.
     log : bool, default=True
         Whether to return the natural logarithm of the power.
     align : {"session"} or None, default=None
@@ -72,6 +69,8 @@ class SpatialFilters(EpochTransformer):
         label of the other class, or "rest"; and the index of the band.
     rank_, n_channels_ : int
         Dimension of the span of the signals, the largest of all bands; number of channels.
+        Directions with a fraction below 1e-8 (1e-5 for float32) of the largest power are left out,
+        as after an average reference.
     moments_ : ClassMoments, or list of ClassMoments with `bands`
         Moments of the samples; each sample is a row of channels.
     alignment_ : SessionMeans or None
@@ -110,7 +109,7 @@ class SpatialFilters(EpochTransformer):
     }
 
     moments_: ClassMoments | list[ClassMoments]
-    _coarse: bool
+    _tol: float
 
     def __init__(
         self,
@@ -118,7 +117,6 @@ class SpatialFilters(EpochTransformer):
         *,
         pairs: str = "all",
         ridge: float = 0.01,
-        rank_tol: float = 1e-8,
         log: bool = True,
         align: str | None = None,
         bands: Sequence[tuple[float, float]] | None = None,
@@ -129,7 +127,6 @@ class SpatialFilters(EpochTransformer):
         self.n_filters = n_filters
         self.pairs = pairs
         self.ridge = ridge
-        self.rank_tol = rank_tol
         self.log = log
         self.align = align
         self.bands = bands
@@ -300,7 +297,7 @@ class SpatialFilters(EpochTransformer):
             self.alignment_ = None
         if self.align is not None:
             mean_of = partial(mean_covariances, banks, weight)
-            banks = self._aligned(banks, self._align(sessions, weight, mean_of, None, first))
+            banks = self._aligned(banks, self._align(sessions, weight, mean_of))
         merged = []
         for band, epochs in enumerate(banks):
             moments = ClassMoments(classes) if first else self._moments[band].copy()
@@ -308,7 +305,7 @@ class SpatialFilters(EpochTransformer):
                 of_class = np.flatnonzero((labels == label) & (weight > 0))
                 self._add(moments, epochs[of_class], label, weight[of_class])
             merged.append(moments)
-        self._coarse = banks[0].dtype == np.float32 or (not first and self._coarse)
+        self._tol = max(rank_tolerance(banks[0].dtype), 0.0 if first else self._tol)
         self._check_channels(merged)
         self.moments_ = merged[0] if self.bands is None else merged
         self.classes_ = np.asarray(merged[0].classes_)
@@ -343,7 +340,7 @@ class SpatialFilters(EpochTransformer):
         weight = np.ones(len(banks[0]))
         mean_of = partial(mean_covariances, banks, weight)
         parts = self.alignment_.parts(sessions, len(weight), mean_of)
-        return whitened(banks, ((rows, means) for rows, means, _ in parts), self.rank_tol)
+        return whitened(banks, ((rows, means) for rows, means, _ in parts))
 
     def _solve(self) -> None:
         """Solve all problems of all bands."""
@@ -362,7 +359,7 @@ class SpatialFilters(EpochTransformer):
         matrices = np.array([moments.second_moment(c) for c in labels])
         size = float(np.trace(matrices.mean(axis=0))) / self.n_channels_
         values, vectors = np.linalg.eigh(matrices.mean(axis=0) / size)
-        tol = max(self.rank_tol, 1e-5) if self._coarse else self.rank_tol
+        tol = self._tol
         span = vectors[:, values > tol * values[-1]]
         rank = span.shape[1]
         inner = np.einsum("ca,kcd,db->kab", span, matrices / size, span, optimize=True)

@@ -16,11 +16,11 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
+from eigenfeat.signals.alignment import rank_tolerance
 from eigenfeat.signals.epoch_transformer import EpochTransformer
 from eigenfeat.signals.epochs import epoch_blocks, read_epochs, read_groups
 from eigenfeat.signals.means import (
     MEANS,
-    between,
     epoch_covariances,
     inverse_root,
     mean_covariance,
@@ -60,9 +60,6 @@ class TangentSpace(EpochTransformer):
         G. `transform` takes epochs without `groups` as one new session.
     normalize : bool, default=False
         Whether each epoch is divided by its root mean square, so that large artefacts count less.
-    rank_tol : float in (0, 1), default=1e-8
-        Directions in which the mean correlation matrix is below this fraction of its largest
-        eigenvalue (1e-5 for float32) are left out, as after an average reference.
     n_threads : int or None, default=None
         Number of threads for the logarithms; None means all OpenMP threads.
 
@@ -71,8 +68,10 @@ class TangentSpace(EpochTransformer):
     reference_ : (channels, channels) array, or (bands, channels, channels) with `bands`
         G, zero outside the span. With `align`, the mean of the sessions' means.
     basis_ : (channels, rank) array
-        Basis of the span; covariances are those of ``basis_.T @ x``. Channels are first divided by
-        their amplitudes if these differ by more than a factor of 1000.
+        Basis of the span; covariances are those of ``basis_.T @ x``. Directions in which the mean
+        correlation matrix is below 1e-8 (1e-5 for float32) of its largest eigenvalue are left out,
+        as after an average reference. Channels are first divided by their amplitudes if these
+        differ by more than a factor of 1000.
     rank_, n_channels_ : int
     alignment_ : SessionMeans or None
         With `align`, the `names` of the sessions and their `means` in the coordinates of `basis_`.
@@ -118,7 +117,6 @@ class TangentSpace(EpochTransformer):
     reference_: _Array
     _lift: _Array
     _whitening: _Array
-    _weight: float
 
     def __init__(
         self,
@@ -130,7 +128,6 @@ class TangentSpace(EpochTransformer):
         bands: Sequence[tuple[float, float]] | None = None,
         sfreq: float | None = None,
         normalize: bool = False,
-        rank_tol: float = 1e-8,
         n_threads: int | None = None,
     ) -> None:
         self.mean = mean
@@ -140,7 +137,6 @@ class TangentSpace(EpochTransformer):
         self.bands = bands
         self.sfreq = sfreq
         self.normalize = normalize
-        self.rank_tol = rank_tol
         self.n_threads = n_threads
 
     def fit(
@@ -168,34 +164,7 @@ class TangentSpace(EpochTransformer):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._accumulate(X, sample_weight, groups, first=True)
-        return self
-
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> TangentSpace:
-        """Move the means towards those of a batch of epochs.
-
-        A new mean is the mean of the earlier one and of the batch's, weighted by their epochs. If
-        `mean` is "riemannian", it approximates the mean of all epochs. The span of the channels is
-        that of the first batch, and power outside it is ignored.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `fit`.
-
-        Returns
-        -------
-        TangentSpace
-            The estimator itself. An error leaves it unchanged.
-        """
-        with unchanged_on_error(self):
-            self._accumulate(X, sample_weight, groups, first=not hasattr(self, "basis_"))
+            self._fit_means(X, sample_weight, groups)
         return self
 
     def fit_transform(
@@ -207,7 +176,7 @@ class TangentSpace(EpochTransformer):
     ) -> Floats:
         """Fit to epochs and transform them, with the arguments of `fit`."""
         with unchanged_on_error(self):
-            dtype, reduced = self._accumulate(X, sample_weight, groups, first=True)
+            dtype, reduced = self._fit_means(X, sample_weight, groups)
         return self._vectors(dtype, reduced, groups)
 
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
@@ -267,42 +236,32 @@ class TangentSpace(EpochTransformer):
         matrices = values[0][None] if len(values) == 1 else np.stack(values)
         return banks[0].dtype, _Covariances(matrices, banks[0].shape[2])
 
-    def _accumulate(
-        self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
+    def _fit_means(
+        self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None
     ) -> tuple[Any, _Array]:
-        """Add epochs to the means; return the type of the features, and covariances."""
+        """Find the span and the means; return the type of the features, and covariances."""
         self._validate_params()
-        dtype, matrices = self._matrices(X, None if first else self.n_channels_)
+        dtype, matrices = self._matrices(X, None)
         n = matrices.values.shape[1]
         weight = row_weights(sample_weight, n)
         sessions = read_groups(groups, n)
-        if first:
-            self.alignment_ = None
-            self.n_channels_ = matrices.values.shape[2]
-            self.basis_, self._lift = self._span(matrices.values, weight, dtype == np.float32)
-            self.rank_ = self.basis_.shape[1]
+        self.alignment_ = None
+        self.n_channels_ = matrices.values.shape[2]
+        self.basis_, self._lift = _span(matrices.values, weight, rank_tolerance(dtype))
+        self.rank_ = self.basis_.shape[1]
         reduced = self._reduced(matrices)
         if self.align is not None:
             mean_of = partial(self._session_means, reduced, weight)
-            self._align(sessions, weight, mean_of, self.mean, first)
+            self._align(sessions, weight, mean_of)
             assert self.alignment_ is not None
             means = self.alignment_.means.swapaxes(0, 1)
             mean = np.stack([self._mean(matrix, self.alignment_.sizes) for matrix in means])
         else:
             mean = np.stack([self._mean(matrix, weight) for matrix in reduced])
-            if not first:
-                share = weight.sum() / (self._weight + weight.sum())
-                mean = between(self._inner(), mean, share, self.mean)
         self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
-        self._weight = float(weight.sum()) + (0.0 if first else self._weight)
         full = self._lift @ mean @ self._lift.T
         self.reference_ = full[0] if self.bands is None else full
         return dtype, reduced
-
-    def _inner(self) -> _Array:
-        """The reference of each band in the coordinates of the basis."""
-        full = self.reference_.reshape(-1, self.n_channels_, self.n_channels_)
-        return np.asarray(self.basis_.T @ full @ self.basis_)
 
     def _mean(self, matrices: _Array, weight: _Array) -> _Array:
         positive = weight > 0
@@ -328,38 +287,6 @@ class TangentSpace(EpochTransformer):
             (rows, np.stack([inverse_root(matrix) for matrix in means]))
             for rows, means, _ in self.alignment_.parts(sessions, len(weight), mean_of)
         ]
-
-    def _span(self, matrices: _Array, weight: _Array, coarse: bool) -> tuple[_Array, _Array]:
-        """Basis of the span of the channels over all bands, and its map back to channels."""
-        n_bands, n, c, _ = matrices.shape
-        share = weight / weight.max()
-        mean = (share @ matrices.reshape(n_bands, n, c * c)).reshape(n_bands, c, c)
-        size = np.einsum("bcc->b", mean)
-        if not (size > 0).all():
-            raise ValueError("X: expected channels that vary, got constant ones alone")
-        total = np.tensordot(1.0 / size, mean, axes=1)
-        power = np.diag(total)
-        flat = np.flatnonzero(power <= _FLAT * power.max())
-        if len(flat):
-            warn_caller(f"X: constant channels are left out: {show(flat.tolist())}", UserWarning)
-        varying = np.setdiff1d(np.arange(len(power)), flat)
-        scale = np.sqrt(power[varying])
-        correlations = total[np.ix_(varying, varying)] / np.outer(scale, scale)
-        values = np.linalg.eigvalsh(correlations)
-        tol = max(self.rank_tol, 1e-5) if coarse else self.rank_tol
-        rank = int(np.count_nonzero(values > tol * values[-1]))
-        several_units = scale.max() > _UNITS * scale.min()
-        unit = scale if several_units else np.ones(len(varying))
-        basis = np.zeros((len(power), rank))
-        if rank == len(varying):
-            basis[varying, np.arange(rank)] = 1.0 / unit
-        else:
-            inside = total[np.ix_(varying, varying)] / np.outer(unit, unit)
-            vectors = np.linalg.eigh(inside)[1][:, len(varying) - rank :]
-            basis[varying] = vectors / unit[:, None]
-        square = np.ones(len(power))
-        square[varying] = unit**2
-        return basis, square[:, None] * basis
 
     def _reduced(self, given: _Covariances) -> _Array:
         """Covariances (bands, n, rank, rank) in the coordinates of the basis, shrunk."""
@@ -404,6 +331,38 @@ def _given_covariances(array: NDArray[Any]) -> _Covariances:
             )
         matrices = (matrices + matrices.swapaxes(1, 2)) / 2
     return _Covariances(matrices[None], 0)
+
+
+def _span(matrices: _Array, weight: _Array, tol: float) -> tuple[_Array, _Array]:
+    """Basis of the span of the channels over all bands, and its map back to channels."""
+    n_bands, n, c, _ = matrices.shape
+    share = weight / weight.max()
+    mean = (share @ matrices.reshape(n_bands, n, c * c)).reshape(n_bands, c, c)
+    size = np.einsum("bcc->b", mean)
+    if not (size > 0).all():
+        raise ValueError("X: expected channels that vary, got constant ones alone")
+    total = np.tensordot(1.0 / size, mean, axes=1)
+    power = np.diag(total)
+    flat = np.flatnonzero(power <= _FLAT * power.max())
+    if len(flat):
+        warn_caller(f"X: constant channels are left out: {show(flat.tolist())}", UserWarning)
+    varying = np.setdiff1d(np.arange(len(power)), flat)
+    scale = np.sqrt(power[varying])
+    correlations = total[np.ix_(varying, varying)] / np.outer(scale, scale)
+    values = np.linalg.eigvalsh(correlations)
+    rank = int(np.count_nonzero(values > tol * values[-1]))
+    several_units = scale.max() > _UNITS * scale.min()
+    unit = scale if several_units else np.ones(len(varying))
+    basis = np.zeros((len(power), rank))
+    if rank == len(varying):
+        basis[varying, np.arange(rank)] = 1.0 / unit
+    else:
+        inside = total[np.ix_(varying, varying)] / np.outer(unit, unit)
+        vectors = np.linalg.eigh(inside)[1][:, len(varying) - rank :]
+        basis[varying] = vectors / unit[:, None]
+    square = np.ones(len(power))
+    square[varying] = unit**2
+    return basis, square[:, None] * basis
 
 
 def _shrink(C: _Array, shrinkage: str | float, n_times: int) -> None:

@@ -199,8 +199,6 @@ def test_channels_of_several_units(rng, rank):
     assert_allclose(ours @ ours.T, plain @ plain.T, atol=1e-6)
     reference = TangentSpace(shrinkage=None).fit(X).reference_
     assert_allclose(model.reference_, units * reference * units.T, rtol=1e-6, atol=1e-9)
-    stream = TangentSpace("euclidean").partial_fit(units * X[:20]).partial_fit(units * X[20:])
-    assert np.isfinite(stream.transform(units * X)).all()
 
 
 def test_shrinkage_is_that_of_scikit_learn(rng):
@@ -260,25 +258,6 @@ def test_sessions_are_centred_each_by_its_own_mean(rng):
     assert_allclose(model.transform(new).mean(axis=0), 0.0, atol=1e-8)
     assert_allclose(model.transform(new), model.transform(new, np.full(40, "d")), atol=0)
     assert_allclose(model.fit_transform(moved, groups=session), features, atol=0)
-
-
-def test_batches(rng):
-    X, _ = recording(rng, n=60)
-    stream = TangentSpace("euclidean")
-    for part in np.array_split(np.arange(60), 4):
-        stream.partial_fit(X[part])
-    assert_allclose(stream.reference_, TangentSpace("euclidean").fit(X).reference_, rtol=1e-9)
-    stream = TangentSpace()
-    for part in np.array_split(np.arange(60), 4):
-        stream.partial_fit(X[part])
-    at = tangent(stream.reference_[None], TangentSpace().fit(X).reference_)
-    assert np.linalg.norm(at) < 0.1  # close to the mean of all
-    aligned = TangentSpace("euclidean", align="session")
-    aligned.partial_fit(X[:20], groups=np.full(20, 7)).partial_fit(X[20:40], groups=np.full(20, 8))
-    aligned.partial_fit(X[40:], groups=np.full(20, 7))
-    both = np.concatenate([X[:20], X[40:]])
-    whole = TangentSpace("euclidean", align="session").fit(both, groups=np.full(40, 7))
-    assert_allclose(aligned.alignment_.means[0], whole.alignment_.means[0], rtol=1e-10)
 
 
 def test_normalized_epochs_do_not_depend_on_their_size(rng):
