@@ -58,7 +58,6 @@ ESTIMATORS = {
     "LocalFisher": ldg.LocalFisher,
     "ITML": lambda: ldg.ITML(n_pairs=20, max_iter=50, tol=0.5),
     "MulticlassSVM": ef.MulticlassSVM,
-    "MulticlassSVM, warm": lambda: ef.MulticlassSVM(warm_start=True),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5),
     "MaxMarginShift, chosen": lambda: ef.MaxMarginShift(PCA(2), scales=[0.5, 1.0]),
     "MaxMarginShift, joint": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5, moves="joint"),

@@ -103,7 +103,7 @@ class TransferITML(TwoDomainReducer):
         first = random.randint(len(source), size=count)
         second = len(source) + random.randint(len(target), size=count)
         inside = X @ basis
-        gaps, same, bounds = pairs_of(inside, codes, first, second, (0.05, 0.95))
+        gaps, same, bounds = pairs_of(inside, codes, first, second)
         metric, self.n_iter_, _ = learnt_metric(
             gaps, same, bounds, slack=self.slack, tol=self.tol, max_iter=self.max_iter
         )

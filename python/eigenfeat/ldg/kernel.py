@@ -65,12 +65,9 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     kernel_gamma : float > 0 or None, default=None
         ``gamma`` of the kernels "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None uses the
         default of the kernel.
-    degree : float, default=3
-        Exponent of the kernel "poly".
-    coef0 : float, default=1
-        Constant of the kernels "poly" and "sigmoid".
     kernel_params : dict or None, default=None
-        Arguments of a callable kernel, which does not receive the three parameters above.
+        Further arguments of the kernel, such as `degree` and `coef0` of "poly". A callable kernel
+        receives these alone.
     standardize : bool, default=True
         Whether columns are standardised before the kernel, as in `LDG`. Sparse samples are scaled
         but not centred. Samples of "precomputed", "chi2", "additive_chi2" and callable kernels are
@@ -128,8 +125,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "n_components": LDG._parameter_constraints["n_components"],
         "kernel": [StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
         "kernel_gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [dict, None],
         "standardize": ["boolean"],
         "gamma": LDG._parameter_constraints["gamma"],
@@ -144,8 +139,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         *,
         kernel: str | Callable[..., float] = "linear",
         kernel_gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         standardize: bool = True,
         gamma: float | str | Sequence[float] = "cv",
@@ -156,8 +149,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_components = n_components
         self.kernel = kernel
         self.kernel_gamma = kernel_gamma
-        self.degree = degree
-        self.coef0 = coef0
         self.kernel_params = kernel_params
         self.standardize = standardize
         self.gamma = gamma
@@ -278,15 +269,14 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return the kernel between samples, in float64."""
         self._check_signs(X)
         count_cores()
+        parameters = dict(self.kernel_params or {})
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             matrix = X
         elif callable(self.kernel):
-            parameters = self.kernel_params or {}
             matrix = pairwise_kernels(X, other, metric=self.kernel, **parameters)
         else:
-            parameters = {"gamma": self.kernel_gamma, "degree": self.degree, "coef0": self.coef0}
-            if self.kernel_gamma is None and self.kernel == "chi2":
-                del parameters["gamma"]  # None is not a valid value
+            if self.kernel_gamma is not None:
+                parameters["gamma"] = self.kernel_gamma
             rows, others = (self._moved(part) for part in (X, other))
             if order is not None:
                 rows, others = rows[:, order], others[:, order]

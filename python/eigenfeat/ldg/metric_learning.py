@@ -34,7 +34,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.types import Codes, RandomState, Targets
-from eigenfeat._base.validation import MOST, physical_memory, show
+from eigenfeat._base.validation import MOST, physical_memory
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import (
     Array,
@@ -59,6 +59,7 @@ __all__ = [
 
 
 _BLOCK_PAIRS = 16  # constraints per product with the metric
+_QUANTILES = (0.05, 0.95)  # of the squared distances of pairs: u and v
 _MIN_SQUARE = 1e-12  # smallest squared distance of different samples, relative to the largest
 
 
@@ -68,9 +69,9 @@ class ITML(Iterative, ClassReducer):
     Use it for a Mahalanobis metric from pairs of samples, with up to a few hundred columns. Tune
     `slack`. User guide: :doc:`/guide/reduction`.
 
-    The constraints, with slack, bound distances of random pairs of samples by quantiles of these
-    distances: from above for pairs of one class, from below for pairs of two classes. The cost is
-    O(min(d, n)^2) for each pair and sweep.
+    The constraints, with slack, bound distances of random pairs of samples by the quantiles .05
+    and .95 of these distances: from above for pairs of one class, from below for others. The cost
+    is O(min(d, n)^2) for each pair and sweep.
 
     Parameters
     ----------
@@ -80,8 +81,6 @@ class ITML(Iterative, ClassReducer):
         Weight of violated constraints against the metric's divergence from the identity.
     n_pairs : int or None, default=None
         Number of pairs; None uses 20 k (k - 1) for k classes, at least 200.
-    quantiles : pair of float, default=(0.05, 0.95)
-        Quantiles of the squared distances that give the bounds u and v.
     tol : float > 0, default=1e-3
         The iteration stops when a sweep changes the multipliers by at most this relative amount.
     max_iter : int, default=1000
@@ -133,7 +132,6 @@ class ITML(Iterative, ClassReducer):
         **ClassReducer._parameter_constraints,
         "slack": [Interval(Real, 0, None, closed="neither")],
         "n_pairs": [Interval(Integral, 1, MOST, closed="both"), None],
-        "quantiles": ["array-like"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -146,7 +144,6 @@ class ITML(Iterative, ClassReducer):
         *,
         slack: float = 1.0,
         n_pairs: int | None = None,
-        quantiles: tuple[float, float] = (0.05, 0.95),
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: RandomState = 0,
@@ -154,7 +151,6 @@ class ITML(Iterative, ClassReducer):
         self.n_components = n_components
         self.slack = slack
         self.n_pairs = n_pairs
-        self.quantiles = quantiles
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -191,7 +187,7 @@ class ITML(Iterative, ClassReducer):
         first, second = check_random_state(self.random_state).randint(n, size=(2, count))
         basis = PrincipalBasis.of(X).basis if n < d else None
         X = X if basis is None else X @ basis
-        gaps, same, bounds = pairs_of(X, codes, first, second, self.quantiles)
+        gaps, same, bounds = pairs_of(X, codes, first, second)
         options: Any = {"slack": self.slack, "tol": self.tol, "max_iter": self.max_iter}
         metric, sweeps, _ = learnt_metric(gaps, same, bounds, stops=self._step_done, **options)
         if sweeps > self.max_iter:
@@ -226,35 +222,19 @@ def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:
 
 
 def pairs_of(
-    X: Array,
-    codes: NDArray[np.intp],
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
-    quantiles: Any,
+    X: Array, codes: NDArray[np.intp], first: NDArray[np.intp], second: NDArray[np.intp]
 ) -> tuple[Array, NDArray[np.bool_], tuple[float, float]]:
     """Return differences (p, d) of pairs of samples, the mask of pairs of one class, and bounds.
 
-    Pairs of equal samples are left out. Bounds are quantiles of the squared distances.
-
-    Raises
-    ------
-    ValueError
-        If the samples of every pair are equal, or `quantiles` are not two ascending shares.
+    Pairs of equal samples are left out; ValueError if there are no others. Bounds are quantiles of
+    the squared distances.
     """
-    try:
-        shares = np.asarray(quantiles, dtype=float)
-    except (TypeError, ValueError):
-        shares = np.empty(0)
-    if shares.shape != (2,) or not 0 <= shares[0] < shares[1] <= 1:
-        raise ValueError(
-            f"quantiles: expected two numbers 0 <= low < high <= 1, got {show(quantiles)}"
-        )
     gaps = X[first] - X[second]
     squares = np.einsum("ij,ij->i", gaps, gaps)
     apart = squares > _MIN_SQUARE * squares.max(initial=0.0)
     if not apart.any():
         raise ValueError("n_pairs: expected pairs of samples that differ, got equal samples only")
-    low, high = np.quantile(squares[apart], shares).tolist()
+    low, high = np.quantile(squares[apart], _QUANTILES).tolist()
     same = codes[first] == codes[second]
     return gaps[apart], same[apart], (low, high)
 

@@ -11,24 +11,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import resolve
-from eigenfeat._base.types import Floats, RandomState, Targets, Weights
+from eigenfeat._base.types import Floats, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.logistic import Features, LinearModel
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges
-from eigenfeat.samples import reductions
 from eigenfeat.samples.estimator import Iterative, Verbose, unchanged_on_error, with_steps
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
+from eigenfeat.samples.reductions import add
 
 __all__ = ["CalibratedLeastSquares", "ScoreMap", "on_simplex", "row_slices"]
 
 _Array = NDArray[np.float64]
+_POWERS = 4  # highest power of the scores in the calibration
+_RIDGE = 1e-2  # of the calibration, relative to the mean squares of the powers
+_MAX_GRAM_SAMPLES = 20_000  # of the metric
 _BLOCK = 1 << 22  # numbers in a block of calibration features
 _SCORE_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # relative: the metric is in float32
 
@@ -41,8 +43,8 @@ class ScoreMap:
     ----------
     low, high : (k,) arrays
         Ranges of the scores; scores are clipped to them and mapped to [-1, 1].
-    weights : (m k + 1, k) array
-        Weights of the powers 1 to m of the k mapped scores, power by power, and of the constant.
+    weights : (4 k + 1, k) array
+        Weights of the powers 1 to 4 of the k mapped scores, power by power, and of the constant.
     """
 
     low: _Array
@@ -58,11 +60,11 @@ class ScoreMap:
         object.__setattr__(self, "slope", slope)
 
     @classmethod
-    def unfitted(cls, low: Floats, high: Floats, n_powers: int) -> ScoreMap:
+    def unfitted(cls, low: Floats, high: Floats) -> ScoreMap:
         """Map with zero weights; it scales scores to [-1, 1], and equal scores of a class to 0."""
         peak = float(np.abs(np.stack([low, high])).max())
         low = np.where(high - low <= _SCORE_ROUNDING * peak, high, low)
-        weights = np.zeros((n_powers * len(low) + 1, len(low)))
+        weights = np.zeros((_POWERS * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
 
     def sums(self, scores: Floats, block: Block) -> tuple[_Array, _Array]:
@@ -104,48 +106,42 @@ class ScoreMap:
 # ---- sums over the samples, with memory independent of their number ------------------------------
 
 
-def _arguments(problem: LogitProblem) -> tuple[int, bool, int | None]:
-    return problem.shape[1], problem.constant, problem.rows.n_threads
+def _reduced(problem: LogitProblem, function: Any, merge: Any, *arguments: Any) -> Any:
+    k, n_threads = problem.shape[1], problem.rows.n_threads
+    return problem.rows.reduce(function, merge, k, n_threads, *arguments)
 
 
-def _sums(problem: LogitProblem, function: Any, *arguments: Any) -> Any:
-    return problem.rows.reduce(function, reductions.add, *_arguments(problem), *arguments)
-
-
-def label_products(block: Block, k: int, constant: bool, n_threads: int | None) -> tuple[_Array]:
+def label_products(block: Block, k: int, n_threads: int | None) -> tuple[_Array]:
     """``Phi^T Y`` (p, k) of a block, rows weighted; merged by `reductions.add`."""
     result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
     if block.weight is not None:
         result *= block.weight[:, None]
-    return (block.products(result, constant, n_threads),)
+    return (block.products(result, True, n_threads),)
 
 
-def score_ranges(
-    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array
-) -> tuple[Floats, Floats]:
+def score_ranges(block: Block, k: int, n_threads: int | None, W: _Array) -> tuple[Floats, Floats]:
     """Least and largest scores (k,) of the classes; for `merge_ranges`."""
-    scores = block.scores(W, constant, n_threads)
+    scores = block.scores(W, True, n_threads)
     return scores.min(axis=0), scores.max(axis=0)
 
 
 def calibration_sums(
-    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: ScoreMap
+    block: Block, k: int, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
     """Sums for `ScoreMap.fitted`; merged by `reductions.add`."""
-    return mapped.sums(block.scores(W, constant, n_threads), block)
+    return mapped.sums(block.scores(W, True, n_threads), block)
 
 
 def residual_products(
     block: Block,
     k: int,
-    constant: bool,
     n_threads: int | None,
     W: _Array,
     calibration: ScoreMap,
     products: bool,
 ) -> tuple[float, _Array]:
     """Sum of squared errors and, with `products`, ``Phi^T (Y - P)``; for `reductions.add`."""
-    scores = block.scores(W, constant, n_threads)
+    scores = block.scores(W, True, n_threads)
     out, total = np.empty_like(scores), 0.0
     calibrated = calibration.apply(scores)
     for rows in row_slices(*scores.shape):
@@ -158,7 +154,7 @@ def residual_products(
             total += float(block.weight[rows] @ squares)
             R *= block.weight[rows, None]
         out[rows] = R
-    return total, block.products(out, constant, n_threads) if products else np.zeros(0)
+    return total, block.products(out, True, n_threads) if products else np.zeros(0)
 
 
 # ---- rows of scores ------------------------------------------------------------------------------
@@ -195,16 +191,6 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         Damping of every step. As there are few steps, it also regularises.
     n_iterations : int >= 0, default=6
         Number of steps after the ridge regression.
-    calibration_powers : int >= 1, default=4
-        Highest power of the scores in the calibration.
-    calibration_ridge : float > 0, default=1e-2
-        Penalty on the calibration's weights, as a fraction of the mean squares of the powers.
-    fit_intercept : bool, default=True
-        Whether to add a constant feature, which the ridge does not penalise.
-    gram_rows : int or None, default=20000
-        Number of samples for the Gram matrix; None means all.
-    random_state : int, RandomState or None, default=0
-        Seed for drawing the samples of the Gram matrix.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -255,11 +241,6 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_iterations": [Interval(Integral, 0, MOST, closed="both")],
         "ridge": [Interval(Real, 0, None, closed="left")],
-        "calibration_powers": [Interval(Integral, 1, MOST, closed="both")],
-        "calibration_ridge": [Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "gram_rows": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
@@ -268,21 +249,11 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         self,
         n_iterations: int = 6,
         ridge: float = 0.5,
-        calibration_powers: int = 4,
-        calibration_ridge: float = 1e-2,
-        fit_intercept: bool = True,
-        gram_rows: int | None = 20000,
-        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_iterations = n_iterations
         self.ridge = ridge
-        self.calibration_powers = calibration_powers
-        self.calibration_ridge = calibration_ridge
-        self.fit_intercept = fit_intercept
-        self.gram_rows = gram_rows
-        self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
 
@@ -308,35 +279,33 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            random = check_random_state(self.random_state)
-            samples = self._prepared(X, y, sample_weight)
-            problem = LogitProblem(samples, constant=self.fit_intercept, centre=self.fit_intercept)
-            started, subsample, n = time.perf_counter(), None, problem.n_samples
-            if self.gram_rows is not None and self.gram_rows < n:
-                subsample = draw_subsample(n, self.gram_rows, seed=random.randint(2**31 - 1))
+            problem = LogitProblem(self._prepared(X, y, sample_weight), constant=True, centre=True)
+            started, n = time.perf_counter(), problem.n_samples
+            subsample = draw_subsample(n, _MAX_GRAM_SAMPLES) if n > _MAX_GRAM_SAMPLES else None
             metric = problem.metric(Penalty(1.0, self.ridge, 0.0), subsample)
             self._log(f"metric: {problem.shape[0]} features", started)
             W = self._steps(problem, metric)
             self.n_features_in_, self.n_rows_ = problem.varying, problem.total
             self.coef_ = np.ascontiguousarray(W[: problem.varying].T)
-            self.intercept_ = W[-1].copy() if self.fit_intercept else np.zeros(W.shape[1])
+            self.intercept_ = W[-1].copy()
         return self
 
     def _steps(self, problem: LogitProblem, metric: Any) -> _Array:
         """Take all steps; return the weights (p, k) of the last one."""
         threads = resolve(self.n_threads)
         self.error_history_: list[float] = []
-        (products,) = _sums(problem, label_products)
+        (products,) = _reduced(problem, label_products, add)
         W: _Array = 0.5 * metric.solve(products, threads)
         for number in range(self.n_iterations + 1):
             if number:
                 W = W + metric.solve(products, threads)
-            ranges = problem.rows.reduce(score_ranges, merge_ranges, *_arguments(problem), W)
-            unfitted = ScoreMap.unfitted(*ranges, self.calibration_powers)
-            gram, target = _sums(problem, calibration_sums, W, unfitted)
-            self.calibration_ = unfitted.fitted(gram, target, self.calibration_ridge)
+            ranges = _reduced(problem, score_ranges, merge_ranges, W)
+            unfitted = ScoreMap.unfitted(*ranges)
+            gram, target = _reduced(problem, calibration_sums, add, W, unfitted)
+            self.calibration_ = unfitted.fitted(gram, target, _RIDGE)
             is_last = number == self.n_iterations
-            squares, products = _sums(problem, residual_products, W, self.calibration_, not is_last)
+            how = W, self.calibration_, not is_last
+            squares, products = _reduced(problem, residual_products, add, *how)
             self.n_iter_ = number
             self.error_history_.append(float(squares) / problem.total)
             self._log(f"step {number}: squared error {self.error_history_[-1]:.5g}")

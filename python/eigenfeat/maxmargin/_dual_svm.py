@@ -20,6 +20,7 @@ __all__ = ["SOLVERS", "DualSvm"]
 SOLVERS = ("sequential", "frank_wolfe")
 
 _Array = npt.NDArray[np.float64]
+_BATCH = 16  # samples in a step of "frank_wolfe"
 _MAX_UNSCALED = 2.0**20  # samples between its inverse and this are not scaled
 
 
@@ -37,9 +38,9 @@ class DualSvm:
         Whether a last feature of ones is added, penalised like the others.
     n_threads : int
         Number of threads, resolved.
-    **options
-        Of the core's solver: the required `margin` between scores, the `solver`, the `batch` of a
-        step of "frank_wolfe", and the `seed` of the random orders.
+    solver : {"sequential", "frank_wolfe"}
+    seed : int
+        Seed of the random orders.
     """
 
     def __init__(
@@ -51,7 +52,8 @@ class DualSvm:
         *,
         constant: bool,
         n_threads: int,
-        **options: Any,
+        solver: str,
+        seed: int,
     ) -> None:
         rows = check_rows(X)
         self._constant, self._k, self._n_threads = constant, n_classes, n_threads
@@ -74,12 +76,11 @@ class DualSvm:
             n_classes=n_classes,
             constant=1.0 / self._scale if constant else 0.0,
             n_threads=n_threads,
-            **options,
+            margin=1.0,
+            solver=solver,
+            batch=_BATCH,
+            seed=seed,
         )
-
-    def start(self, duals: _Array) -> None:
-        """Start from duals (n, k), projected onto the feasible set."""
-        self._solver.start(np.ascontiguousarray(duals * self._scale**2), self._n_threads)
 
     def run(self, epochs: int, tolerance: float) -> int:
         """Run epochs until the gap is at most `tolerance` times the primal; return their number."""

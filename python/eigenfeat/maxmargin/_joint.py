@@ -74,7 +74,7 @@ class JointMoves:
             self._rows = np.hstack([self._rows, np.full((n, 1), 1.0 / s)])
         self._codes = np.searchsorted(svm.classes_, y).astype(np.int32)
         self._costs = hinge_costs(svm, self._codes, weight) * s * s
-        self._margin, self._threads = float(svm.loss_scale), threads.resolve(svm.n_threads)
+        self._threads = threads.resolve(svm.n_threads)
         self._max_iter, self._tol = max_iter, tol
         self.start(svm.class_coef_, svm.dual_coef_)
         self.history: list[float] = []
@@ -170,7 +170,7 @@ class JointMoves:
             gram=gram,
             labels=self._codes,
             costs=self._costs,
-            margin=self._margin,
+            margin=1.0,
             variance=self._variance,
             start=self._duals,
             tolerance=_GAP,

@@ -165,7 +165,7 @@ class CorruptedSamples(MovedSamples):
 # A copy of sample n has the density
 #
 #     p_n(x)  proportional to  N(x; x_n, sigma2 I) exp(-h_n(x)),
-#     h_n(x) = C_n max_y (loss_scale [y != y_n] + (w_y - w_{y_n})^T x + b_y - b_{y_n}).
+#     h_n(x) = C_n max_y ([y != y_n] + (w_y - w_{y_n})^T x + b_y - b_{y_n}).
 #
 # Let m_n be its mode, which is ``x_n - sigma2 g`` for a subgradient g of h_n at m_n. As h_n is
 # convex,
@@ -204,8 +204,8 @@ def corrupted_copies(
     if svm.fit_intercept:
         scores += svm.dual_coef_.sum(axis=0)
     gram = np.ascontiguousarray(coef @ coef.T)
-    still, margin, n_threads = np.zeros_like(scores), svm.loss_scale, threads.resolve(svm.n_threads)
-    given = (scores, gram, codes, costs, float(margin), sigma2, still, 1e-9, _MAX_STEPS, n_threads)
+    still, n_threads = np.zeros_like(scores), threads.resolve(svm.n_threads)
+    given = (scores, gram, codes, costs, 1.0, sigma2, still, 1e-9, _MAX_STEPS, n_threads)
     duals, _, _ = core.hinge_envelope(*given)
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)
@@ -237,7 +237,7 @@ def _accepted(
     parts = np.zeros((n * n_copies, rank))
     row = np.repeat(np.arange(n), n_copies)
     waiting = np.arange(n * n_copies)
-    margins = np.full_like(scores, float(svm.loss_scale))
+    margins = np.ones_like(scores)
     margins[np.arange(n), codes] = 0.0
 
     def loss(s: _Array, at: NDArray[np.intp]) -> _Array:

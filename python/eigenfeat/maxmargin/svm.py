@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
-from eigenfeat._base.validation import MOST, warn_caller
+from eigenfeat._base.validation import warn_caller
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
@@ -49,8 +49,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     ----------
     C : float > 0, default=1
         Weight of the loss of a sample.
-    loss_scale : float > 0, default=1
-        Required margin between the scores of the sample's class and of any other class.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply the weights of samples.
     fit_intercept : bool, default=True
@@ -59,15 +57,11 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     solver : {"sequential", "frank_wolfe"}, default="sequential"
         "sequential": exact steps for one sample at a time. "frank_wolfe": block-coordinate
         Frank-Wolfe, the solver of the paper on data shifting, which needs many more epochs.
-    batch_size : int >= 1, default=16
-        Samples in a step of "frank_wolfe".
     tol : float > 0, default=1e-3
         The fit stops when the duality gap is at most this fraction of the objective. float32
         samples reach about 1e-6; use float64 for less.
     max_iter : int >= 1, default=1000
         Maximum number of epochs.
-    warm_start : bool, default=False
-        Whether `fit` starts from the existing duals, to fit the same samples with other parameters.
     random_state : int, RandomState or None, default=0
         Seed of the order in which samples are visited.
     n_threads : int or None, default=None
@@ -132,14 +126,11 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, np.inf, closed="neither")],
-        "loss_scale": [Interval(Real, 0, np.inf, closed="neither")],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(SOLVERS))],
-        "batch_size": [Interval(Integral, 1, MOST, closed="both")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -148,27 +139,21 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     def __init__(
         self,
         C: float = 1.0,
-        loss_scale: float = 1.0,
         fit_intercept: bool = True,
         solver: str = "sequential",
-        batch_size: int = 16,
         class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
-        warm_start: bool = False,
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
-        self.loss_scale = loss_scale
         self.fit_intercept = fit_intercept
         self.solver = solver
-        self.batch_size = batch_size
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
-        self.warm_start = warm_start
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -209,7 +194,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        before = self._start() if self.warm_start else None
         rows = self._prepared(X, y, sample_weight)
         if not rows.in_memory:
             raise ValueError(f"X: expected samples in memory, got {type(X).__name__}")
@@ -227,15 +211,11 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             codes,
             costs,
             len(self.classes_),
-            margin=float(self.loss_scale),
             constant=self.fit_intercept,
             solver=self.solver,
-            batch=int(self.batch_size),
             seed=int(random.randint(2**31)),
             n_threads=threads.resolve(self.n_threads),
         )
-        if before is not None:
-            svm.start(self._matching(before, n)[positive])
         self._run(svm)
         self.class_coef_, intercepts = svm.weights()
         self._keep(np.vstack([self.class_coef_.T, intercepts]))
@@ -270,18 +250,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
                 f"the objective; {why}",
                 ConvergenceWarning,
             )
-
-    def _start(self) -> Any:
-        return (self.classes_, self.dual_coef_) if hasattr(self, "dual_coef_") else None
-
-    def _matching(self, before: Any, n: int) -> NDArray[np.float64]:
-        classes, duals = before
-        if duals.shape != (n, len(self.classes_)) or not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"X, y: expected the {duals.shape[0]} samples and {len(classes)} classes of the "
-                f"earlier fit with warm_start, got {n} and {len(self.classes_)}"
-            )
-        return duals.toarray() if sp.issparse(duals) else duals
 
 
 def _without_constants(X: Any) -> Any:

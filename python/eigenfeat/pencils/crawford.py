@@ -214,7 +214,7 @@ def eigenvalue_bounds(eigenvalues: ArrayLike, crawford: float, perturbation: flo
 
 @dataclass(frozen=True, eq=False)
 class PairConditions:
-    """Conditioning of the eigenvalues of P pencils; see `pair_conditions`.
+    """Conditioning of the eigenvalues of P pencils; see `measure_pairs`.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ __all__ = [
     "PencilResult",
     "Status",
     "generalized_eigh",
-    "pair_conditions",
+    "measure_pairs",
     "pair_directions",
     "solve",
     "solve_pairs",
@@ -358,30 +358,12 @@ def pair_directions(
     )
 
 
-def pair_conditions(
-    moments: ClassMoments,
-    pairs: Pairs | Contrasts = "all",
-    ridge: float | str = 0.1,
-    denominator: str = "second_moment",
-    *,
-    constant: bool = False,
-    scale: ArrayLike | None = None,
-    random_state: Seed = None,
-) -> PairConditions:
-    """Crawford numbers of the pencils of `pair_directions` with the same arguments.
+def measure_pairs(moments: ClassMoments, options: PencilOptions) -> PairConditions:
+    """Measure the pencils that `solve_pairs` solves with these options.
 
     Each pair needs about ten decompositions of a matrix of the columns. Karampatziakis and Mineiro
     (2014), section 2.2; Koltchinskii and Lounici, Bernoulli 23, 2017.
     """
-    options = PencilOptions(
-        pairs, ridge, denominator=denominator, constant=constant, scale=scale,
-        random_state=random_state,
-    )  # fmt: skip
-    return measure_pairs(moments, options)
-
-
-def measure_pairs(moments: ClassMoments, options: PencilOptions) -> PairConditions:
-    """`pair_conditions` with its arguments in one object."""
     labels = _active_classes(moments)
     options = options.checked(moments.n_features_in_)
     problems, matrices, _ = _problems_and_matrices(moments, labels, options, None)

@@ -25,7 +25,7 @@ VALUES = {
 # Long work is no error, and these say how long: 2**31 steps may well be wanted.
 LONG = {"max_iter", "depth", "n_iterations", "n_members", "epochs", "tol"}
 # A number that is far from the rows' own is followed, and the result says how well.
-EXTREME = {"C", "loss_scale", "calibration_ridge"}
+EXTREME = {"C"}
 
 
 def problem(name, parameter, value):
@@ -80,7 +80,6 @@ def test_every_parameter_of_every_estimator(name, capfd):
     ("make", "parameter"),
     [
         (lambda v: ldg.LDG(n_components=2, gamma=1.0, n_neighbors=[3, v]), "n_neighbors"),
-        (lambda v: ef.MulticlassSVM(solver="frank_wolfe", batch_size=v), "batch_size"),
         (lambda v: ef.GEMEnsemble(ef.GEMClassifier(), n_members=v), "n_members"),
         (lambda v: ef.GEMClassifier(depth=v), "depth"),
         (lambda v: joint_classifier(epochs=v), "epochs"),

@@ -75,7 +75,7 @@ def laplacian_by_loops(points, y, n_neighbors, gamma):
     [
         ("rbf", {"gamma": 0.5}, {"kernel_gamma": 0.5}),
         ("poly", {"gamma": 0.2, "degree": 2, "coef0": 1.5},
-         {"kernel_gamma": 0.2, "degree": 2, "coef0": 1.5}),
+         {"kernel_gamma": 0.2, "kernel_params": {"degree": 2, "coef0": 1.5}}),
         ("laplacian", {}, {}),
     ],
 )  # fmt: skip
@@ -130,8 +130,9 @@ def test_singular_kernels_and_means(rows):
     rbf = KernelLDG(2, kernel="rbf", kernel_gamma=0.1, gamma=0.6, n_neighbors=3).fit(X, y)
     assert len(rbf.kernel_eigenvalues_) < 90
     assert_allclose(rbf.transform(X).mean(axis=0), 0, atol=1e-9)
-    poly = KernelLDG(2, kernel="poly", degree=1, kernel_gamma=1.0, gamma=0.6, n_neighbors=3)
-    poly.set_params(standardize=False).fit(X + 1e4, y)  # the linear kernel, but far from 0
+    poly = KernelLDG(2, kernel="poly", kernel_gamma=1.0, gamma=0.6, n_neighbors=3)
+    poly.set_params(kernel_params={"degree": 1}, standardize=False)  # the linear kernel
+    poly.fit(X + 1e4, y)  # far from 0
     model.set_params(standardize=False).fit(X, y)
     assert len(poly.kernel_eigenvalues_) == 3
     assert_allclose(np.abs(poly.transform(X + 1e4)), np.abs(model.transform(X)), atol=1e-5)

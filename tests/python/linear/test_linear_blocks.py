@@ -58,8 +58,6 @@ def test_blocks_of_any_size_give_the_fit_in_memory(digits, make, size, kind, dty
         (logit, {"fit_intercept": False}),
         (logit, {"ridge_scale": "common"}),
         (logit, {"l2": 0.5, "penalty": 0.0}),
-        (CalibratedLeastSquares, {"fit_intercept": False}),
-        (CalibratedLeastSquares, {"gram_rows": None, "calibration_powers": 1}),
         (CalibratedLeastSquares, {"n_iterations": 0}),
     ],
 )

@@ -21,7 +21,7 @@ def grid_moments(x, label, svm, sigma2):
     side = np.linspace(-7, 7, 241) * np.sqrt(sigma2)
     at = x + np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     scores = at @ svm.class_coef_.T + svm.dual_coef_.sum(axis=0)
-    margins = scores + svm.loss_scale * (np.arange(3) != label)
+    margins = scores + (np.arange(3) != label)
     loss = margins.max(axis=1) - scores[:, label]
     log = -((at - x) ** 2).sum(axis=1) / (2 * sigma2) - svm.C * loss
     weight = np.exp(log - log.max())
@@ -33,7 +33,7 @@ def grid_moments(x, label, svm, sigma2):
 @pytest.mark.parametrize(("C", "sigma2"), [(3.0, 0.6), (0.1, 30.0)])
 def test_copies_have_the_papers_density(C, sigma2):
     X, y = rows()
-    svm = MulticlassSVM(C=C, loss_scale=1.3, tol=1e-8, max_iter=5000)
+    svm = MulticlassSVM(C=C, tol=1e-8, max_iter=5000)
     n_copies = 6000
     shift = MaxMarginShift(PCA(1), sigma2=sigma2, svm=svm, moves="corrupted", n_copies=n_copies)
     copies = shift.shift(X, y).reshape(12, n_copies, 2)

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.pencils import crawford_number, eigenvalue_bounds, pair_directions
-from eigenfeat.pencils.pencils import pair_conditions
+from eigenfeat.pencils.pencils import measure_pairs
+from eigenfeat.pencils.problems import PencilOptions
 from problems import pencil
 
 
@@ -112,7 +113,7 @@ def test_conditions_are_those_of_the_pencils_that_are_solved(rng, options):
     y = np.repeat([0, 1, 2], 50)
     X = rng.standard_normal((150, 4)) * (1 + y[:, None])
     moments = ClassMoments().update(X, y)
-    found = pair_conditions(moments, ridge=0.3, **options)
+    found = measure_pairs(moments, PencilOptions(ridge=0.3, **options))
     assert found.pairs.shape == (6, 2)
     if not options:
         A, B = moments.second_moment(0), moments.second_moment(1)
@@ -135,7 +136,7 @@ def test_sampling_errors_are_of_the_size_that_samples_show(rng):
             rows = rng.standard_normal((2, n, 30)) * s
             errors = [np.linalg.norm(r.T @ r / n - np.diag(s**2), 2) for r in rows]
             moments = ClassMoments().update(np.vstack(rows), np.repeat([0, 1], n))
-            found = pair_conditions(moments, pairs=[(0, 1)], ridge=0.0)
+            found = measure_pairs(moments, PencilOptions([(0, 1)], ridge=0.0))
             seen.append(found.sampling_error[0] / np.hypot(*errors))
         assert 0.5 < np.median(seen) < 3.0
 

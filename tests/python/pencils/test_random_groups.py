@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.moments.class_moments import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
-from eigenfeat.pencils.pencils import pair_conditions, pair_directions
-from eigenfeat.pencils.problems import directions_per_pair, random_partitions
+from eigenfeat.pencils.pencils import measure_pairs, pair_directions
+from eigenfeat.pencils.problems import PencilOptions, directions_per_pair, random_partitions
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):
@@ -65,7 +65,8 @@ def test_directions_are_those_of_contrasts_of_the_same_groups(rng, denominator, 
     slow = pair_directions(moments, contrasts, **options)
     assert_allclose(found.eigenvalues, slow.eigenvalues, rtol=1e-9)
     assert_allclose(found.vectors, slow.vectors, rtol=1e-6, atol=1e-8)
-    conditions = pair_conditions(moments, ("random_groups", 60), random_state=3, constant=constant)
+    options = PencilOptions(("random_groups", 60), random_state=3, constant=constant)
+    conditions = measure_pairs(moments, options)
     assert len(conditions.crawford) == 60
 
 
