@@ -26,6 +26,7 @@ __all__ = [
     "fold_indices",
     "label_dtype",
     "plain_labels",
+    "thinned",
 ]
 
 WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # characters per label, bytes in total; see `label_dtype`
@@ -465,3 +466,10 @@ def fold_indices(
 def by_class(indices: Codes, codes: Codes) -> Codes:
     """Sort indices of samples by class; their order within a class remains."""
     return indices[np.argsort(codes[indices], kind="stable")]
+
+
+def thinned(indices: Codes, most: int) -> Codes:
+    """At most `most` of the indices at equal distances, sorted."""
+    if len(indices) > most:
+        indices = indices[np.linspace(0, len(indices) - 1, most).astype(np.intp)]
+    return np.sort(indices)

@@ -27,7 +27,7 @@ from eigenfeat._base.labels import by_class
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
-from eigenfeat.linear.held_out import temperature
+from eigenfeat.linear.logit_problem import temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.samples.blocks import ArrayBlocks
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import ClassWeight, Codes, Floats, RandomState
     from eigenfeat.expansion.features import Layer
     from eigenfeat.gem.gem import GEM
-    from eigenfeat.linear.held_out import Logits
     from eigenfeat.linear.logistic import MultinomialLogit
+    from eigenfeat.linear.logit_problem import Logits
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.block_samples import LabelledSamples
     from eigenfeat.samples.labelled import Block

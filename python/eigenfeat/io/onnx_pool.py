@@ -18,7 +18,7 @@ from scipy.interpolate import BSpline
 from eigenfeat.io.onnx_features import all_classes, layer_features
 from eigenfeat.io.onnx_graph import LEARNING, Graph
 from eigenfeat.io.onnx_input import completed, gap_flags
-from eigenfeat.linear.held_out import LOG_FLOOR
+from eigenfeat.linear.logit_problem import LOG_FLOOR
 from eigenfeat.tables import regression_views
 from eigenfeat.tables.classification_views import BoostingView, ForestView
 from eigenfeat.tables.classifier import TableClassifier

@@ -31,16 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
-from eigenfeat._base.labels import by_class
+from eigenfeat._base.labels import by_class, thinned
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import Floats
-from eigenfeat.linear.held_out import (
-    Logits,
-    log_loss,
-    temperature,
-    thinned,
-)
-from eigenfeat.linear.logit_problem import on_features, scaled_gram
+from eigenfeat.linear.logit_problem import Logits, log_loss, on_features, scaled_gram, temperature
 from eigenfeat.samples import reductions
 from eigenfeat.samples.labelled import Block
 

@@ -1,11 +1,13 @@
-"""Multinomial logistic regression on features in memory, in blocks or implicit."""
+"""Multinomial logistic regression, and its penalty and temperature from held-out samples."""
 
 from __future__ import annotations
 
 import math
+import operator
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,18 +19,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.labels import by_class, fold_indices, thinned
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, Floats, Labels, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
 from eigenfeat.expansion.features import CoreRows, ExpandedFeatures, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
-from eigenfeat.linear.held_out import Choice, Logits, choose_penalty, draw_folds
 from eigenfeat.linear.logit_problem import (
     LogitProblem,
+    Logits,
     Minimum,
     Penalty,
+    log_loss,
     minima,
+    temperature,
 )
+from eigenfeat.linear.sample_problem import sample_problem
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
     BaseEstimator,
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from eigenfeat.samples.blocks import RowBlocks
+    from eigenfeat.samples.labelled import Block
 
     Features: TypeAlias = Rows | RowBlocks | ExpandedFeatures | LabelledSamples
 else:
@@ -53,10 +60,13 @@ else:
 __all__ = [
     "PENALTIES",
     "PENALTY",
+    "Choice",
     "Features",
     "LinearModel",
     "MultinomialLogit",
+    "choose_penalty",
     "cross_fit",
+    "draw_folds",
     "fit_quietly",
 ]
 
@@ -339,7 +349,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         random: np.random.RandomState,
     ) -> Iterator[Any]:
         """Models for each penalty; None is the estimator's own, which may be "auto"."""
-        problem.use_sample_features(self._penalty(1.0), self.tol)
+        problem, given = _searched(problem, self._penalty(1.0), self.tol), problem
         energies: Any = [self.penalty] if penalties is None else penalties
         chooses = penalties is None and self.penalty == "auto"
         choice, parts, start = None, [], None
@@ -365,7 +375,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             for name in ("classes_", "n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     setattr(model, name, getattr(self, name))
-            model._record(minimum, problem.uncentred(minimum.point))
+            model._record(minimum, given.uncentred(minimum.point))
             chosen = choice
             if chosen is None and self.temperature == "auto":
                 chosen = self._choose(problem, parts, [energy])
@@ -456,6 +466,118 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
                 "max_iter or the penalty",
                 ConvergenceWarning,
             )
+
+
+# ---- penalty and temperature of held-out samples ------------------------------------------------
+#
+# Held-out logits come from folds. The weights of a fold are searched from zero, because weights of
+# all samples would leak the labels. The penalty is the one whose held-out logits, divided by their
+# temperature, have the least log loss. The first fold follows the path from the largest penalty
+# until the log loss rises; later folds try only the best penalty and its neighbours.
+
+
+# `python bench/tables.py` shows the effect of these numbers.
+_FOLDS = ((1_000, 3), (5_000, 2))  # maximum number of samples, folds; one fold beyond
+_MAX_TRAINED, _MAX_HELD = 20_000, 10_000  # samples of a single fold
+_MAX_LOGITS = 4_000_000  # held-out logits of a single fold
+_MIN_CHOOSING = 60  # held-out samples; with fewer, each fold tries all penalties
+_RISE = 0.02  # relative rise of the log loss after which no smaller penalty is tried
+_TIE = 0.002  # relative difference of log losses that is noise; the larger penalty is taken
+_TOLERANCE, _MAX_ITERATIONS = 1e-3, 30  # of the fit to a fold
+
+
+def draw_folds(
+    codes: Codes, n_classes: int, random: np.random.RandomState
+) -> list[tuple[Codes, Codes]]:
+    """Indices of the samples to train on and to hold out, drawn class by class.
+
+    Three folds up to 1,000 samples, two up to 5,000; beyond, one fold of at most 20,000 samples to
+    train on and 10,000 to hold out. The only sample of a class is never held out.
+    """
+    for most, count in _FOLDS:
+        if len(codes) <= most:
+            return fold_indices(codes, n_classes, count, random)
+    train, held = (by_class(part, codes) for part in fold_indices(codes, n_classes, 2, random)[0])
+    most = int(np.clip(_MAX_LOGITS // n_classes, 1_000, _MAX_HELD))
+    return [(thinned(train, _MAX_TRAINED), thinned(held, most))]
+
+
+def _searched(problem: LogitProblem, penalty: Penalty, tolerance: float) -> LogitProblem:
+    """The problem to search for minima of a penalty: of few samples, with their own features."""
+    return sample_problem(problem, penalty, tolerance) if problem.has_few_samples else problem
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The penalty of the least held-out log loss."""
+
+    number: int  # index in the path of penalties
+    temperature: float
+    losses: dict[int, float]  # of the penalties that all folds tried, by index
+    logits: Logits  # held-out logits of the penalty, fold after fold
+    weights: _Array | None  # (p, k) of the penalty in the last fold; None without folds
+
+
+def choose_penalty(
+    folds: Iterable[tuple[LogitProblem, LabelledSamples]],
+    penalties: Sequence[Penalty],
+    fixed: float | None = None,
+    select: Callable[[Sequence[Logits]], int] | None = None,
+) -> Choice:
+    """Choose the penalty of the least held-out log loss.
+
+    Parameters
+    ----------
+    folds : iterable of (LogitProblem, LabelledSamples)
+        Problem of the training samples, and the held-out samples, of each fold.
+    penalties : sequence of Penalty
+        From large to small.
+    fixed : float, optional
+        Temperature; by default the temperature of the least log loss.
+    select : callable, optional
+        Index of the best penalty, given the held-out logits of several penalties; by default the
+        penalty of the least log loss.
+    """
+
+    def loss_of(logits: Logits) -> float:
+        return log_loss(logits, fixed or temperature(logits))
+
+    tried = list(range(len(penalties)))
+    logits: dict[int, Logits] = {i: [] for i in tried}
+    weights: dict[int, _Array] = {}
+    losses: dict[int, float] = {}
+    for problem, held in folds:
+        first = not weights
+        problem = _searched(problem, penalties[0], _TOLERANCE)
+        asked = [penalties[i] for i in tried]
+        path = minima(problem, asked, tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS)
+        losses, few = {}, held.n_samples < _MIN_CHOOSING
+        how = problem.constant, held.n_threads
+        for i, minimum in zip(tried, path, strict=True):
+            weights[i] = W = np.ascontiguousarray(minimum.point)
+            logits[i] = logits[i] + held.reduce(held_out_logits, operator.add, W, *how)
+            losses[i] = loss_of(logits[i])
+            if first and not few and losses[i] > (1.0 + _RISE) * min(losses.values()):
+                break
+        ended = list(losses)
+        if select is None:
+            least = min(losses.values())
+            best = next(i for i in ended if losses[i] <= (1.0 + _TIE) * least)
+        else:
+            best = ended[select([logits[i] for i in ended])]
+        counted = sum(len(part[0]) for part in logits[best])
+        near = 1 if counted >= _MIN_CHOOSING else len(penalties)
+        tried = [i for i in ended if abs(i - best) <= near]
+    if not losses:
+        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
+    return Choice(best, fixed or temperature(logits[best]), losses, logits[best], weights[best])
+
+
+def held_out_logits(
+    block: Block, W: _Array, constant: bool, n_threads: int | None = None
+) -> Logits:
+    """Logits, indices of labels and weights of a block of features, as a list of one tuple."""
+    return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
 
 
 # ---- views of a pool -----------------------------------------------------------------------------

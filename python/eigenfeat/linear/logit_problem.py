@@ -1,4 +1,4 @@
-r"""The penalised multinomial logit: objective, metric, and the search for the minimum.
+r"""The penalised multinomial logit: objective, metric, search for the minimum, and temperature.
 
 With ``z_i = W^T phi_i`` for the features phi_i of sample i, weights w_i of sum n, and
 root mean squares r_j of the features (with `common`, one number for all features), the objective is
@@ -18,9 +18,15 @@ has two forms: a Cholesky factor of the Gram matrix of the features, or of the k
 where these are fewer. The minimum does not depend on H. If H of all samples would take most of the
 time, a subsample replaces them: the Gram matrix of two samples per feature, or a smaller kernel.
 
-**Few samples of many features.** With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum is
-``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and ``V = L^T A`` the
-logits are ``L V`` and the penalty is ``q / 2 |V|^2``: a problem with a feature for each sample.
+**Temperature.** Probabilities are the softmax of ``z / T`` (Guo, Pleiss, Sun and Weinberger, "On
+calibration of modern neural networks", ICML 2017, section 4.2). T minimises the log loss of
+held-out samples, which is convex in ``beta = 1 / T``:
+
+    g(beta) = sum_i w_i (log sum_c exp(beta z_ic) - beta sum_c t_ic z_ic).
+
+The targets t are smoothed as in J. Platt, "Probabilistic outputs for support vector machines",
+1999: the label has ``(N + 1) / (N + 2)`` for N samples, so that T stays positive where all samples
+are classified correctly.
 """
 
 from __future__ import annotations
@@ -29,11 +35,10 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
@@ -48,19 +53,25 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.features import CoreRows
 
 __all__ = [
+    "LOG_FLOOR",
     "LogitProblem",
+    "Logits",
     "Minimum",
     "Penalty",
-    "SampleFeatures",
     "are_few_steps",
     "column_ranges",
     "feature_sums",
+    "log_loss",
     "logit_terms",
+    "loss_at_best",
     "merge_ranges",
     "minima",
     "minimise",
     "on_features",
     "scaled_gram",
+    "temperature",
+    "together",
+    "with_features",
 ]
 
 _Array = npt.NDArray[np.float64]
@@ -74,7 +85,6 @@ _MIN_METRIC_ENERGY = 0.03  # of a subsample's metric, which lacks directions of 
 _MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
 _MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
 _REDUCED_TOLERANCE = 1e-4  # largest; logits of other samples converge later than the loss
-_FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
 _MAX_READ_BYTES = 64e6  # of the largest fold of blocks that is read into memory
 _PILOT_SAMPLES = 512  # to estimate the curvature outside the span of a subsample
 _MISSING_SHARE = 0.5  # of a feature's squares; a subsample lacks less by chance
@@ -110,7 +120,7 @@ class LogitProblem:
     centre : bool
         Whether to centre features far from zero, see `_far_means`.
     n_original : int, optional
-        Number of original features, if `rows` has the features of `SampleFeatures`.
+        Number of original features, if `rows` has a feature for each sample.
 
     Attributes
     ----------
@@ -137,7 +147,6 @@ class LogitProblem:
         n_original: int | None = None,
     ) -> None:
         self.constant, self.common, self.n_original = constant, common, n_original
-        self.reduced: SampleFeatures | None = None
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_samples, self.dtype = rows.n_samples, rows.dtype
         self._arguments = constant, rows.n_threads  # each worker resolves None itself
@@ -172,17 +181,20 @@ class LogitProblem:
             return function(self._features, self._block, self.n_threads, *arguments)
         return self.rows.reduce(on_features, add, function, *self._arguments, *arguments)
 
-    def use_sample_features(self, penalty: Penalty, tolerance: float) -> None:
-        """Search with a feature for each sample where that is faster; see `SampleFeatures.of`."""
-        self.reduced = SampleFeatures.of(self, penalty, tolerance)
+    @property
+    def has_few_samples(self) -> bool:
+        """Whether a problem with a feature for each sample may be faster; see `sample_problem`."""
+        return 2 * self.n_samples <= self.varying and self.n_samples <= _MAX_KERNEL_SAMPLES
+
+    def feature_weights(self, W: _Array) -> _Array:
+        """Weights of the original features, from weights W of this problem."""
+        return W
 
     def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
         """The problem of training samples, read into memory if small, and held-out samples."""
-        if self.reduced is not None:
-            return self.reduced.fold(train, held)
         rows = self.rows.subset(train)
         if not rows.in_memory and rows.n_samples * rows.n_features * 8 <= _MAX_READ_BYTES:
-            rows = _in_memory(rows, rows.together())
+            rows = with_features(rows, rows.together())
         problem = LogitProblem(rows, constant=self.constant, common=self.common)
         return problem, self.rows.subset(held)
 
@@ -437,11 +449,8 @@ def minima(
     Each search starts from the minimum before; the first one from `start` or from zero weights.
     Points of the minima are weights (p, k), also of a reduced problem, which starts from zero.
     """
-    reduced = problem.reduced
-    if reduced is not None:
-        problem, start = reduced.problem, None
     if problem.n_original is not None:
-        tolerance = min(tolerance, _REDUCED_TOLERANCE)
+        tolerance, start = min(tolerance, _REDUCED_TOLERANCE), None
     metric = problem.search_metric(max(penalties, key=lambda one: one.energy))
     rough = problem.in_float32()
     W = np.zeros(problem.shape) if start is None else start
@@ -457,7 +466,7 @@ def minima(
             rough=None if rough is None else rough.objective_of(penalty),
         )
         W = result.point
-        yield result if reduced is None else replace(result, point=reduced.weights(W))
+        yield replace(result, point=problem.feature_weights(W))
 
 
 def minimise(
@@ -559,99 +568,78 @@ def _line_search(
     return None
 
 
-# ---- few samples of many features ----------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class SampleFeatures:
-    """Problem of few samples, reduced to a feature for each sample; see the head of the file."""
-
-    problem: LogitProblem  # its features are the rows of L
-    squares: _Array  # (p,) diagonal of D^2
-    block: Block  # the samples
-    kernel: Floats  # (n, n) Phi D^2 Phi^T, in float32 if that is enough for the tolerance
-
-    @classmethod
-    def of(cls, problem: LogitProblem, penalty: Penalty, tolerance: float) -> SampleFeatures | None:
-        """Reduce a problem; None if passes over its features are faster or necessary.
-
-        `penalty` is any of the penalties, which differ in `energy` alone. If the `tolerance` of the
-        searches is large, products are in float32.
-        """
-        rows, n, varying = problem.rows, problem.n_samples, slice(problem.varying)
-        if 2 * n > problem.varying or n > _MAX_KERNEL_SAMPLES:
-            return None
-        if penalty.l2 > 0 and not problem.common:  # D would depend on the penalty
-            return None
-        scale, unit = problem.scale.copy(), 1.0
-        count = int(np.count_nonzero(scale[varying]))
-        if problem.common:
-            count, unit = problem.varying, float(problem.mean_squares[varying].mean())
-            scale = np.where(problem.flat, 0.0, 1.0 / np.sqrt(unit or 1.0))
-        scale[problem.varying :] = 0.0
-        if not (scale.any() and np.isfinite(scale).all()):
-            return None
-        block, single = rows.together(), tolerance >= _FLOAT32_TOLERANCE
-        if rows.sparse:
-            scaled = block.X.multiply(scale[varying]).tocsr().astype(np.float64)
-            kernel = (scaled @ scaled.T).toarray()
-        else:
-            kernel = block.core(problem.constant).kernel(scale, single, problem.n_threads)
-        kernel *= unit
-        kernel = kernel.astype(np.float32 if single else np.float64, copy=False)
-        features = Block(_cholesky(kernel), block.y, block.weight)
-        reduced = LogitProblem(
-            _in_memory(rows, features),
-            constant=problem.constant,
-            common=True,
-            n_original=count,
-        )
-        return cls(reduced, unit * scale**2, block, kernel)
-
-    def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
-        """The problem of training samples, with a feature for each, and held-out samples."""
-        reduced, factor = self.problem, _cholesky(self.kernel[np.ix_(train, train)])
-        crossed = self.kernel[np.ix_(train, held)]
-        mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
-        trained, tested = (self.block.take(part) for part in (train, held))
-        rows = _in_memory(reduced.rows, Block(factor, trained.y, trained.weight))
-        problem = LogitProblem(
-            rows, constant=reduced.constant, common=True, n_original=reduced.n_original
-        )
-        features = Block(np.ascontiguousarray(mapped), tested.y, tested.weight)
-        return problem, _in_memory(reduced.rows, features)
-
-    def weights(self, V: _Array) -> _Array:
-        """Weights (p, k) of the features, from weights V of the reduced problem."""
-        n, constant = self.problem.varying, self.problem.constant
-        factor = np.asarray(self.problem.rows.together().X, dtype=np.float64)
-        A = solve_triangular(factor, V[:n], trans="T", lower=True, check_finite=False)
-        W = self.block.products(np.ascontiguousarray(A), constant, self.problem.rows.n_threads)
-        W *= self.squares[:, None]
-        if constant:
-            W[-1] = V[-1]
-        return W
-
-
-def _in_memory(rows: LabelledSamples, block: Block) -> MemorySamples:
-    """Features in memory with the classes of `rows`."""
+def with_features(rows: LabelledSamples, block: Block) -> MemorySamples:
+    """Features in memory, with labels and weights, of samples with the classes of `rows`."""
     kept = CachedBlock(block.X, block.y, block.weight)
     return MemorySamples(kept, rows.classes, rows.n_threads)
 
 
-def _cholesky(kernel: Floats) -> Floats:
-    """Lower Cholesky factor of a kernel, with its diagonal raised until it is positive definite."""
-    n = len(kernel)
-    extra = np.sqrt(n) * float(np.finfo(kernel.dtype).eps) * kernel.diagonal().max()
-    raised = kernel.copy()
-    while True:
-        raised[np.diag_indices(n)] += extra
-        try:
-            factor = cholesky(raised, lower=True, check_finite=False)
-        except LinAlgError:  # repeated samples make the kernel singular
-            extra *= 10.0
-        else:
-            return np.ascontiguousarray(factor)
+# ---- temperature and log loss --------------------------------------------------------------------
+
+
+_MAX_TEMPERATURE = 50.0  # also of 1 / T
+_TEMPERATURE_ERROR = 1e-6  # relative
+LOG_FLOOR = -30.0  # least log probability, so that no single sample decides
+Logits: TypeAlias = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
+
+
+def temperature(logits: Logits, start: float = 1.0) -> float:
+    """Temperature T of the least log loss of ``logits / T`` on smoothed targets.
+
+    It lies between 1/50 and 50, and is 1 without logits. The search begins at `start`.
+    """
+    if not logits:
+        return 1.0
+    z, codes, weight = together(logits)
+    n, k = z.shape
+    z -= z.max(axis=1, keepdims=True)
+    wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each other label
+    aimed = (1.0 - k * wrong) * z[np.arange(n), codes] + wrong * z.sum(axis=1)
+    low, high = 1.0 / _MAX_TEMPERATURE, _MAX_TEMPERATURE
+    beta = 1.0 / start
+    for _ in range(100):  # Newton's method, bisecting where a step leaves the interval
+        P = np.exp(beta * z)
+        P /= P.sum(axis=1, keepdims=True)
+        mean = np.einsum("ij,ij->i", P, z)
+        slope = float(weight @ (mean - aimed))
+        bend = float(weight @ (np.einsum("ij,ij,ij->i", P, z, z) - mean**2))
+        low, high = (low, beta) if slope > 0 else (beta, high)
+        if slope == 0 or high - low <= _TEMPERATURE_ERROR * high:
+            break
+        step = beta - slope / bend if bend > 0 else np.inf
+        if not low < step < high:
+            step = float(np.sqrt(low * high))
+        done = abs(step - beta) <= _TEMPERATURE_ERROR * beta
+        beta = step
+        if done:
+            break
+    return 1.0 / float(beta)
+
+
+def log_loss(logits: Logits, temperature: float) -> float:
+    """Mean log loss of ``logits / T``, log probabilities being at least -30; inf if empty."""
+    if not logits:
+        return np.inf
+    z, codes, weight = together(logits)
+    z /= temperature
+    z -= z.max(axis=1, keepdims=True)
+    logs = z[np.arange(len(z)), codes] - np.log(np.exp(z).sum(axis=1))
+    return -float(weight @ np.maximum(logs, LOG_FLOOR))
+
+
+def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[float, float]:
+    """Log loss of logits (m, k) at their own temperature, and that temperature."""
+    block = [(logits, codes, weight)]
+    T = temperature(block)
+    return log_loss(block, T), T
+
+
+def together(logits: Logits) -> tuple[_Array, Codes, _Array]:
+    """Concatenate logits (float64), indices of labels, and weights, scaled to the sum 1."""
+    z = np.concatenate([part[0] for part in logits]).astype(np.float64)
+    codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
+    weight = np.concatenate([np.ones(len(p[0])) if p[2] is None else p[2] for p in logits])
+    return z, codes, weight / weight.sum()
 
 
 # ---- columns far from zero -----------------------------------------------------------------------

@@ -26,7 +26,7 @@ from scipy.special import softmax
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.linear.held_out import LOG_FLOOR, loss_at_best
+from eigenfeat.linear.logit_problem import LOG_FLOOR, loss_at_best
 
 __all__ = ["PooledView", "asked_views", "log_probabilities", "pool_probabilities", "pool_weights"]
 

@@ -19,7 +19,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import show, warn_caller
-from eigenfeat.linear.held_out import loss_at_best
+from eigenfeat.linear.logit_problem import loss_at_best
 from eigenfeat.linear.pools import PooledView, asked_views, pool_probabilities, pool_weights
 from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
 from eigenfeat.samples.labelled import row_weights

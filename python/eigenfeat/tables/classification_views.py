@@ -40,8 +40,8 @@ from sklearn.utils.validation import has_fit_parameter
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.held_out import LOG_FLOOR, Logits, loss_at_best, together
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, cross_fit, fit_quietly
+from eigenfeat.linear.logit_problem import LOG_FLOOR, Logits, loss_at_best, together
 from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError

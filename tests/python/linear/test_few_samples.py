@@ -9,9 +9,9 @@ from logit_problems import held_out_logits
 from numpy.testing import assert_allclose
 
 from eigenfeat._base.core import core
-from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
-from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, SampleFeatures, minimise
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, log_loss, minimise, temperature
+from eigenfeat.linear.sample_problem import sample_problem
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.labelled import MemorySamples
 
@@ -51,9 +51,9 @@ def test_the_reduced_problem_has_the_minimum_over_the_features(dtype, weighted, 
     rows = MemorySamples.of(X, y, w if weighted else None, 2)
     problem = LogitProblem(rows, constant=constant, common=common)
     penalty = Penalty(0.03, 0.5, 2.0 if common else 0.0)
-    reduced = SampleFeatures.of(problem, penalty, 1e-9)
-    found, expected = search(reduced.problem, penalty), search(problem, penalty)
-    W = reduced.weights(found.point)
+    reduced = sample_problem(problem, penalty, 1e-9)
+    found, expected = search(reduced, penalty), search(problem, penalty)
+    W = reduced.feature_weights(found.point)
     rel = 200 * float(np.finfo(dtype).eps)
     assert problem.objective_of(penalty)(W)[0] == pytest.approx(found.objective, rel=rel)
     assert found.objective == pytest.approx(expected.objective, rel=max(1e-9, rel))
@@ -65,7 +65,7 @@ def test_folds_of_the_reduced_problem_are_those_of_the_features(common):
     X, y, w = samples()
     problem = LogitProblem(MemorySamples.of(X, y, w, 2), constant=True, common=common)
     penalty = Penalty(0.1, 0.5, 0.0)
-    reduced = SampleFeatures.of(problem, penalty, 1e-9)
+    reduced = sample_problem(problem, penalty, 1e-9)
     held, train = np.flatnonzero(np.arange(len(y)) % 3 == 0), np.flatnonzero(np.arange(len(y)) % 3)
     (part, rows), (expected, others) = (one.fold(train, held) for one in (reduced, problem))
     # The ridge of columns takes their mean squares in all samples instead of those in the fold.

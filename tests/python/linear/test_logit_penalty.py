@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
 from eigenfeat import GEMClassifierCV, MultinomialLogit
-from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
-from eigenfeat.linear.logistic import PENALTIES
+from eigenfeat.linear.logistic import PENALTIES, draw_folds
+from eigenfeat.linear.logit_problem import log_loss, temperature
 from eigenfeat.samples import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none", "penalty": "auto"}

@@ -13,7 +13,8 @@ from sklearn.datasets import load_digits
 
 from eigenfeat import GEM, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
-from eigenfeat.linear.held_out import draw_folds, log_loss, temperature
+from eigenfeat.linear.logistic import draw_folds
+from eigenfeat.linear.logit_problem import log_loss, temperature
 from eigenfeat.samples import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
