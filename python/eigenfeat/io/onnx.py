@@ -40,9 +40,8 @@ from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.tables.classification_views import EstimatorView as ClassifierView
 from eigenfeat.tables.classifier import TableClassifier
-from eigenfeat.tables.regression_views import EstimatorView as RegressorView
+from eigenfeat.tables.pool import EstimatorView
 from eigenfeat.tables.regressor import TableRegressor
 
 if TYPE_CHECKING:
@@ -275,7 +274,7 @@ def _table_classifier(graph: Graph, model: TableClassifier, rows: str) -> str:
 
 def _refuse_estimators(model: TableClassifier | TableRegressor) -> None:
     for view in model.views_:
-        if isinstance(view.model, (ClassifierView, RegressorView)):
+        if isinstance(view.model, EstimatorView):
             raise ValueError(
                 f"model: expected views of eigenfeat's own, got {view.name}; leave it out of views"
             )

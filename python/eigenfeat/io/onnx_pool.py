@@ -19,9 +19,9 @@ from eigenfeat.io.onnx_features import all_classes, layer_features
 from eigenfeat.io.onnx_graph import LEARNING, Graph
 from eigenfeat.io.onnx_input import completed, gap_flags
 from eigenfeat.linear.logit_problem import LOG_FLOOR
-from eigenfeat.tables import regression_views
-from eigenfeat.tables.classification_views import BoostingView, ForestView
 from eigenfeat.tables.classifier import TableClassifier
+from eigenfeat.tables.pool import BoostingView, ForestView
+from eigenfeat.tables.regression_views import KernelView, LearnedKernelView, RidgeView
 from eigenfeat.tables.regressor import TableRegressor
 from eigenfeat.tables.trees import Trees
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics
@@ -142,19 +142,19 @@ def regression_pool(graph: Graph, model: TableRegressor, rows: str) -> str:
 def _outputs(table: _Table, view: Any) -> str:
     """Standardised outputs of a view of a regressor."""
     graph = table.graph
-    if isinstance(view, regression_views.ForestView):
+    if isinstance(view, ForestView):
         return _trees(graph, view.trees, table.for_trees)
-    if isinstance(view, regression_views.BoostingView):
+    if isinstance(view, BoostingView):
         sums = _trees(graph, view.trees, getattr(table, view.features))
         return graph.node("Add", sums, graph.constant(view.start))
     coef = view.ridge.coef
-    if isinstance(view, regression_views.RidgeView):
-        terms = table.linear(view.features, coef)
-    elif isinstance(view, regression_views.KernelView):
-        terms = [_kernel(graph, view.kernel, coef, getattr(table, view.inputs))]
-    elif isinstance(view, regression_views.LearnedKernelView):
+    if isinstance(view, RidgeView):
+        terms = table.linear(view.inputs, coef)
+    elif isinstance(view, LearnedKernelView):
         mapped = graph.node("MatMul", table.ranks, graph.constant(view.map))
         terms = [_kernel(graph, view.kernel, coef, mapped)]
+    elif isinstance(view, KernelView):
+        terms = [_kernel(graph, view.kernel, coef, getattr(table, view.inputs))]
     else:
         width = len(coef) - sum(layer.width for layer in view.layers)
         terms = table.linear(view.beside, coef[:width])

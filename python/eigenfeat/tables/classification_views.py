@@ -22,31 +22,29 @@ predicts each training sample by the trees that were grown without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, cross_fit, fit_quietly
-from eigenfeat.linear.logit_problem import LOG_FLOOR, Logits, loss_at_best, together
+from eigenfeat.linear.logit_problem import LOG_FLOOR, Logits, together
 from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.labelled import Block, MemorySamples
-from eigenfeat.tables.trees import Trees, grow, unequal
+from eigenfeat.tables.pool import BoostingView, EstimatorView, Folds, ForestView, Samples, View
+from eigenfeat.tables.trees import grow, unequal
 from eigenfeat.tables.views import (
     MOST_BINS,
     Interactions,
@@ -57,22 +55,10 @@ from eigenfeat.tables.views import (
 )
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Codes, Labels
+    from eigenfeat._base.types import Codes
     from eigenfeat.samples.block_samples import LabelledSamples
 
-__all__ = [
-    "VIEWS",
-    "BoostingView",
-    "EstimatorView",
-    "Folds",
-    "ForestView",
-    "GemView",
-    "LogitView",
-    "Samples",
-    "Trial",
-    "View",
-    "candidate_views",
-]
+__all__ = ["MANY_SAMPLES", "VIEWS", "candidate_views"]
 
 _Array = NDArray[np.float64]
 _Parts = Sequence[tuple["LabelledSamples", "LabelledSamples"]]
@@ -85,7 +71,6 @@ VIEWS = (
 # bench/tables.py shows the effect of the following numbers.
 MANY_SAMPLES = 5_000  # beyond, some views are smaller
 _MAX_COLUMNS = 200  # of many samples, for other views than "gem" and "forest"
-_MAX_SPLINES = 1_500  # features of all columns
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
@@ -109,124 +94,6 @@ _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
 _MAX_BOOSTED = {"boosting": 3_000, "boosting_pairs": 1_000}
 
 
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Indices of the samples to train on and to hold out, for each fold."""
-
-    parts: list[tuple[Codes, Codes]]
-    n_samples: int
-
-    @property
-    def held(self) -> Codes:
-        """Indices of the held-out samples, fold after fold."""
-        return np.concatenate([part[1] for part in self.parts])
-
-    def groups(self) -> list[Codes]:
-        """The samples held out in each fold, and last those that never are."""
-        never = np.ones(self.n_samples, dtype=bool)
-        never[self.held] = False
-        return [*(part[1] for part in self.parts), np.flatnonzero(never)]
-
-    @property
-    def complementary(self) -> bool:
-        """Whether each fold trains on all samples but those that it holds out."""
-        return all(len(train) + len(held) == self.n_samples for train, held in self.parts)
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Training samples of a classification.
-
-    Attributes
-    ----------
-    rows : MemorySamples
-        Complete columns with labels and weights.
-    table : Table
-        The same columns with indicators of gaps, as views read them.
-    seed : int
-    """
-
-    rows: MemorySamples
-    table: Table
-    seed: int
-
-    @property
-    def classes(self) -> Labels:
-        """Labels (k,), sorted."""
-        return self.rows.classes
-
-    @property
-    def codes(self) -> Codes:
-        """Index of each sample's label."""
-        return np.asarray(self.rows.codes, dtype=np.intp)
-
-    @property
-    def weight(self) -> _Array | None:
-        """Positive weights, or None for equal ones."""
-        return self.rows.block.weight
-
-    @property
-    def n_threads(self) -> int | None:
-        """Number of threads."""
-        return self.table.n_threads
-
-    @property
-    def is_large(self) -> bool:
-        """Whether some views are smaller."""
-        return self.rows.n_samples > MANY_SAMPLES
-
-    def sized(self, options: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
-        """Options for this number of samples."""
-        return next(found for most, found in options if self.rows.n_samples <= most)
-
-    def with_features(self, features: Any) -> MemorySamples:
-        """The samples with other features."""
-        return MemorySamples.of_features(self.rows, features)
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """Out-of-fold results of a view.
-
-    Attributes
-    ----------
-    logits : (m, k) array
-        Logits of the held-out samples, in the order of `Folds.held`.
-    log_loss : float
-        Their log loss at the best temperature.
-    penalty : float
-        Penalty of the view's logit; NaN if it has none.
-    """
-
-    logits: _Array
-    log_loss: float
-    penalty: float = np.nan
-
-
-class View:
-    """A classifier on one representation of a table."""
-
-    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
-        """Predict held-out samples by fits without their fold."""
-        raise NotImplementedError
-
-    def fit(self, samples: Samples, trial: Trial) -> None:
-        """Fit to all samples, with the penalty that was best out of fold."""
-        raise NotImplementedError
-
-    def logits(self, table: Table, n_threads: int | None) -> _Array:
-        """Logits (n, k) of samples."""
-        raise NotImplementedError
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of the fitted view's logit; 0 without a logit."""
-        return 0
-
-
-# ---- logits on features --------------------------------------------------------------------------
-
-
 class LogitView(View):
     """Multinomial logit on features of the columns.
 
@@ -242,7 +109,7 @@ class LogitView(View):
     ridge = 0.5  # of the logit
     learned: Any = None
 
-    def features(self, table: Table, n_threads: int | None) -> Any:
+    def features(self, table: Table) -> Any:
         """Features of samples."""
         raise NotImplementedError
 
@@ -257,40 +124,34 @@ class LogitView(View):
         """Penalties to try, from large to small."""
         return PENALTIES
 
-    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
-        """As `View.cross_fit`."""
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        """As `View.cross_fit`, with the penalty of the least log loss."""
         penalties = self.penalties(samples)
         inner = [one / self._energy for one in penalties]
         select = _within_standard_error if len(folds.held) < _MIN_TEMPERED else None
         logit, parts = self._unfitted(samples), self.fold_features(samples, folds)
         choice = cross_fit(logit, parts, inner, select)
-        logits = np.concatenate([part[0] for part in choice.logits]).astype(np.float64)
-        return Trial(logits, choice.losses[choice.number], penalties[choice.number])
+        self.penalty = penalties[choice.number]
+        return np.concatenate([part[0] for part in choice.logits]).astype(np.float64)
 
-    def fit(self, samples: Samples, trial: Trial) -> None:
-        """As `View.fit`."""
+    def fit(self, samples: Samples) -> None:
         self.learn(samples)
-        features = samples.with_features(self.features(samples.table, samples.n_threads))
-        logit = self._unfitted(samples)
-        self.logit = fit_quietly(logit, features, trial.penalty / self._energy)
+        features = samples.with_features(self.features(samples.table))
+        self.logit = fit_quietly(self._unfitted(samples), features, self.penalty / self._energy)
+        self.n_features = int(self.logit.coef_.shape[1])
 
-    def logits(self, table: Table, n_threads: int | None) -> _Array:
-        """As `View.logits`."""
-        features = Block(self.features(table, n_threads))
-        scores = features.scores(np.ascontiguousarray(self.logit.coef_.T), False, n_threads)
+    def outputs(self, table: Table) -> _Array:
+        features = Block(self.features(table))
+        W = np.ascontiguousarray(self.logit.coef_.T)
+        scores = features.scores(W, False, table.n_threads)
         scores = np.asarray(scores, dtype=np.float64) + self.logit.intercept_
         if scores.shape[1] == 1:
             scores = np.hstack([np.zeros_like(scores), scores])
         return np.broadcast_to(scores, (len(table), scores.shape[1]))
 
-    @property
-    def n_features(self) -> int:
-        """As `View.n_features`."""
-        return int(self.logit.coef_.shape[1])
-
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         """Features of the samples of these indices."""
-        features = self.features(samples.table.subset(indices), samples.n_threads)
+        features = self.features(samples.table.subset(indices))
         return MemorySamples.of_features(samples.rows.subset(indices), features)
 
     @property
@@ -316,9 +177,9 @@ class FixedView(LogitView):
         self.common = name != "splines"
         self.ridge = _RIDGES.get(name, 0.5)
 
-    def features(self, table: Table, n_threads: int | None) -> Any:
+    def features(self, table: Table) -> Any:
         if self.name == "kernel":
-            return self.learned.features(table.ranks, n_threads)
+            return self.learned.features(table.ranks, table.n_threads)
         return getattr(table, self.name)
 
     def learn(self, samples: Samples) -> None:
@@ -328,7 +189,7 @@ class FixedView(LogitView):
     def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
         self.learn(samples)
         if folds.complementary:
-            rows = samples.with_features(self.features(samples.table, samples.n_threads))
+            rows = samples.with_features(self.features(samples.table))
             return [(rows.subset(train), rows.subset(held)) for train, held in folds.parts]
         return [(self.part(samples, a), self.part(samples, b)) for a, b in folds.parts]
 
@@ -341,21 +202,17 @@ class GemView(LogitView):
     def __init__(self, inputs: str, scale: str) -> None:
         self.inputs, self.scale = inputs, scale
 
-    def features(self, table: Table, n_threads: int | None) -> Any:
-        """As `LogitView.features`."""
-        return layer_features(self._input(table), [self.learned], False, n_threads)
+    def features(self, table: Table) -> Any:
+        return layer_features(self._input(table), [self.learned], False, table.n_threads)
 
     def learn(self, samples: Samples) -> None:
-        """As `LogitView.learn`."""
         gem = self._gem(samples).fit_samples(self._rows(samples))
         self.learned = as_layer(gem)
 
     def penalties(self, samples: Samples) -> Sequence[float]:
-        """As `LogitView.penalties`."""
-        return _GEM_PENALTIES if samples.is_large else PENALTIES
+        return _GEM_PENALTIES if samples.size > MANY_SAMPLES else PENALTIES
 
     def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
-        """As `LogitView.fold_features`."""
         rows = self._rows(samples)
         if self.scale == "auto":  # one choice for all folds
             self.scale = self._gem(samples).fit_samples(rows).scale_
@@ -409,7 +266,7 @@ class InteractionsView(LogitView):
 
     common = True
 
-    def features(self, table: Table, n_threads: int | None) -> Any:
+    def features(self, table: Table) -> Any:
         return self.learned.features(table.bins, table.fine, table.statistics.n_fine)
 
     def learn(self, samples: Samples) -> None:
@@ -434,20 +291,19 @@ class InteractionsView(LogitView):
 
     @staticmethod
     def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
-        most = _MAX_CELLS_OF_MANY if samples.is_large else _MAX_CELLS
+        most = _MAX_CELLS_OF_MANY if samples.size > MANY_SAMPLES else _MAX_CELLS
         counts = [count for count, _ in samples.table.statistics.bins]
         return Interactions.fit(samples.table.bins[indices], counts, tables, most)
 
     @staticmethod
     def _tables(samples: Samples, indices: Codes | slice) -> _Array:
-        weight = None if samples.weight is None else samples.weight[indices]
         counts = [count for count, _ in samples.table.statistics.bins]
         return bin_tables(
             samples.table.bins[indices],
             counts,
-            samples.codes[indices],
-            len(samples.classes),
-            weight,
+            samples.targets[indices],
+            len(samples.rows.classes),
+            samples.weight_of(indices),
             samples.n_threads,
         )
 
@@ -455,77 +311,34 @@ class InteractionsView(LogitView):
 # ---- other classifiers ---------------------------------------------------------------------------
 
 
-class ForestView(View):
+class ForestClassifierView(ForestView):
     """Forest; its out-of-bag probabilities take the place of folds.
 
     With T trees and k classes, the mean probabilities p of the leaves become
     ``(p T + 1 / k) / (T + 1)``, so that no logarithm is infinite.
     """
 
-    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
-        """As `View.cross_fit`."""
-        n, X = samples.rows.n_samples, samples.table.for_trees
-        forest = (ExtraTreesClassifier if samples.is_large else RandomForestClassifier)(
+    def unfitted(self, samples: Samples) -> Any:
+        n = len(samples)
+        return (ExtraTreesClassifier if n > MANY_SAMPLES else RandomForestClassifier)(
             **samples.sized(_FOREST),
             bootstrap=True,
             max_samples=_MAX_GROWN if n > _MAX_GROWN else None,
             random_state=samples.seed,
             n_jobs=resolve(samples.n_threads) or -1,
-        ).fit(X, samples.codes, unequal(samples.weight))
-        self.trees = Trees.of_forest(forest, X)
-        held = folds.held
-        share, count = np.zeros((len(held), len(samples.classes))), np.zeros((len(held), 1))
-        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-            out = ~np.isin(held, drawn)
-            share[out] += tree.tree_.predict(X[held[out]])
-            count[out] += 1.0
-        # A sample that is in all trees has equal probabilities.
-        logits = self._logarithms(
-            np.where(count > 0, share / np.maximum(count, 1.0), 1.0 / len(samples.classes))
         )
-        return Trial(logits, loss_at_best(logits, *_held(samples, folds))[0])
 
-    def fit(self, samples: Samples, trial: Trial) -> None:
-        """Do nothing: the forest is grown from all samples."""
-
-    def logits(self, table: Table, n_threads: int | None) -> _Array:
-        """As `View.logits`."""
-        return self._logarithms(self.trees.predict(table.for_trees))
-
-    def _logarithms(self, share: _Array) -> _Array:
+    def of_means(self, means: _Array) -> _Array:
         count = len(self.trees.roots)
-        return np.log((share * count + 1.0 / share.shape[1]) / (count + 1.0))
+        return np.log((means * count + 1.0 / means.shape[1]) / (count + 1.0))
 
 
-class RefittedView(View):
-    """A classifier that is fitted again without each fold."""
+class BoostingClassifierView(BoostingView):
+    """Gradient boosting of small trees, one series of trees for each class."""
 
-    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
-        """As `View.cross_fit`."""
-        parts = []
-        for train, held in folds.parts:
-            self._fit_to(samples, train)
-            parts.append(self.logits(samples.table.subset(held), samples.n_threads))
-        logits = np.concatenate(parts)
-        return Trial(logits, loss_at_best(logits, *_held(samples, folds))[0])
-
-    def fit(self, samples: Samples, trial: Trial) -> None:
-        """As `View.fit`."""
-        self._fit_to(samples, np.arange(samples.rows.n_samples))
-
-    def _fit_to(self, samples: Samples, indices: Codes) -> None:
-        """Fit to the samples of these indices."""
-        raise NotImplementedError
-
-
-class BoostingView(RefittedView):
-    """Gradient boosting of small trees."""
-
-    def __init__(self, features: str) -> None:
-        self.features = features
-
-    def _fit_to(self, samples: Samples, indices: Codes) -> None:
-        """As `RefittedView._fit_to`."""
+    def grown(
+        self, samples: Samples, X: NDArray[np.float32]
+    ) -> tuple[_Array, list[tuple[int, Any]]]:
         boosting = HistGradientBoostingClassifier(
             max_features=0.5,
             l2_regularization=1.0,  # without it, boosting of many classes diverges
@@ -533,40 +346,24 @@ class BoostingView(RefittedView):
             random_state=samples.seed,
             **samples.sized(_BOOSTING),
         )
-        X, codes = getattr(samples.table, self.features)[indices], samples.codes[indices]
-        weight = unequal(None if samples.weight is None else samples.weight[indices])
-        n_first = samples.table.for_trees.shape[1]
-        steps = grow(boosting, X, codes, weight, n_first, samples.n_threads)
-        k = len(samples.classes)
-        start = np.zeros(k)
-        outputs = [1] if k == 2 else boosting.classes_  # a class without samples has no trees
+        n_first, weight = samples.table.for_trees.shape[1], unequal(samples.weight)
+        steps = grow(boosting, X, samples.targets, weight, n_first, samples.n_threads)
+        k = len(samples.rows.classes)
+        start = np.full(k, LOG_FLOOR)  # a class without samples has no trees
+        start[boosting.classes_] = 0.0
+        outputs = [1] if k == 2 else boosting.classes_
         start[outputs] = boosting._baseline_prediction[0]
-        self.start = np.where(np.isin(np.arange(k), boosting.classes_), start, LOG_FLOOR)
-        predictors = [pair for step in steps for pair in zip(outputs, step, strict=True)]
-        self.trees = Trees.of_boosting(predictors, k, X)
-
-    def logits(self, table: Table, n_threads: int | None) -> _Array:
-        """As `View.logits`."""
-        return self.start + self.trees.predict(getattr(table, self.features))
+        return start, [pair for step in steps for pair in zip(outputs, step, strict=True)]
 
 
-class EstimatorView(RefittedView):
+class ClassifierView(EstimatorView):
     """A classifier of scikit-learn's kind."""
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    def fit(self, samples: Samples) -> None:
+        self.n_classes = len(samples.rows.classes)
+        super().fit(samples)
 
-    def _fit_to(self, samples: Samples, indices: Codes) -> None:
-        """As `RefittedView._fit_to`."""
-        options = {}
-        if samples.weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
-            options["sample_weight"] = samples.weight[indices]
-        self.n_classes = len(samples.classes)
-        self.fitted = clone(self.estimator)
-        self.fitted.fit(samples.table.X[indices], samples.codes[indices], **options)
-
-    def logits(self, table: Table, n_threads: int | None) -> _Array:
-        """As `View.logits`."""
+    def outputs(self, table: Table) -> _Array:
         # A class without samples to train on has no column.
         share = np.full((len(table), self.n_classes), 1e-6)
         found = np.asarray(self.fitted.predict_proba(table.X), np.float64)
@@ -584,49 +381,47 @@ def candidate_views(
 ) -> tuple[dict[str, View], dict[str, str]]:
     """Views by name that serve these samples, and the reasons why others do not."""
     reasons = {name: _reason_against(name, names, samples) for name in names}
-    made: dict[str, Callable[[], View]] = {
-        "columns": lambda: FixedView("columns"),
-        "splines": lambda: FixedView("splines"),
-        "gem": lambda: GemView("columns", "auto"),
-        "gem_ranks": lambda: GemView("ranks", "none"),
-        "kernel": lambda: FixedView("kernel"),
-        "interactions": InteractionsView,
-        "forest": ForestView,
-        "boosting": lambda: BoostingView("for_trees"),
-        "boosting_pairs": lambda: BoostingView("with_pairs"),
+    made: dict[str, View] = {
+        "columns": FixedView("columns"),
+        "splines": FixedView("splines"),
+        "gem": GemView("columns", "auto"),
+        "gem_ranks": GemView("ranks", "none"),
+        "kernel": FixedView("kernel"),
+        "interactions": InteractionsView(),
+        "forest": ForestClassifierView(),
+        "boosting": BoostingClassifierView("for_trees"),
+        "boosting_pairs": BoostingClassifierView("with_pairs"),
     }
-    views = {name: made[name]() for name in names if not reasons[name]}
+    views = {name: made[name] for name in names if not reasons[name]}
     return views, {name: why for name, why in reasons.items() if why}
 
 
 def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     """Why a view is left out; empty for others."""
-    statistics, k = samples.table.statistics, len(samples.classes)
+    statistics, k = samples.table.statistics, len(samples.rows.classes)
     varying = int((statistics.scale > 0).sum())
     if name == "gem":
         return ""
     if varying == 0:
         return "no column with spread"
     boosts = name.startswith("boosting")
-    if boosts and samples.rows.n_samples < _MIN_BOOSTED:
+    if boosts and len(samples) < _MIN_BOOSTED:
         return f"fewer than {_MIN_BOOSTED:,} samples"
-    if boosts and not samples.is_large and k > _MAX_BOOSTED_CLASSES:
+    if boosts and samples.size <= MANY_SAMPLES and k > _MAX_BOOSTED_CLASSES:
         return f"more than {_MAX_BOOSTED_CLASSES} classes, which need {MANY_SAMPLES:,} samples"
     numeric = len(statistics.numeric)
     if name == "boosting_pairs" and statistics.why_no_pairs:
         return statistics.why_no_pairs
     n_features = varying + numeric * (numeric - 1) * (name == "boosting_pairs")
-    if boosts and samples.is_large and k * n_features > _MAX_BOOSTED[name]:
+    if boosts and samples.size > MANY_SAMPLES and k * n_features > _MAX_BOOSTED[name]:
         return f"features times classes are more than {_MAX_BOOSTED[name]:,}"
     if boosts or name == "forest":
         return ""
-    if samples.is_large and varying > _MAX_COLUMNS:
+    if samples.size > MANY_SAMPLES and varying > _MAX_COLUMNS:
         return f"more than {_MAX_COLUMNS} columns and {MANY_SAMPLES:,} samples"
-    if name == "splines" and not len(statistics.numeric):
-        return "no numeric column"
-    if name == "splines" and statistics.has_more_splines_than(_MAX_SPLINES):
-        return f"more than {_MAX_SPLINES:,} features"
-    if name == "gem_ranks" and samples.is_large and k * (k - 1) > _MAX_RANK_PAIRS:
+    if name == "splines" and statistics.why_no_splines:
+        return statistics.why_no_splines
+    if name == "gem_ranks" and samples.size > MANY_SAMPLES and k * (k - 1) > _MAX_RANK_PAIRS:
         return f"more than {_MAX_RANK_PAIRS} pairs of classes beyond {MANY_SAMPLES:,} samples"
     indicators = bool(statistics.indicator[statistics.scale > 0].all())
     if name == "gem_ranks" and "gem" in names and indicators:
@@ -636,12 +431,6 @@ def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         if varying > MOST_BINS or not interactions_fit_in(counts, k):
             return "too many columns, or only one"
     return ""
-
-
-def _held(samples: Samples, folds: Folds) -> tuple[Codes, _Array | None]:
-    """Labels' indices and weights of the held-out samples."""
-    held = folds.held
-    return samples.codes[held], None if samples.weight is None else samples.weight[held]
 
 
 def _within_standard_error(logits: Sequence[Logits]) -> int:

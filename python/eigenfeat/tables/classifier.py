@@ -1,26 +1,29 @@
-"""Classifier of tables: a pool of views of the columns."""
+r"""Classifier of tables: a pool of views of the columns.
+
+The pool is ``p(y | x) ~ exp(sum_v w_v log p_v(y | x))`` (Genest and Zidek 1986) with weights that
+minimise the out-of-fold log loss; see `pool_weights`. Up to 10,000 samples every view predicts each
+sample out of fold. Beyond, one fold of at most 5,000 samples decides.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
+from eigenfeat._base.labels import fold_indices
+from eigenfeat._base.subsamples import draw_subsample
+from eigenfeat._base.types import ClassWeight, Codes, Floats, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.linear.pools import asked_views
+from eigenfeat.linear.logit_problem import loss_at_best
+from eigenfeat.linear.pools import log_probabilities, pool_probabilities, pool_weights
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
-    BaseEstimator,
-    Iterative,
-    Verbose,
     complete,
     prepare,
     steps_of,
@@ -30,15 +33,14 @@ from eigenfeat.samples.estimator import (
 from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 from eigenfeat.tables.classification_views import (
+    MANY_SAMPLES,
     VIEWS,
-    EstimatorView,
+    ClassifierView,
     GemView,
-    Samples,
     candidate_views,
 )
-from eigenfeat.tables.pool import fit_pool, pooled_logits
-from eigenfeat.tables.search import PooledView, checked, fitted_table, table_of
-from eigenfeat.tables.views import TableStatistics
+from eigenfeat.tables.estimator import PooledView, TableEstimator, checked, table_of
+from eigenfeat.tables.pool import Folds, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
@@ -46,10 +48,17 @@ if TYPE_CHECKING:
 
 __all__ = ["TableClassifier"]
 
+_Array = NDArray[np.float64]
+
 _MAX_CLASSES = 100  # of other views than "gem"
+# bench/tables.py shows the effect of the following numbers.
+# Largest number of samples, and its number of folds.
+_FOLDS = ((300, 10), (MANY_SAMPLES, 5), (10_000, 3))
+_FOLDS_OF_MANY = 4  # with more samples, of which the first fold alone is held out
+_MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 
 
-class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
+class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     """Classifier of tables: a pool of views of the columns.
 
     Use it first for any table: numbers, text, categories and gaps need no preparation, and most
@@ -119,17 +128,13 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TableEstimator._parameter_constraints,
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
-        "categorical_features": [StrOptions({"from_dtype"}), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-        "verbose": ["verbose"],
     }
+    _names, _kind = VIEWS, "classifiers with predict_proba"
+    _measure = "mean log likelihood"
 
-    statistics_: TableStatistics
-    gaps_: NDArray[np.intp]
     layers_: list[Layer]
     # Set for all objects: early classifiers look for it before a fit.
     out_of_fold_proba_: NDArray[np.float64] | None = None
@@ -137,6 +142,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     def __init__(
         self,
         views: str | Sequence[Any] = "auto",
+        *,
         categorical_features: str | None = "from_dtype",
         time_limit: float | None = None,
         class_weight: ClassWeight = None,
@@ -144,13 +150,15 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.views = views
-        self.categorical_features = categorical_features
-        self.time_limit = time_limit
+        super().__init__(
+            views,
+            categorical_features=categorical_features,
+            time_limit=time_limit,
+            random_state=random_state,
+            n_threads=n_threads,
+            verbose=verbose,
+        )
         self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.verbose = verbose
 
     @with_steps
     def fit(
@@ -194,7 +202,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
             if names == ["gem"] and not estimators:
                 self._fit_gem(rows, names, "")
             elif isinstance(rows, MemorySamples) and not reason:
-                self._fit_pool(rows, names, estimators)
+                self._fit_views(rows)
             elif self.views == "auto":
                 self._fit_gem(rows, names, reason)
             else:
@@ -203,15 +211,15 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
                 )
         return self
 
-    def _asked(self) -> tuple[list[str], dict[str, EstimatorView]]:
-        """Names of the views to try, in the order of `VIEWS`, and classifiers of the user's."""
-        names, estimators = asked_views(
-            self.views,
-            VIEWS,
-            "classifiers with predict_proba",
-            lambda one: hasattr(one, "predict_proba"),
-        )
-        return names, {name: EstimatorView(one) for name, one in estimators.items()}
+    def _fit_views(self, rows: MemorySamples) -> None:
+        """Fit a pool of views."""
+        self.__dict__.pop("alone_", None)
+        samples = self._samples(rows, np.asarray(rows.codes, dtype=np.intp))
+        held_out, folds = self._fit_pool(samples)
+        several = len(folds.parts) > 1
+        self.out_of_fold_proba_ = self._out_of_fold(held_out, samples, folds) if several else None
+        gem = [view.model for view in self.views_ if isinstance(view.model, GemView)]
+        self.layers_ = [one.learned for one in gem if one.inputs == "columns"]
 
     def _fit_gem(self, rows: LabelledSamples, names: list[str], reason: str) -> None:
         """Fit the paper's classifier as the only view."""
@@ -232,29 +240,42 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         others = [PooledView(name, 0.0, note=reason) for name in names if name != "gem"]
         self.views_, self.layers_, self.out_of_fold_proba_ = [view, *others], alone.layers_, None
 
-    def _fit_pool(
-        self, rows: MemorySamples, names: list[str], estimators: dict[str, EstimatorView]
-    ) -> None:
-        """Fit a pool of views."""
-        started = time.perf_counter()
-        self.__dict__.pop("alone_", None)
-        block = rows.block
-        table = fitted_table(self, block.X, block.missing, block.weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        samples = Samples(rows, table, seed)
+    def _takes(self, estimator: Any) -> bool:
+        return hasattr(estimator, "predict_proba")
+
+    def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
+        names, estimators = self._asked()
         views, reasons = candidate_views(names, samples)
-        if not views and not estimators:
-            given = "; ".join(f"{name}: {why}" for name, why in reasons.items())
-            raise ValueError(f"views: expected one that these samples allow, got {given}")
-        found, self.out_of_fold_proba_ = fit_pool(
-            views | estimators, samples, self._log, self._step_done, self.time_limit
-        )
-        by_name = {view.name: view for view in found}
-        by_name |= {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
-        self.views_ = [by_name[name] for name in [*names, *estimators]]
-        gem = [view.model for view in self.views_ if isinstance(view.model, GemView)]
-        self.layers_ = [one.learned for one in gem if one.inputs == "columns"]
-        self._log(f"pool of {sum(view.weight > 0 for view in self.views_)} views", started)
+        return views | {name: ClassifierView(one) for name, one in estimators.items()}, reasons
+
+    def _draw_folds(self, samples: Samples) -> Folds:
+        """Stratified folds by the number of samples; one fold where they are many."""
+        n, k, codes = len(samples), len(self.classes_), samples.targets
+        random = np.random.RandomState(samples.seed)
+        count = next((folds for most, folds in _FOLDS if n <= most), 1)
+        if count > 1:
+            return Folds(fold_indices(codes, k, count, random), n)
+        train, held = fold_indices(codes, k, _FOLDS_OF_MANY, random)[0]
+        train = train[draw_subsample(len(train), _MAX_TRAINED, codes[train])]
+        held = held[draw_subsample(len(held), _MAX_HELD, codes[held])]
+        return Folds([(train, held)], n)
+
+    def _summand(self, outputs: _Array) -> _Array:
+        return log_probabilities(outputs)
+
+    def _score(self, outputs: _Array, samples: Samples, held: Codes) -> float:
+        return -loss_at_best(outputs, samples.targets[held], samples.weight_of(held))[0]
+
+    def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
+        """Weights near a half for the view "columns" and equal shares for the others."""
+        prior = np.ones(len(held_out))
+        if "columns" in held_out:
+            prior[list(held_out).index("columns")] = max(len(held_out) - 1, 1)
+        codes, weight = samples.targets[held], samples.weight_of(held)
+        return pool_weights(list(held_out.values()), codes, weight, prior / prior.sum())
+
+    def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
+        return pool_probabilities(outputs, weights)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -273,18 +294,12 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         """
         if hasattr(self, "alone_"):
             return self.alone_.logits_of(complete(self, checked(self, X)))
-        table = table_of(self, X)
-        logits = pooled_logits(self.views_, table, self.n_threads)
+        logits = self._pooled(table_of(self, X))
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def _most_steps(self) -> int:
-        names, estimators = self._asked()
-        return len(names) + len(estimators)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = isinstance(self.views, str)  # views of a list take dense samples
-        tags.input_tags.allow_nan = True
         return tags
 
 

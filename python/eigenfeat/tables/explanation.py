@@ -16,9 +16,9 @@ from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.samples.estimator import complete
 from eigenfeat.tables.classification_views import FixedView, GemView
 from eigenfeat.tables.classifier import TableClassifier
+from eigenfeat.tables.estimator import checked, table_of
 from eigenfeat.tables.regression_views import RidgeView
 from eigenfeat.tables.regressor import TableRegressor
-from eigenfeat.tables.search import checked, table_of
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows
@@ -181,12 +181,12 @@ def _of_pool(model: TableClassifier, table: Table) -> tuple[list[_Part], _Array]
     for view in model.views_:
         one = view.model
         if isinstance(one, GemView):
-            features = one.features(table, model.n_threads).toarray()
+            features = one.features(table).toarray()
             parts, own = _by_pair(view.name, features, one.learned, one.logit, view.weight)
             out += parts
             intercept = intercept + own
         elif one is not None:
-            scores = log_probabilities(one.logits(table, model.n_threads))
+            scores = log_probabilities(one.outputs(table))
             out.append(_Part(view.name, view.weight * scores))
             if isinstance(one, FixedView) and view.name in ("columns", "splines"):
                 coef, _ = _all_classes(one.logit)
@@ -200,7 +200,7 @@ def _of_regressor(model: TableRegressor, table: Table) -> tuple[list[_Part], _Ar
         if view.model is None:
             continue
         factor = view.weight * model.target_scale_
-        clipped = np.clip(view.model.predict(table), *model.target_range_)
+        clipped = np.clip(view.model.outputs(table), *model.target_range_)
         out.append(_Part(view.name, factor * clipped))
         if isinstance(view.model, RidgeView):
             out += _by_column(model, table, view.name, factor * view.model.ridge.coef)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat.tables.regression_views import Samples
+from eigenfeat.tables.pool import Samples
 from eigenfeat.tables.trees import Trees
 from eigenfeat.tables.views import Table
 
@@ -56,7 +56,7 @@ class ResidualSpread:
         """Fit to the samples whose out-of-fold predictions (n, q) are no NaN."""
         known = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
         known = known[draw_subsample(len(known), _MAX_SAMPLES, seed=samples.seed)]
-        predicted, weight = out_of_fold[known], samples.weight[known]
+        predicted, share = out_of_fold[known], samples.share[known]
         columns = _columns(samples.table.subset(known), predicted)
         residuals = np.abs(samples.targets[known] - predicted)
         forest = ExtraTreesRegressor(
@@ -71,7 +71,7 @@ class ResidualSpread:
         least = np.maximum(_LEAST_SPREAD * residuals.mean(axis=0), np.finfo(np.float64).tiny)
         scores = residuals / (forest.oob_prediction_.reshape(residuals.shape) + least)
         order = np.argsort(scores, axis=0, kind="stable")
-        total = np.cumsum((weight / weight.mean())[order], axis=0)
+        total = np.cumsum((share / share.mean())[order], axis=0)
         return cls(trees, least, np.take_along_axis(scores, order, axis=0), total)
 
     def half_widths(self, table: Table, predicted: _Array, coverage: float) -> _Array:

@@ -1,171 +1,211 @@
-"""The pool of views of a classification: out-of-fold logits of each view, and weights.
-
-The pool is ``p(y | x) ~ exp(sum_v w_v log p_v(y | x))`` (Genest and Zidek 1986) with weights that
-minimise the out-of-fold log loss; see `pool_weights`. Up to 10,000 samples every view predicts each
-sample out of fold. Beyond, one fold of at most 5,000 samples decides.
-"""
+"""What views of both tasks share: samples, folds, trees, and estimators of scikit-learn's kind."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
-from eigenfeat._base.core import core
-from eigenfeat._base.labels import fold_indices
-from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat._base.threads import resolve
-from eigenfeat._base.types import Codes
-from eigenfeat.linear.pools import log_probabilities, pool_probabilities, pool_weights
-from eigenfeat.tables.classification_views import MANY_SAMPLES, Folds, Samples, View
-from eigenfeat.tables.search import PooledView, try_views
+from eigenfeat.samples.labelled import MemorySamples
+from eigenfeat.tables.trees import Trees, unequal
 from eigenfeat.tables.views import Table
 
-__all__ = ["fit_pool", "pooled_logits"]
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes
+
+__all__ = ["Folds", "Samples", "View"]
 
 _Array = NDArray[np.float64]
 
-# bench/tables.py shows the effect of the following numbers.
-# Largest number of samples, and its number of folds.
-_FOLDS = ((300, 10), (MANY_SAMPLES, 5), (10_000, 3))
-_FOLDS_OF_MANY = 4  # with more samples, of which the first fold alone is held out
-_MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
-_PRIOR_OF_COLUMNS = 0.5  # prior weight of the view "columns"
-_SHARE_OF_TRIALS = 0.6  # of the time limit, after which no further view is tried
-_SAMPLES_AT_ONCE = 4_096  # of a prediction
-_MAX_WORKERS = 8
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Indices of the samples to train on and to hold out, for each fold."""
+
+    parts: list[tuple[Codes, Codes]]
+    n_samples: int
+
+    @property
+    def held(self) -> Codes:
+        """Indices of the held-out samples, fold after fold."""
+        return np.concatenate([part[1] for part in self.parts])
+
+    def groups(self) -> list[Codes]:
+        """The samples held out in each fold, and last those that never are."""
+        never = np.ones(self.n_samples, dtype=bool)
+        never[self.held] = False
+        return [*(part[1] for part in self.parts), np.flatnonzero(never)]
+
+    @property
+    def complementary(self) -> bool:
+        """Whether each fold trains on all samples but those that it holds out."""
+        return all(len(train) + len(held) == self.n_samples for train, held in self.parts)
 
 
-def fit_pool(
-    views: dict[str, View],
-    samples: Samples,
-    say: Callable[[str, float], None],
-    stop: Callable[[], bool],
-    time_limit: float | None = None,
-) -> tuple[list[PooledView], _Array | None]:
-    """Fit a pool of views.
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Training samples.
 
-    Parameters
+    Attributes
     ----------
-    views : dict of str to View
-        Views to try, in the order in which they are tried.
-    samples : Samples
-    say : callable
-        Receives a line about each view, and the time when its fit began.
-    stop : callable
-        Called after each view; True ends the search with the views so far.
-    time_limit : float, optional
-        Seconds after which no further view is tried, less what the fits to all samples need.
-
-    Returns
-    -------
-    views : list of PooledView
-    out_of_fold : (n, k) array or None
-        Probabilities of the samples by pools fitted without their fold; None for one fold.
+    rows : MemorySamples
+        Complete columns with weights; for a classifier also with labels.
+    table : Table
+        The same columns with indicators of gaps, as views read them.
+    targets : (n,) array of int, or (n, q) array
+        Indices of the labels, or outputs of mean 0 and variance 1.
+    seed : int
+    size : int
+        Number of samples of the whole fit, which decides options of views.
     """
-    folds = _draw_folds(samples)
-    trials, seconds, reasons = try_views(
-        views,
-        lambda view: view.cross_fit(samples, folds),
-        lambda trial: f"out-of-fold log loss {trial.log_loss:.4g}",
-        say,
-        stop,
-        time_limit,
-        _SHARE_OF_TRIALS,
-    )
-    held = folds.held
-    logits = [trial.logits for trial in trials.values()]
-    weight = None if samples.weight is None else samples.weight[held]
-    prior = _prior(list(trials))
-    weights = pool_weights(logits, samples.codes[held], weight, prior)
-    out = []
-    for (name, trial), w in zip(trials.items(), weights, strict=True):
-        one = PooledView(
-            name, float(w), -trial.log_loss, seconds[name], note="adds nothing to the others"
-        )
-        if w > 0:
-            started, view = time.perf_counter(), views[name]
-            view.fit(samples, trial)
-            one = replace(
-                one,
-                seconds=one.seconds + time.perf_counter() - started,
-                n_features=view.n_features,
-                penalty=trial.penalty,
-                note="",
-                model=view,
-            )
-            say(f"view {name}: weight {w:.2f}", started)
-        out.append(one)
-    out += [PooledView(name, 0.0, note=why) for name, why in reasons.items()]
-    if len(folds.parts) == 1:
-        return out, None
-    return out, _out_of_fold(logits, prior, folds, samples)
+
+    rows: MemorySamples
+    table: Table
+    targets: NDArray[Any]
+    seed: int
+    size: int
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @property
+    def weight(self) -> _Array | None:
+        """Positive weights, or None for equal ones."""
+        return self.rows.block.weight
+
+    def weight_of(self, indices: Codes | slice) -> _Array | None:
+        """Weights of the samples of these indices, or None for equal ones."""
+        return None if self.weight is None else self.weight[indices]
+
+    @property
+    def share(self) -> _Array:
+        """Weights of sum 1."""
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        share: _Array = weight / weight.sum()
+        return share
+
+    @property
+    def n_threads(self) -> int | None:
+        """Number of threads."""
+        return self.table.n_threads
+
+    @property
+    def plain_targets(self) -> NDArray[Any]:
+        """Targets as scikit-learn takes them: (n,) for one output."""
+        return self.targets[:, 0] if self.targets.shape[1:] == (1,) else self.targets
+
+    def subset(self, indices: Codes) -> Samples:
+        """Samples by their indices."""
+        rows, table = self.rows.subset(indices), self.table.subset(indices)
+        return replace(self, rows=rows, table=table, targets=self.targets[indices])
+
+    def drawn(self, most: int) -> Samples:
+        """Draw at most `most` samples at random."""
+        if len(self) <= most:
+            return self
+        drawn = np.random.RandomState(self.seed).permutation(len(self))[:most]
+        return self.subset(np.sort(drawn))
+
+    def with_features(self, features: Any) -> MemorySamples:
+        """The samples with other features."""
+        return MemorySamples.of_features(self.rows, features)
+
+    def sized(self, options: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
+        """Options for the size of the fit; each is given with the largest size."""
+        return next(found for most, found in options if self.size <= most)
 
 
-def pooled_logits(views: Sequence[PooledView], table: Table, n_threads: int | None) -> _Array:
-    """Logits (n, k) of a pool: weighted sums of the views' log probabilities."""
-    if len(table) <= _SAMPLES_AT_ONCE:
-        return _logits(views, table, n_threads)
+class View:
+    """A model of one representation of a table.
 
-    def logits_of(begin: int) -> _Array:
-        part = slice(begin, begin + _SAMPLES_AT_ONCE)
-        return _logits(views, replace(table, X=table.X[part], n_threads=1), 1)
+    Its outputs are logits (n, k), or standardised predictions (n, q).
+    """
 
-    starts = range(0, len(table), _SAMPLES_AT_ONCE)
-    workers = min(resolve(n_threads) or core.default_threads(), len(starts), _MAX_WORKERS)
-    with ThreadPoolExecutor(workers) as executor:
-        return np.concatenate(list(executor.map(logits_of, starts)))
+    penalty = np.nan  # of a linear model
+    n_features = 0  # of a linear model
 
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        """Outputs (m, k) of held-out samples, in the order of `Folds.held`."""
+        parts = []
+        for train, held in folds.parts:
+            self.fit(samples.subset(train))
+            parts.append(self.outputs(samples.table.subset(held)))
+        return np.concatenate(parts)
 
-def _logits(views: Sequence[PooledView], table: Table, n_threads: int | None) -> _Array:
-    total: _Array | float = 0.0
-    for view in views:
-        if view.model is not None:
-            part = view.weight * log_probabilities(view.model.logits(table, n_threads))
-            total = total + part
-    assert not isinstance(total, float)
-    return total
+    def fit(self, samples: Samples) -> None:
+        """Fit to all samples, after `cross_fit`."""
 
-
-def _draw_folds(samples: Samples) -> Folds:
-    """Stratified folds by the number of samples; one fold where they are many."""
-    n, k = samples.rows.n_samples, len(samples.classes)
-    random = np.random.RandomState(samples.seed)
-    count = next((folds for most, folds in _FOLDS if n <= most), 1)
-    if count > 1:
-        return Folds(fold_indices(samples.codes, k, count, random), n)
-    train, held = fold_indices(samples.codes, k, _FOLDS_OF_MANY, random)[0]
-    drawn = [
-        part[draw_subsample(len(part), most, samples.codes[part])]
-        for part, most in ((train, _MAX_TRAINED), (held, _MAX_HELD))
-    ]
-    return Folds([(drawn[0], drawn[1])], n)
+    def outputs(self, table: Table) -> _Array:
+        """Outputs of samples."""
+        raise NotImplementedError
 
 
-def _prior(names: Sequence[str]) -> _Array:
-    """Prior weights of the pool: a half for the view "columns", equal shares for the others."""
-    is_simple = np.array(names) == "columns"
-    if is_simple.all() or not is_simple.any():
-        return np.full(len(names), 1.0 / len(names))
-    return np.where(is_simple, _PRIOR_OF_COLUMNS, (1.0 - _PRIOR_OF_COLUMNS) / (len(names) - 1))
+class ForestView(View):
+    """Forest, whose trees predict the samples that they were grown without."""
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        X, held = samples.table.for_trees, folds.held
+        forest = self.unfitted(samples).fit(X, samples.plain_targets, unequal(samples.weight))
+        self.trees = Trees.of_forest(forest, X)
+        total = np.zeros((len(held), self.trees.values.shape[1]))
+        count = np.zeros((len(held), 1))
+        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+            out = ~np.isin(held, drawn)
+            total[out] += tree.tree_.predict(X[held[out]]).reshape(-1, total.shape[1])
+            count[out] += 1.0
+        return self.of_means(total / np.maximum(count, 1.0))
+
+    def outputs(self, table: Table) -> _Array:
+        return self.of_means(self.trees.predict(table.for_trees))
+
+    def unfitted(self, samples: Samples) -> Any:
+        """scikit-learn's forest for these samples."""
+        raise NotImplementedError
+
+    def of_means(self, means: _Array) -> _Array:
+        """Outputs from the mean values of the leaves."""
+        return means
 
 
-def _out_of_fold(logits: Sequence[_Array], prior: _Array, folds: Folds, samples: Samples) -> _Array:
-    """Probabilities (n, k) by weights of the other folds; NaN for samples that are in no fold."""
-    out = np.full((samples.rows.n_samples, len(samples.classes)), np.nan)
-    held = folds.held
-    fold = np.repeat(np.arange(len(folds.parts)), [len(part[1]) for part in folds.parts])
-    codes: Codes = samples.codes[held]
-    weight = None if samples.weight is None else samples.weight[held]
-    for i, (_, some) in enumerate(folds.parts):
-        inside, rest = fold == i, fold != i
-        if not rest.any():
-            return out
-        others = [one[rest] for one in logits]
-        w = pool_weights(others, codes[rest], None if weight is None else weight[rest], prior)
-        out[some] = pool_probabilities([one[inside] for one in logits], w)
-    return out
+class BoostingView(View):
+    """Gradient boosting of small trees."""
+
+    def __init__(self, features: str) -> None:
+        self.features = features
+
+    def fit(self, samples: Samples) -> None:
+        X = getattr(samples.table, self.features)
+        self.start, steps = self.grown(samples, X)
+        self.trees = Trees.of_boosting(steps, len(self.start), X)
+
+    def outputs(self, table: Table) -> _Array:
+        return self.start + self.trees.predict(getattr(table, self.features))
+
+    def grown(
+        self, samples: Samples, X: NDArray[np.float32]
+    ) -> tuple[_Array, list[tuple[int, Any]]]:
+        """First outputs (k,), and pairs of an output and a tree that adds to it."""
+        raise NotImplementedError
+
+
+class EstimatorView(View):
+    """An estimator of scikit-learn's kind."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, samples: Samples) -> None:
+        options, weight = {}, unequal(samples.weight)
+        if weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
+            options["sample_weight"] = weight
+        fitted = self.unfitted(samples)
+        self.fitted = fitted.fit(samples.table.X, samples.plain_targets, **options)
+
+    def unfitted(self, samples: Samples) -> Any:
+        """The estimator for these samples."""
+        return clone(self.estimator)

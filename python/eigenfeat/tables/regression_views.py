@@ -25,34 +25,32 @@ fitted again without each fold, directions and maps included.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
-from eigenfeat.tables.trees import Trees, grow, unequal
+from eigenfeat.tables.pool import BoostingView, EstimatorView, Folds, ForestView, Samples, View
+from eigenfeat.tables.trees import grow, unequal
 from eigenfeat.tables.views import Kernel, Table, TableStatistics
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Codes, Floats
+    from eigenfeat._base.types import Floats
 
-__all__ = ["VIEWS", "EstimatorView", "Samples", "View", "candidate_views"]
+__all__ = ["VIEWS", "candidate_views"]
 
 _Array = NDArray[np.float64]
 
 # bench/regression.py shows the effect of the following numbers.
-_MAX_SPLINES = 1_500  # features of all columns
 _MAX_GEM_COLUMNS = 500  # beyond, moments of all bins take most of the time
 _MAX_MAP_COLUMNS = 200
 _MAX_BOOSTED_OUTPUTS = 5  # each output has its own trees
@@ -69,117 +67,82 @@ _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last
 _MAX_GROWN = 20_000  # samples of one tree
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Training samples of a regression.
+class LinearView(View):
+    """Ridge regression on features of the columns."""
 
-    Attributes
-    ----------
-    table : Table
-        The columns and what views read of them.
-    targets : (n, q) array
-        Outputs of mean 0 and variance 1.
-    weight : (n,) array
-        Positive weights of mean 1.
-    seed : int
-    """
-
-    table: Table
-    targets: _Array
-    weight: _Array
-    seed: int
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    @property
-    def share(self) -> _Array:
-        """Weights of sum 1."""
-        share: _Array = self.weight / self.weight.sum()
-        return share
-
-    @property
-    def n_threads(self) -> int | None:
-        """Number of threads."""
-        return self.table.n_threads
-
-    def subset(self, indices: Codes) -> Samples:
-        """Samples by their indices."""
-        table, weight = self.table.subset(indices), self.weight[indices]
-        return replace(self, table=table, targets=self.targets[indices], weight=weight)
-
-    def drawn(self, most: int) -> Samples:
-        """Draw at most `most` samples at random."""
-        if len(self) <= most:
-            return self
-        drawn = np.random.RandomState(self.seed).permutation(len(self))[:most]
-        return self.subset(np.sort(drawn))
-
-
-class View:
-    """A regression on one representation of a table."""
-
-    def fit(self, samples: Samples) -> None:
-        """Fit to samples."""
+    def features(self, table: Table) -> Floats:
+        """Features of samples."""
         raise NotImplementedError
 
-    def predict(self, table: Table) -> _Array:
-        """Outputs (n, q)."""
-        raise NotImplementedError
+    def outputs(self, table: Table) -> _Array:
+        return self.ridge.predict(self.features(table), table.n_threads)
 
-    def cross_fit(self, samples: Samples, folds: list[tuple[Codes, Codes]]) -> _Array:
-        """Fit to samples, and return predictions (n, q) of each by fits without it.
-
-        Samples that no fold holds out may have NaN.
-        """
-        held_out = np.full_like(samples.targets, np.nan)
-        for train, held in folds:
-            self.fit(samples.subset(train))
-            held_out[held] = self.predict(samples.table.subset(held))
-        self.fit(samples)
-        return held_out
-
-
-class RidgeView(View):
-    """Ridge regression on columns or splines."""
-
-    def __init__(self, features: str) -> None:
-        self.features = features
-
-    def cross_fit(self, samples: Samples, folds: list[tuple[Codes, Codes]]) -> _Array:
-        features = getattr(samples.table, self.features)
-        self.ridge, left_out = fit_ridge(features, samples.targets, samples.share)
+    def fit_ridge(self, samples: Samples, common_scale: bool = False) -> _Array:
+        """Fit to samples, and return leave-one-out predictions."""
+        features, share = self.features(samples.table), samples.share
+        ridge, left_out = fit_ridge(features, samples.targets, share, common_scale=common_scale)
+        self.keep(ridge)
         return left_out
 
-    def predict(self, table: Table) -> _Array:
-        return self.ridge.predict(getattr(table, self.features), table.n_threads)
+    def keep(self, ridge: Ridge) -> None:
+        """Store a fitted regression."""
+        self.ridge, self.penalty, self.n_features = ridge, ridge.penalty, len(ridge.coef)
 
 
-class KernelView(View):
+class RidgeView(LinearView):
+    """Ridge regression on columns or splines."""
+
+    def __init__(self, inputs: str) -> None:
+        self.inputs = inputs
+
+    def features(self, table: Table) -> Floats:
+        features: Floats = getattr(table, self.inputs)
+        return features
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        return self.fit_ridge(samples)[folds.held]
+
+
+class KernelView(LinearView):
     """Ridge regression on a Gaussian kernel of columns or ranks, with the best of four widths."""
 
     def __init__(self, inputs: str) -> None:
         self.inputs = inputs
 
-    def cross_fit(self, samples: Samples, folds: list[tuple[Codes, Codes]]) -> _Array:
-        inputs = getattr(samples.table, self.inputs)
+    def features(self, table: Table) -> Floats:
+        return self.kernel.features(self.mapped(table), table.n_threads)
+
+    def mapped(self, table: Table) -> NDArray[np.float32]:
+        """Columns, ranks or a map of them, whose distances the kernel reads."""
+        inputs: NDArray[np.float32] = getattr(table, self.inputs)
+        return inputs
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        return self.fit_kernel(samples)[folds.held]
+
+    def fit_kernel(self, samples: Samples) -> _Array:
+        """Choose the kernel on at most 4,000 samples; return leave-one-out predictions of all."""
         few = samples.drawn(_MAX_TUNED)
-        tried = getattr(few.table, self.inputs)
-        self.kernel, self.ridge, left_out = _fit_kernel(tried, few, _SHARPNESS)
+        left_out = self.choose_kernel(few, _SHARPNESS)
         if few is samples:
             return left_out
-        features = self.kernel.features(inputs, samples.n_threads)
-        self.ridge, left_out = fit_ridge(
-            features, samples.targets, samples.share, common_scale=True
-        )
+        return self.fit_ridge(samples, common_scale=True)
+
+    def choose_kernel(self, samples: Samples, sharpness: tuple[float, ...]) -> _Array:
+        """Take the kernel of the least leave-one-out error, and return these predictions."""
+        inputs, trials = self.mapped(samples.table), []
+        for one in sharpness:
+            kernel = Kernel.fit(inputs, np.random.RandomState(samples.seed), one)
+            features = kernel.features(inputs, samples.n_threads)
+            ridge, left_out = fit_ridge(features, samples.targets, samples.share, common_scale=True)
+            error = float((samples.share @ (samples.targets - left_out) ** 2).sum())
+            trials.append((error, kernel, ridge, left_out))
+        _, self.kernel, ridge, left_out = min(trials, key=itemgetter(0))
+        self.keep(ridge)
         return left_out
 
-    def predict(self, table: Table) -> _Array:
-        features = self.kernel.features(getattr(table, self.inputs), table.n_threads)
-        return self.ridge.predict(features, table.n_threads)
 
-
-class LearnedKernelView(View):
+class LearnedKernelView(KernelView):
     r"""Ridge regression on a Gaussian kernel of ``r @ map``, r the ranks of a sample.
 
     The map starts as the identity. With the gradients :math:`g_i` of the regression at the samples,
@@ -187,46 +150,25 @@ class LearnedKernelView(View):
     directions in which the regression changes.
     """
 
+    def __init__(self) -> None:
+        super().__init__("ranks")
+
+    def mapped(self, table: Table) -> NDArray[np.float32]:
+        return np.ascontiguousarray(np.einsum("ij,jk->ik", table.ranks, self.map), np.float32)
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        return View.cross_fit(self, samples, folds)  # the map depends on the targets
+
     def fit(self, samples: Samples) -> None:
         few = samples.drawn(_MAX_TUNED)
-        ranks = few.table.ranks
-        self.map = np.eye(ranks.shape[1], dtype=np.float32)
+        self.map = np.eye(few.table.ranks.shape[1], dtype=np.float32)
         for _ in range(_MAP_STEPS):
-            kernel, ridge, _ = _fit_kernel(_mapped(ranks, self.map), few, _MAP_SHARPNESS)
-            gradients = _gradients(kernel, ridge, _mapped(ranks, self.map)) @ self.map.T
+            self.choose_kernel(few, _MAP_SHARPNESS)
+            gradients = _gradients(self.kernel, self.ridge, self.mapped(few.table)) @ self.map.T
             weighted = np.sqrt(few.share)[:, None, None] * gradients
             weighted = weighted.reshape(-1, weighted.shape[2])
             self.map = _root(weighted.T @ weighted)
-        inputs = _mapped(ranks, self.map)
-        self.kernel, self.ridge, _ = _fit_kernel(inputs, few, _SHARPNESS)
-        if few is not samples:
-            inputs = _mapped(samples.table.ranks, self.map)
-            features = self.kernel.features(inputs, samples.n_threads)
-            self.ridge, _ = fit_ridge(features, samples.targets, samples.share, common_scale=True)
-
-    def predict(self, table: Table) -> _Array:
-        features = self.kernel.features(_mapped(table.ranks, self.map), table.n_threads)
-        return self.ridge.predict(features, table.n_threads)
-
-
-def _fit_kernel(
-    inputs: NDArray[np.float32], samples: Samples, sharpness: tuple[float, ...]
-) -> tuple[Kernel, Ridge, _Array]:
-    """Kernel and regression with the least leave-one-out error, and those predictions."""
-    best: tuple[float, Kernel, Ridge, _Array] | None = None
-    for one in sharpness:
-        kernel = Kernel.fit(inputs, np.random.RandomState(samples.seed), one)
-        features = kernel.features(inputs, samples.n_threads)
-        ridge, left_out = fit_ridge(features, samples.targets, samples.share, common_scale=True)
-        error = float((samples.share @ (samples.targets - left_out) ** 2).sum())
-        if best is None or error < best[0]:
-            best = error, kernel, ridge, left_out
-    assert best is not None
-    return best[1:]
-
-
-def _mapped(ranks: NDArray[np.float32], linear: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.ascontiguousarray(np.einsum("ij,jk->ik", ranks, linear), dtype=np.float32)
+        self.fit_kernel(samples)
 
 
 def _gradients(kernel: Kernel, ridge: Ridge, inputs: NDArray[np.float32]) -> _Array:
@@ -249,19 +191,20 @@ def _root(products: _Array) -> NDArray[np.float32]:
     return np.asarray(vectors * np.sqrt(values / values.mean()), dtype=np.float32)
 
 
-class GemView(View):
+class GemView(LinearView):
     """Ridge regression on GEM features between bins of the target, beside other features."""
 
     def __init__(self, inputs: str, beside: str) -> None:
         self.inputs, self.beside = inputs, beside
 
+    def features(self, table: Table) -> Floats:
+        beside: Floats = getattr(table, self.beside)
+        X = getattr(table, self.inputs).astype(np.float64)
+        return np.hstack([beside, *(one.transform(X, table.n_threads) for one in self.layers)])
+
     def fit(self, samples: Samples) -> None:
         self._find_directions(samples)
-        features = self._features(samples.table)
-        self.ridge, _ = fit_ridge(features, samples.targets, samples.share)
-
-    def predict(self, table: Table) -> _Array:
-        return self.ridge.predict(self._features(table), table.n_threads)
+        self.fit_ridge(samples)
 
     def _find_directions(self, samples: Samples) -> None:
         """Solve for directions between the bins of each contraction of the outputs."""
@@ -294,47 +237,30 @@ class GemView(View):
             n_threads=samples.n_threads,
         )
 
-    def _features(self, table: Table) -> Floats:
-        beside: Floats = getattr(table, self.beside)
-        X = getattr(table, self.inputs).astype(np.float64)
-        return np.hstack([beside, *(one.transform(X, table.n_threads) for one in self.layers)])
 
+class ForestRegressorView(ForestView):
+    """Random forest."""
 
-class ForestView(View):
-    """Random forest, whose trees predict the samples that they were grown without."""
-
-    def cross_fit(self, samples: Samples, folds: list[tuple[Codes, Codes]]) -> _Array:
-        n, q = samples.targets.shape
-        tried = min(samples.table.for_trees.shape[1], _MAX_TRIED)
+    def unfitted(self, samples: Samples) -> Any:
+        n, tried = len(samples), min(samples.table.for_trees.shape[1], _MAX_TRIED)
         most = _TREES if n <= _MANY else _TREES_OF_MANY
-        forest = RandomForestRegressor(
+        return RandomForestRegressor(
             n_estimators=max(min(most, _MAX_TRIES // tried), _MIN_TREES),
             max_features=tried,
             max_samples=None if n <= _MAX_GROWN else _MAX_GROWN,
-            oob_score=True,
             random_state=samples.seed,
             n_jobs=resolve(samples.n_threads) or -1,
         )
-        targets = samples.targets if q > 1 else samples.targets[:, 0]
-        forest.fit(samples.table.for_trees, targets, unequal(samples.weight))
-        self.trees = Trees.of_forest(forest, samples.table.for_trees)
-        left_out: _Array = forest.oob_prediction_.reshape(n, q)
-        return left_out
-
-    def predict(self, table: Table) -> _Array:
-        return self.trees.predict(table.for_trees)
 
 
-class BoostingView(View):
+class BoostingRegressorView(BoostingView):
     """Gradient boosting of small trees, one series of trees for each output."""
 
-    def __init__(self, features: str) -> None:
-        self.features = features
-
-    def fit(self, samples: Samples) -> None:
-        X, q = getattr(samples.table, self.features), samples.targets.shape[1]
-        self.start, predictors = np.zeros(q), []
-        n_first = samples.table.for_trees.shape[1]
+    def grown(
+        self, samples: Samples, X: NDArray[np.float32]
+    ) -> tuple[_Array, list[tuple[int, Any]]]:
+        q, n_first = samples.targets.shape[1], samples.table.for_trees.shape[1]
+        start, trees, weight = np.zeros(q), [], unequal(samples.weight)
         for output in range(q):
             boosting = HistGradientBoostingRegressor(
                 max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // n_first), _MIN_BOOSTED_TREES),
@@ -346,36 +272,24 @@ class BoostingView(View):
                 early_stopping=False,
                 random_state=samples.seed,
             )
-            target, weight = samples.targets[:, output], unequal(samples.weight)
+            target = samples.targets[:, output]
             steps = grow(boosting, X, target, weight, n_first, samples.n_threads)
-            self.start[output] = boosting._baseline_prediction[0, 0]
-            predictors += [(output, tree) for (tree,) in steps]
-        self.trees = Trees.of_boosting(predictors, q, X)
-
-    def predict(self, table: Table) -> _Array:
-        return self.start + self.trees.predict(getattr(table, self.features))
+            start[output] = boosting._baseline_prediction[0, 0]
+            trees += [(output, tree) for (tree,) in steps]
+        return start, trees
 
 
-class EstimatorView(View):
-    """A regressor of scikit-learn's kind."""
+class RegressorView(EstimatorView):
+    """A regressor of scikit-learn's kind, fitted to standardised targets."""
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    def unfitted(self, samples: Samples) -> Any:
+        fitted = super().unfitted(samples)
+        several = samples.targets.shape[1] > 1
+        if several and not get_tags(fitted).target_tags.multi_output:
+            return MultiOutputRegressor(fitted)
+        return fitted
 
-    def fit(self, samples: Samples) -> None:
-        """As `View.fit`, with standardised targets."""
-        single = samples.targets.shape[1] == 1
-        fitted = clone(self.estimator)
-        options = {}
-        if unequal(samples.weight) is not None and has_fit_parameter(fitted, "sample_weight"):
-            options["sample_weight"] = samples.weight
-        if not single and not get_tags(fitted).target_tags.multi_output:
-            fitted = MultiOutputRegressor(fitted)
-        targets = samples.targets[:, 0] if single else samples.targets
-        self.fitted = fitted.fit(samples.table.X, targets, **options)
-
-    def predict(self, table: Table) -> _Array:
-        """As `View.predict`."""
+    def outputs(self, table: Table) -> _Array:
         outputs = np.asarray(self.fitted.predict(table.X), np.float64).reshape(len(table), -1)
         if not np.isfinite(outputs).all():
             raise ValueError(f"{type(self.estimator).__name__}: expected finite predictions")
@@ -390,7 +304,7 @@ VIEWS = (
 
 def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
     """Views by name that serve these samples, and the reasons why others do not."""
-    made = {
+    made: dict[str, View] = {
         "columns": RidgeView("columns"),
         "splines": RidgeView("splines"),
         "gem": GemView("columns", "columns"),
@@ -398,9 +312,9 @@ def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View]
         "kernel": KernelView("columns"),
         "kernel_ranks": KernelView("ranks"),
         "kernel_learned": LearnedKernelView(),
-        "forest": ForestView(),
-        "boosting": BoostingView("for_trees"),
-        "boosting_pairs": BoostingView("with_pairs"),
+        "forest": ForestRegressorView(),
+        "boosting": BoostingRegressorView("for_trees"),
+        "boosting_pairs": BoostingRegressorView("with_pairs"),
     }
     statistics, n_outputs = samples.table.statistics, samples.targets.shape[1]
     reasons = {name: _reason_against(name, statistics, len(samples), n_outputs) for name in names}
@@ -415,10 +329,8 @@ def _reason_against(name: str, statistics: TableStatistics, n: int, n_outputs: i
         return ""
     if not varying:
         return "no column with spread"
-    if name in ("splines", "gem_ranks") and not len(statistics.numeric):
-        return "no numeric column"
-    if name in ("splines", "gem_ranks") and statistics.has_more_splines_than(_MAX_SPLINES):
-        return f"more than {_MAX_SPLINES} features"
+    if name in ("splines", "gem_ranks") and statistics.why_no_splines:
+        return statistics.why_no_splines
     if name.startswith("gem") and varying > _MAX_GEM_COLUMNS:
         return f"more than {_MAX_GEM_COLUMNS} columns"
     boosts = name.startswith("boosting")

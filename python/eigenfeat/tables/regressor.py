@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,19 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 from sklearn.base import MultiOutputMixin, RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import Codes, Labels, RandomState, Rows, Weights
+from eigenfeat._base.labels import fold_indices
+from eigenfeat._base.types import Codes, Labels, Rows, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show
-from eigenfeat.linear.pools import asked_views
 from eigenfeat.samples.blocks import RowBlocks, is_collection
-from eigenfeat.samples.completion import completed
 from eigenfeat.samples.estimator import (
-    BaseEstimator,
-    Iterative,
-    Verbose,
     encoded_names,
     given_blocks,
     keep_completion,
@@ -33,13 +27,13 @@ from eigenfeat.samples.estimator import (
     validate_columns,
     with_steps,
 )
-from eigenfeat.samples.labelled import weighted_rows
+from eigenfeat.samples.labelled import MemorySamples, weighted_rows
 from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.samples.targets import output_deviations
+from eigenfeat.tables.estimator import TableEstimator, table_of
 from eigenfeat.tables.intervals import ResidualSpread
-from eigenfeat.tables.regression_views import VIEWS, EstimatorView, Samples, View, candidate_views
-from eigenfeat.tables.search import PooledView, fitted_table, table_of, try_views
-from eigenfeat.tables.trees import unequal
+from eigenfeat.tables.pool import Folds, Samples, View
+from eigenfeat.tables.regression_views import VIEWS, RegressorView, candidate_views
 from eigenfeat.tables.views import Table
 
 __all__ = ["TableRegressor"]
@@ -52,11 +46,10 @@ _MAX_HELD = 5_000  # samples of the one fold beyond
 # bench/regression.py shows the effect of the pull and of the least weight.
 _PULL = 0.1  # of the weights to equal ones, relative to the best view's error
 _MIN_WEIGHT = 0.01
-_SAMPLES_AT_ONCE = 1 << 16  # of a prediction, whose features are in memory together
 _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 
 
-class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     """Regression of tables of any kind: a pool of linear views, kernels and trees.
 
     Use it first for any table with a continuous target: numbers, text, categories and gaps need no
@@ -125,30 +118,10 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TableEstimator._parameter_constraints,
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
-        "categorical_features": [StrOptions({"from_dtype"}), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-        "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        views: str | Sequence[Any] = "auto",
-        *,
-        categorical_features: str | None = "from_dtype",
-        time_limit: float | None = None,
-        random_state: RandomState = 0,
-        n_threads: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.views = views
-        self.categorical_features = categorical_features
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.verbose = verbose
+    _names, _kind, _measure = VIEWS, "regressors with predict", "R²"
 
     @with_steps
     def fit(
@@ -171,38 +144,14 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
             The estimator itself. An error leaves it unchanged.
         """
         self._validate_params()
-        names, estimators = self._asked()
+        self._asked()  # raises errors of the parameter `views`
         with unchanged_on_error(self):
             samples, kept, shape = self._prepare(X, y, sample_weight)
-            views, reasons = candidate_views(names, samples)
-            if not views and not estimators:
-                given = "; ".join(f"{name}: {why}" for name, why in reasons.items())
-                raise ValueError(f"views: expected one that these samples allow, got {given}")
-            views |= {name: EstimatorView(one) for name, one in estimators.items()}
-            folds = _draw_folds(len(samples), samples.seed)
-            trials, seconds, not_tried = try_views(
-                views,
-                lambda view: self._clipped(view.cross_fit(samples, folds)),
-                lambda prediction: f"out-of-fold R² {_score(samples, prediction, folds):.4g}",
-                self._log,
-                self._step_done,
-                self.time_limit,
-            )
-            predictions = np.stack(list(trials.values()))
-            weights = _weights(samples, predictions, [held for _, held in folds])
-            found = {
-                name: PooledView(name, 0.0, note=why) for name, why in (reasons | not_tried).items()
-            }
-            for (name, prediction), weight in zip(trials.items(), weights.tolist(), strict=True):
-                score = _score(samples, prediction, folds)
-                found[name] = _pooled_view(name, weight, score, seconds[name], views[name])
-            self.views_ = [found[name] for name in [*names, *estimators]]
-            pooled = _pooled_out_of_fold(samples, predictions, folds)
+            held_out, folds = self._fit_pool(samples)
+            pooled = self._out_of_fold(held_out, samples, folds)
             self.spread_ = ResidualSpread.fit(samples, pooled)
             outputs = np.full(shape, np.nan)
-            outputs[kept] = (self.target_mean_ + self.target_scale_ * pooled).reshape(
-                -1, *shape[1:]
-            )
+            outputs[kept] = self._in_units(pooled).reshape(-1, *shape[1:])
             self.out_of_fold_prediction_ = outputs
         return self
 
@@ -310,31 +259,48 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
     def _predicted(self, X: Any) -> tuple[Table, _Array]:
         """Samples as views read them, and their standardised outputs (n, q)."""
         table = table_of(self, X)
-        outputs = np.zeros((len(table), len(self.target_mean_)))
-        for start in range(0, len(table), _SAMPLES_AT_ONCE):
-            part = slice(start, start + _SAMPLES_AT_ONCE)
-            some = table.subset(part)
-            for view in self.views_:
-                if view.model is not None:
-                    outputs[part] += view.weight * self._clipped(view.model.predict(some))
-        return table, outputs
+        return table, self._pooled(table)
 
     def _in_units(self, outputs: _Array) -> _Array:
         """Outputs (n, q) in the units of the targets."""
         scaled: _Array = self.target_mean_ + self.target_scale_ * outputs
         return scaled
 
-    def _asked(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of the views to try, and regressors of the user's."""
-        return asked_views(
-            self.views,
-            VIEWS,
-            "regressors with predict",
-            lambda one: hasattr(one, "predict") and not is_classifier(one),
-        )
+    def _takes(self, estimator: Any) -> bool:
+        return hasattr(estimator, "predict") and not is_classifier(estimator)
 
-    def _most_steps(self) -> int:
-        return sum(map(len, self._asked()))
+    def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
+        names, estimators = self._asked()
+        views, reasons = candidate_views(names, samples)
+        return views | {name: RegressorView(one) for name, one in estimators.items()}, reasons
+
+    def _draw_folds(self, samples: Samples) -> Folds:
+        """Folds by the number of samples; one fold of 5,000 samples where they are many."""
+        n, random = len(samples), np.random.RandomState(samples.seed)
+        count = next((folds for most, folds in _FOLDS if n <= most), 1)
+        if count > 1:
+            return Folds(fold_indices(np.zeros(n, dtype=np.intp), 1, count, random), n)
+        order = random.permutation(n)
+        return Folds([(np.sort(order[_MAX_HELD:]), np.sort(order[:_MAX_HELD]))], n)
+
+    def _summand(self, outputs: _Array) -> _Array:
+        """Standardised outputs within the range of the training targets."""
+        return np.clip(outputs, *self.target_range_)
+
+    def _score(self, outputs: _Array, samples: Samples, held: Codes) -> float:
+        if len(held) < 2:
+            return np.nan
+        weight = samples.weight_of(held)
+        return float(r2_score(samples.targets[held], self._summand(outputs), sample_weight=weight))
+
+    def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
+        share = samples.share[held] / samples.share[held].sum()
+        outputs = np.stack([self._summand(one) for one in held_out.values()])
+        return mixture_weights(outputs, samples.targets[held], share)
+
+    def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
+        parts = np.stack([self._summand(one) for one in outputs])
+        return np.einsum("v,vnq->nq", weights, parts)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any
@@ -359,13 +325,10 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
             raise ValueError("X: expected at least two samples with weight, got 1 sample")
         weight = np.ones(len(X)) if weight is None else weight / weight.mean()
         outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
-
         one_class = np.zeros(len(X), dtype=np.int32)
         names = encoded_names(self)
-        X, missing, gaussian = completed(X, one_class, weight, self.n_threads, names)
-        keep_completion(self, gaussian)
-        table = fitted_table(self, X, missing, unequal(weight))
-
+        rows = MemorySamples.completed(X, one_class, weight, self.n_threads, names)
+        keep_completion(self, rows.completion)
         if (most := float(np.abs(outputs).max())) > _MAX_TARGET:
             raise ValueError(f"y: expected magnitudes up to {_MAX_TARGET:g}, got {most:g}")
         scale = output_deviations(outputs, weight)
@@ -373,17 +336,7 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         self.target_scale_ = np.where(scale > 0, scale, 1.0)
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
         self.target_range_ = np.stack([targets.min(axis=0), targets.max(axis=0)])
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return Samples(table, targets, weight, seed), kept, shape
-
-    def _clipped(self, prediction: _Array) -> _Array:
-        """Standardised outputs within the range of the training targets."""
-        return np.clip(prediction, *self.target_range_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+        return self._samples(rows, targets), kept, shape
 
 
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array) -> _Array:
@@ -411,54 +364,6 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array) -> _Arr
     weights[weights < _MIN_WEIGHT * weights.sum()] = 0.0
     result: _Array = weights / weights.sum()
     return result
-
-
-def _weights(samples: Samples, predictions: _Array, held: Sequence[Codes]) -> _Array:
-    """Weights of the views by the held-out samples of some folds."""
-    rows = np.concatenate(held)
-    share = samples.weight[rows] / samples.weight[rows].sum()
-    return mixture_weights(predictions[:, rows], samples.targets[rows], share)
-
-
-def _pooled_out_of_fold(
-    samples: Samples, predictions: _Array, folds: Sequence[tuple[Codes, Codes]]
-) -> _Array:
-    """Standardised predictions (n, q) with the weights of the other folds, or of the only one."""
-    pooled = np.full(samples.targets.shape, np.nan)
-    for _, held in folds:
-        others = [other for _, other in folds if other is not held] or [held]
-        weights = _weights(samples, predictions, others)
-        pooled[held] = np.einsum("v,vnq->nq", weights, predictions[:, held])
-    return pooled
-
-
-def _score(samples: Samples, prediction: _Array, folds: Sequence[tuple[Codes, Codes]]) -> float:
-    """R² of a view's out-of-fold predictions."""
-    rows = np.concatenate([held for _, held in folds])
-    if len(rows) < 2:
-        return np.nan
-    targets, weight = samples.targets[rows], samples.weight[rows]
-    return float(r2_score(targets, prediction[rows], sample_weight=weight))
-
-
-def _pooled_view(name: str, weight: float, score: float, seconds: float, view: View) -> PooledView:
-    if not weight > 0:
-        return PooledView(name, 0.0, score, seconds, note="adds nothing to the others")
-    ridge = getattr(view, "ridge", None)
-    width, penalty = (0, np.nan) if ridge is None else (len(ridge.coef), ridge.penalty)
-    return PooledView(name, weight, score, seconds, width, penalty, model=view)
-
-
-def _draw_folds(n: int, seed: int) -> list[tuple[Codes, Codes]]:
-    """Samples to train on and to hold out; one fold of at most 5,000 samples where n is large."""
-    order = np.random.RandomState(seed).permutation(n)
-    count = next((folds for most, folds in _FOLDS if n <= most), 1)
-    if count == 1:
-        return [(np.sort(order[_MAX_HELD:]), np.sort(order[:_MAX_HELD]))]
-    fold = np.empty(n, dtype=np.intp)
-    fold[order] = np.arange(n) % count
-    parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
-    return [(train, held) for train, held in parts if len(train) and len(held)]
 
 
 def _numbers(y: Any) -> Any:

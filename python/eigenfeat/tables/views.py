@@ -1,17 +1,4 @@
-r"""Views of a table: representations of its columns that a multinomial logit is linear in.
-
-=================  =================================================================================
-view               features of a sample
-=================  =================================================================================
-"columns"          the columns, standardised; categories one-hot
-"splines"          cubic B-splines of each numeric column, with knots at quantiles
-"gem"              GEM features of the columns (Karampatziakis and Mineiro 2014)
-"gem_ranks"        GEM features of the columns' ranks
-"kernel"           Gaussian kernel with at most 400 samples, of the columns' ranks, whitened
-                   (Nyström features, Williams and Seeger 2001)
-"interactions"     indicators of the cells of pairs of columns, in bins, that tell most about the
-                   class beyond their columns
-=================  =================================================================================
+r"""Representations of a table's columns that views read.
 
 Ranks are values of a column's empirical distribution function, scaled to variance 1, so that no
 column has a unit or a long tail; indicators of categories stay 0 and 1. What is learned without
@@ -56,6 +43,7 @@ _Features = NDArray[np.float32]
 _KNOTS = 6  # of a spline, with both ends
 _OUTER = 1  # quantiles beyond the outermost knots on each side
 _DEGREE = 3
+_MAX_SPLINES = 1_500  # features of all columns
 _FEW_VALUES = 3  # different values of a column, that need no spline and no bins
 _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
@@ -216,11 +204,14 @@ class TableStatistics(OmitsCaches):
         """The knots of all splines, column after column, and where each column's begin."""
         return _side_by_side([basis.t for basis in self.splines])
 
-    def has_more_splines_than(self, most: int) -> bool:
-        """Whether the splines have more features; a column has at least as many as their degree."""
-        if _DEGREE * len(self.numeric) > most:
-            return True
-        return sum(one.c.shape[1] for one in self.splines) > most
+    @property
+    def why_no_splines(self) -> str:
+        """Why the columns have no splines; empty if they have."""
+        if not len(self.numeric):
+            return "no numeric column"
+        many = _DEGREE * len(self.numeric) > _MAX_SPLINES  # each column has at least this degree
+        many = many or sum(one.c.shape[1] for one in self.splines) > _MAX_SPLINES
+        return f"more than {_MAX_SPLINES:,} features" if many else ""
 
     def edges(self, count: int) -> list[_Array]:
         """Edges of `count` bins of each numeric column, or of fewer where it has ties.
@@ -455,7 +446,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """Whitened Gaussian kernel with landmarks, on ranks.
+    """Whitened Gaussian kernel with landmarks (Nyström features, Williams and Seeger 2001).
 
     Attributes
     ----------

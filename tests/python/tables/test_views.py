@@ -21,7 +21,7 @@ from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat._base.labels import fold_indices
 from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
-from eigenfeat.tables.search import table_of
+from eigenfeat.tables.estimator import table_of
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.tables.views import _ranked as ranked
 
@@ -47,7 +47,7 @@ def test_samples_are_predicted_in_parts_by_any_number_of_threads(monkeypatch):
     model = TableClassifier().fit(X, y)
     rows = np.tile(X, (3, 1))
     whole = model.decision_function(rows)
-    monkeypatch.setattr("eigenfeat.tables.pool._SAMPLES_AT_ONCE", 64)
+    monkeypatch.setattr("eigenfeat.tables.estimator._SAMPLES_AT_ONCE", 64)
     parts = [model.set_params(n_threads=t).decision_function(rows) for t in (None, 1, 2, 7)]
     np.testing.assert_allclose(parts[0], whole, rtol=1e-4, atol=1e-4)
     for other in parts[1:]:
@@ -295,7 +295,7 @@ def test_logits_are_weighted_sums_of_log_probabilities():
     assert [view.name for view in model.views_] == list(VIEWS)
     table = model.statistics_.table(X)
     expected = sum(
-        view.weight * np.maximum(log_softmax(view.model.logits(table, 1), axis=1), -30.0)
+        view.weight * np.maximum(log_softmax(view.model.outputs(table), axis=1), -30.0)
         for view in model.views_
         if view.weight > 0
     )
@@ -312,7 +312,7 @@ def test_trees_are_those_of_scikit_learn(classes):
     forest = RandomForestClassifier(200, random_state=seed).fit(X[:1100], y[:1100])
     share = (200 * forest.predict_proba(X[:1100]) + 1 / classes) / 201
     table = table_of(model, given[:1100])
-    found = softmax(parts["forest"].logits(table, 1), axis=1)
+    found = softmax(parts["forest"].outputs(table), axis=1)
     assert np.isclose(found, share, atol=1e-12).mean() > 0.98
     boosting = HistGradientBoostingClassifier(
         max_iter=150,
@@ -323,7 +323,7 @@ def test_trees_are_those_of_scikit_learn(classes):
         early_stopping=False,
         random_state=seed,
     ).fit(X[:1100], y[:1100])
-    found = softmax(parts["boosting"].logits(table, 1), axis=1)
+    found = softmax(parts["boosting"].outputs(table), axis=1)
     # Values that differ by rounding have one side of a threshold.
     assert np.isclose(found, boosting.predict_proba(X[:1100]), atol=1e-9).mean() > 0.98
 

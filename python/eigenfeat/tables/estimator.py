@@ -1,0 +1,277 @@
+"""Fit of a pool of views, and its predictions, for classes and for numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.core import core
+from eigenfeat._base.threads import resolve
+from eigenfeat._base.types import RandomState
+from eigenfeat._base.validation import warn_caller
+from eigenfeat.linear.pools import PooledView, asked_views
+from eigenfeat.samples.estimator import (
+    BaseEstimator,
+    Iterative,
+    Verbose,
+    complete,
+    input_options,
+    is_valid,
+    validate_columns,
+)
+from eigenfeat.tables.pool import Folds, Samples, View
+from eigenfeat.tables.views import Table, TableStatistics
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes
+    from eigenfeat.samples.labelled import MemorySamples
+
+__all__ = ["PooledView", "TableEstimator", "checked", "table_of"]
+
+_Array = NDArray[np.float64]
+
+_SHARE_OF_TRIALS = 0.6  # of the time limit, after which no further view is tried
+_SAMPLES_AT_ONCE = 4_096  # of a prediction
+_MAX_WORKERS = 8
+
+
+class TableEstimator(Iterative, Verbose, BaseEstimator):
+    """Base class of pools of views.
+
+    A subclass states its views, their folds, the score of a view, the weights of the pool, and what
+    the pool sums: functions of the views' outputs.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "categorical_features": [StrOptions({"from_dtype"}), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+    _names: ClassVar[Sequence[str]]  # of the views, in the order in which they are tried
+    _kind: ClassVar[str]  # of estimators that are views
+    _measure: ClassVar[str]  # name of the score
+
+    statistics_: TableStatistics
+    gaps_: NDArray[np.intp]
+    views_: list[PooledView]
+
+    def __init__(
+        self,
+        views: str | Sequence[Any] = "auto",
+        *,
+        categorical_features: str | None = "from_dtype",
+        time_limit: float | None = None,
+        random_state: RandomState = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.views = views
+        self.categorical_features = categorical_features
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    # ---- what a subclass states ------------------------------------------------------------------
+
+    def _takes(self, estimator: Any) -> bool:
+        """Whether an estimator can be a view."""
+        raise NotImplementedError
+
+    def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
+        """Views that serve these samples, by name, and the reasons why others do not."""
+        raise NotImplementedError
+
+    def _draw_folds(self, samples: Samples) -> Folds:
+        raise NotImplementedError
+
+    def _summand(self, outputs: _Array) -> _Array:
+        """What the pool sums of a view's outputs."""
+        raise NotImplementedError
+
+    def _score(self, outputs: _Array, samples: Samples, held: Codes) -> float:
+        """Score of outputs of the samples `held`; higher is better."""
+        raise NotImplementedError
+
+    def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
+        """Weights of the views from their outputs of the samples `held`."""
+        raise NotImplementedError
+
+    def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
+        """Probabilities or predictions of a pool from the outputs of its views."""
+        raise NotImplementedError
+
+    # ---- fit -------------------------------------------------------------------------------------
+
+    def _asked(self) -> tuple[list[str], dict[str, Any]]:
+        """Names of the views to try, and estimators of the user's."""
+        return asked_views(self.views, self._names, self._kind, self._takes)
+
+    def _most_steps(self) -> int:
+        return sum(map(len, self._asked()))
+
+    def _samples(self, rows: MemorySamples, targets: NDArray[Any]) -> Samples:
+        """Completed samples as views read them; sets `gaps_` and `statistics_`."""
+        encoder, X, missing = getattr(self, "columns_", None), rows.block.X, rows.block.missing
+        groups = np.arange(X.shape[1]) if encoder is None else encoder.indicator_groups
+        self.gaps_ = np.arange(0) if missing is None else np.flatnonzero(missing.any(axis=0))
+        columns = _with_gaps(X, missing, self.gaps_)
+        groups = np.append(groups, groups[self.gaps_])
+        n_gaps = len(self.gaps_)
+        self.statistics_ = TableStatistics.fit(columns, rows.block.weight, groups, n_gaps)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        table = self.statistics_.table(columns, self.n_threads)
+        return Samples(rows, table, targets, seed, len(targets))
+
+    def _fit_pool(self, samples: Samples) -> tuple[dict[str, _Array], Folds]:
+        """Fit the views and their weights; return held-out outputs by view, and their folds."""
+        started = time.perf_counter()
+        views, reasons = self._candidates(samples)
+        folds = self._draw_folds(samples)
+        held_out, found = self._cross_fit(views, reasons, samples, folds)
+        weights = self._weights(held_out, samples, folds.held)
+        for name, weight in zip(held_out, weights.tolist(), strict=True):
+            if weight > 0:
+                found[name] = self._fitted(found[name], weight, views[name], samples)
+        self.views_ = [found[name] for names in self._asked() for name in names]
+        self._log(f"pool of {sum(view.weight > 0 for view in self.views_)} views", started)
+        return held_out, folds
+
+    def _cross_fit(
+        self, views: dict[str, View], reasons: dict[str, str], samples: Samples, folds: Folds
+    ) -> tuple[dict[str, _Array], dict[str, PooledView]]:
+        """Try views one after the other; a view that raises an error is left out with a warning.
+
+        Returns the held-out outputs of the views that could be fitted, and all views, without
+        weights. The only view raises its error. ValueError if no view can be fitted.
+        """
+        held_out: dict[str, _Array] = {}
+        found = {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
+        begun, ended = time.perf_counter(), ""
+        limit = np.inf if self.time_limit is None else _SHARE_OF_TRIALS * self.time_limit
+        for name, view in views.items():
+            started = time.perf_counter()
+            if held_out and started - begun > limit:
+                ended = f"time limit of {self.time_limit:g} s"
+            if ended:
+                found[name] = PooledView(name, 0.0, note=ended)
+                continue
+            try:
+                held_out[name] = view.cross_fit(samples, folds)
+            except Exception as error:  # whatever an estimator of another package raises
+                if len(views) == 1:
+                    raise
+                reason = f"{type(error).__name__}: {error}"
+                warn_caller(f"views: {name} is left out, its fit raised {reason}", UserWarning)
+                found[name] = PooledView(name, 0.0, note=reason)
+                continue
+            score = self._score(held_out[name], samples, folds.held)
+            seconds = time.perf_counter() - started
+            found[name] = PooledView(name, 0.0, score, seconds, note="adds nothing to the others")
+            self._log(f"view {name}: out-of-fold {self._measure} {score:.4g}", started)
+            if self._step_done():
+                ended = "a callback ended the search"
+        if not held_out:
+            can = "can be fitted" if views else "these samples allow"
+            given = "; ".join(f"{view.name}: {view.note}" for view in found.values())
+            raise ValueError(f"views: expected one that {can}, got {given}")
+        return held_out, found
+
+    def _fitted(self, tried: PooledView, weight: float, view: View, samples: Samples) -> PooledView:
+        """A view with weight, fitted to all samples."""
+        started = time.perf_counter()
+        view.fit(samples)
+        self._log(f"view {tried.name}: weight {weight:.2f}", started)
+        return replace(
+            tried,
+            weight=weight,
+            seconds=tried.seconds + time.perf_counter() - started,
+            n_features=view.n_features,
+            penalty=view.penalty,
+            note="",
+            model=view,
+        )
+
+    def _out_of_fold(self, held_out: dict[str, _Array], samples: Samples, folds: Folds) -> _Array:
+        """Pooled outputs with the weights of the other folds, or of the only one.
+
+        They are NaN for samples that no fold holds out.
+        """
+        fold = np.repeat(np.arange(len(folds.parts)), [len(part[1]) for part in folds.parts])
+        parts = []
+        for i in range(len(folds.parts)):
+            others = fold != i if len(folds.parts) > 1 else fold == i
+            other = {name: one[others] for name, one in held_out.items()}
+            weights = self._weights(other, samples, folds.held[others])
+            parts.append(self._mixed([one[fold == i] for one in held_out.values()], weights))
+        out = np.full((len(samples), parts[0].shape[1]), np.nan)
+        out[folds.held] = np.concatenate(parts)
+        return out
+
+    # ---- predictions -----------------------------------------------------------------------------
+
+    def _pooled(self, table: Table) -> _Array:
+        """Weighted sums (n, k) of functions of the views' outputs."""
+        if len(table) <= _SAMPLES_AT_ONCE:
+            return self._summed(table)
+
+        def of_part(begin: int) -> _Array:
+            part = slice(begin, begin + _SAMPLES_AT_ONCE)
+            return self._summed(replace(table, X=table.X[part], n_threads=1))
+
+        starts = range(0, len(table), _SAMPLES_AT_ONCE)
+        workers = min(resolve(self.n_threads) or core.default_threads(), len(starts), _MAX_WORKERS)
+        with ThreadPoolExecutor(workers) as executor:
+            return np.concatenate(list(executor.map(of_part, starts)))
+
+    def _summed(self, table: Table) -> _Array:
+        fitted = (view for view in self.views_ if view.model is not None)
+        parts = (view.weight * self._summand(view.model.outputs(table)) for view in fitted)
+        return np.asarray(sum(parts))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def checked(model: Any, X: Any) -> Any:
+    """Samples to predict as numbers, with their missing entries."""
+    check_is_fitted(model, "views_")
+    if is_valid(model, X):
+        return X
+    options = input_options(X)
+    if not is_classifier(model):
+        options["accept_sparse"] = False
+    return validate_columns(model, X, reset=False, **options)
+
+
+def table_of(model: Any, X: Any) -> Table:
+    """Samples to predict as views read them: completed, and clipped to their ranges in `fit`."""
+    X = checked(model, X)
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    missing = np.isnan(X) if len(model.gaps_) else None
+    columns = _with_gaps(complete(model, X), missing, model.gaps_)
+    statistics: TableStatistics = model.statistics_
+    low, high = statistics.quantiles[[0, -1]]
+    return statistics.table(np.clip(columns, low, high), model.n_threads)
+
+
+def _with_gaps(filled: Any, missing: NDArray[np.bool_] | None, gaps: NDArray[np.intp]) -> _Array:
+    """Completed columns, followed by indicators of the missing entries of the columns `gaps`."""
+    columns = filled if missing is None else np.hstack([filled, missing[:, gaps]])
+    return np.asarray(columns, dtype=np.float64)
