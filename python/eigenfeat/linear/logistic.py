@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -33,8 +33,8 @@ from eigenfeat.linear.logit_problem import (
     log_loss,
     minima,
     temperature,
+    with_features,
 )
-from eigenfeat.linear.sample_problem import sample_problem
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
     BaseEstimator,
@@ -45,13 +45,13 @@ from eigenfeat.samples.estimator import (
     validate_data,
     with_steps,
 )
+from eigenfeat.samples.labelled import Block, MemorySamples
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from eigenfeat.samples.blocks import RowBlocks
-    from eigenfeat.samples.labelled import Block
 
     Features: TypeAlias = Rows | RowBlocks | ExpandedFeatures | LabelledSamples
 else:
@@ -64,10 +64,10 @@ __all__ = [
     "Features",
     "LinearModel",
     "MultinomialLogit",
+    "SampleProblem",
     "choose_penalty",
-    "cross_fit",
     "draw_folds",
-    "fit_quietly",
+    "sample_problem",
 ]
 
 _Array = NDArray[np.float64]
@@ -349,7 +349,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         random: np.random.RandomState,
     ) -> Iterator[Any]:
         """Models for each penalty; None is the estimator's own, which may be "auto"."""
-        problem, given = _searched(problem, self._penalty(1.0), self.tol), problem
+        problem, given = sample_problem(problem, self._penalty(1.0), self.tol), problem
         energies: Any = [self.penalty] if penalties is None else penalties
         chooses = penalties is None and self.penalty == "auto"
         choice, parts, start = None, [], None
@@ -468,6 +468,121 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             )
 
 
+# ---- few samples of many features ----------------------------------------------------------------
+#
+# With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum over the weights W of the features
+# Phi is ``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and
+# ``V = L^T A`` the logits are ``L V`` and the penalty is ``q / 2 |V|^2``: a problem with a feature
+# for each sample.
+
+
+_MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
+_FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
+
+
+class SampleProblem(LogitProblem):
+    """Problem of few samples with a feature for each sample, a row of L; see above.
+
+    Attributes
+    ----------
+    squares : (p,) array
+        Diagonal of D^2.
+    samples : Block
+        The samples with their original features.
+    kernel : (n, n) array
+        ``Phi D^2 Phi^T``.
+    """
+
+    def __init__(
+        self,
+        rows: MemorySamples,
+        *,
+        constant: bool,
+        n_original: int,
+        squares: _Array,
+        samples: Block,
+        kernel: Floats,
+    ) -> None:
+        super().__init__(rows, constant=constant, common=True, n_original=n_original)
+        self.squares, self.samples, self.kernel = squares, samples, kernel
+
+    def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
+        """The problem of training samples, with a feature for each, and held-out samples."""
+        factor = _cholesky(self.kernel[np.ix_(train, train)])
+        crossed = self.kernel[np.ix_(train, held)]
+        mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
+        trained, tested = (self.samples.take(part) for part in (train, held))
+        rows = with_features(self.rows, Block(factor, trained.y, trained.weight))
+        problem = LogitProblem(
+            rows, constant=self.constant, common=True, n_original=self.n_original
+        )
+        features = Block(np.ascontiguousarray(mapped), tested.y, tested.weight)
+        return problem, with_features(self.rows, features)
+
+    def feature_weights(self, W: _Array) -> _Array:
+        """Weights (p, k) of the original features, from weights W of the samples' features."""
+        n = self.varying
+        factor = np.asarray(self.rows.together().X, dtype=np.float64)
+        A = solve_triangular(factor, W[:n], trans="T", lower=True, check_finite=False)
+        out = self.samples.products(np.ascontiguousarray(A), self.constant, self.rows.n_threads)
+        out *= self.squares[:, None]
+        if self.constant:
+            out[-1] = W[-1]
+        return out
+
+
+def sample_problem(problem: LogitProblem, penalty: Penalty, tolerance: float) -> LogitProblem:
+    """The problem with a feature for each sample, or `problem` if its own features are faster.
+
+    `penalty` is any of the penalties, which differ in `energy` alone. If the `tolerance` of the
+    searches is large, products are in float32.
+    """
+    rows, n, varying = problem.rows, problem.n_samples, slice(problem.varying)
+    if 2 * n > problem.varying or n > _MAX_KERNEL_SAMPLES:
+        return problem
+    if penalty.l2 > 0 and not problem.common:  # D would depend on the penalty
+        return problem
+    scale, unit = problem.scale.copy(), 1.0
+    count = int(np.count_nonzero(scale[varying]))
+    if problem.common:
+        count, unit = problem.varying, float(problem.mean_squares[varying].mean())
+        scale = np.where(problem.flat, 0.0, 1.0 / np.sqrt(unit or 1.0))
+    scale[problem.varying :] = 0.0
+    if not (scale.any() and np.isfinite(scale).all()):
+        return problem
+    block, single = rows.together(), tolerance >= _FLOAT32_TOLERANCE
+    if rows.sparse:
+        scaled = block.X.multiply(scale[varying]).tocsr().astype(np.float64)
+        kernel = (scaled @ scaled.T).toarray()
+    else:
+        kernel = block.core(problem.constant).kernel(scale, single, problem.n_threads)
+    kernel *= unit
+    kernel = kernel.astype(np.float32 if single else np.float64, copy=False)
+    return SampleProblem(
+        with_features(rows, Block(_cholesky(kernel), block.y, block.weight)),
+        constant=problem.constant,
+        n_original=count,
+        squares=unit * scale**2,
+        samples=block,
+        kernel=kernel,
+    )
+
+
+def _cholesky(kernel: Floats) -> Floats:
+    """Lower Cholesky factor of a kernel, with its diagonal raised until it is positive definite."""
+    n = len(kernel)
+    extra = np.sqrt(n) * float(np.finfo(kernel.dtype).eps) * kernel.diagonal().max()
+    raised = kernel.copy()
+    while True:
+        raised[np.diag_indices(n)] += extra
+        try:
+            factor = cholesky(raised, lower=True, check_finite=False)
+        except LinAlgError:  # repeated samples make the kernel singular
+            extra *= 10.0
+        else:
+            return np.ascontiguousarray(factor)
+
+
 # ---- penalty and temperature of held-out samples ------------------------------------------------
 #
 # Held-out logits come from folds. The weights of a fold are searched from zero, because weights of
@@ -500,11 +615,6 @@ def draw_folds(
     train, held = (by_class(part, codes) for part in fold_indices(codes, n_classes, 2, random)[0])
     most = int(np.clip(_MAX_LOGITS // n_classes, 1_000, _MAX_HELD))
     return [(thinned(train, _MAX_TRAINED), thinned(held, most))]
-
-
-def _searched(problem: LogitProblem, penalty: Penalty, tolerance: float) -> LogitProblem:
-    """The problem to search for minima of a penalty: of few samples, with their own features."""
-    return sample_problem(problem, penalty, tolerance) if problem.has_few_samples else problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -548,7 +658,7 @@ def choose_penalty(
     losses: dict[int, float] = {}
     for problem, held in folds:
         first = not weights
-        problem = _searched(problem, penalties[0], _TOLERANCE)
+        problem = sample_problem(problem, penalties[0], _TOLERANCE)
         asked = [penalties[i] for i in tried]
         path = minima(problem, asked, tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS)
         losses, few = {}, held.n_samples < _MIN_CHOOSING
@@ -578,41 +688,3 @@ def held_out_logits(
 ) -> Logits:
     """Logits, indices of labels and weights of a block of features, as a list of one tuple."""
     return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
-
-
-# ---- views of a pool -----------------------------------------------------------------------------
-
-
-def cross_fit(
-    logit: MultinomialLogit,
-    folds: Iterable[tuple[LabelledSamples, LabelledSamples]],
-    penalties: Sequence[float],
-    select: Callable[[Sequence[Logits]], int] | None,
-) -> Choice:
-    """Choose a penalty on held-out samples.
-
-    Parameters
-    ----------
-    logit : MultinomialLogit
-        Estimator with all other parameters.
-    folds : iterable of (LabelledSamples, LabelledSamples)
-        Training and held-out samples of each fold, with their own features.
-    penalties : sequence of float
-        From large to small.
-    select : callable or None
-        As in `choose_penalty`.
-    """
-    common = logit.ridge_scale == "common"
-    problems = ((LogitProblem(train, constant=True, common=common), held) for train, held in folds)
-    weights = [Penalty(one, logit.ridge, 0.0) for one in penalties]
-    return choose_penalty(problems, weights, select=select)
-
-
-def fit_quietly(
-    logit: MultinomialLogit, samples: LabelledSamples, penalty: float
-) -> MultinomialLogit:
-    """Fit a logit with a penalty, without warnings about its convergence."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        logit.fit_path(samples, None, [penalty])
-    return logit

@@ -80,7 +80,6 @@ _Array = npt.NDArray[np.float64]
 _MAX_GRAM_PASSES = 60  # evaluations that a Gram matrix may cost
 _SAMPLES_PER_FEATURE = 2  # of the Gram matrix of a subsample
 _SUBSAMPLE_PASSES = 8  # evaluations that the kernel of the subsample costs
-_MAX_KERNEL_SAMPLES = 4_000  # of a problem that is reduced to a feature for each sample
 _MIN_METRIC_ENERGY = 0.03  # of a subsample's metric, which lacks directions of small penalties
 _MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
 _MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
@@ -180,11 +179,6 @@ class LogitProblem:
         if self._block is not None:
             return function(self._features, self._block, self.n_threads, *arguments)
         return self.rows.reduce(on_features, add, function, *self._arguments, *arguments)
-
-    @property
-    def has_few_samples(self) -> bool:
-        """Whether a problem with a feature for each sample may be faster; see `sample_problem`."""
-        return 2 * self.n_samples <= self.varying and self.n_samples <= _MAX_KERNEL_SAMPLES
 
     def feature_weights(self, W: _Array) -> _Array:
         """Weights of the original features, from weights W of this problem."""

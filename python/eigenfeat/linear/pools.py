@@ -6,29 +6,43 @@ probability distributions", Statistical Science 1, 1986) is
     p(y | x) ~ exp(sum_v w_v log p_v(y | x)),  w_v >= 0.
 
 The weights minimise the held-out log loss, which is convex in w, plus |w - prior|^2 / 2 with the
-weight of five samples, on targets smoothed as in `held_out`. Their sum is an inverse
+weight of five samples, on targets smoothed as in `logit_problem`. Their sum is an inverse
 temperature. As each log p_v is a row of logits less its normaliser, the pool of multinomial logits
 is a multinomial logit on their features, side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.linear.logit_problem import LOG_FLOOR, loss_at_best
+from eigenfeat.linear.logistic import Choice, MultinomialLogit, choose_penalty
+from eigenfeat.linear.logit_problem import LOG_FLOOR, LogitProblem, Logits, Penalty, loss_at_best
 
-__all__ = ["PooledView", "asked_views", "log_probabilities", "pool_probabilities", "pool_weights"]
+if TYPE_CHECKING:
+    from eigenfeat.samples.block_samples import LabelledSamples
+
+__all__ = [
+    "PooledView",
+    "asked_views",
+    "cross_fit",
+    "fit_quietly",
+    "log_probabilities",
+    "pool_probabilities",
+    "pool_weights",
+]
 
 _Array = NDArray[np.float64]
 
@@ -219,3 +233,41 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _
             new, result = w + length * step, terms(w + length * step)
         w, (value, gradient, hessian) = new, result
     return np.maximum(w, 0.0)
+
+
+# ---- logits of views -----------------------------------------------------------------------------
+
+
+def cross_fit(
+    logit: MultinomialLogit,
+    folds: Iterable[tuple[LabelledSamples, LabelledSamples]],
+    penalties: Sequence[float],
+    select: Callable[[Sequence[Logits]], int] | None,
+) -> Choice:
+    """Choose a penalty on held-out samples.
+
+    Parameters
+    ----------
+    logit : MultinomialLogit
+        Estimator with all other parameters.
+    folds : iterable of (LabelledSamples, LabelledSamples)
+        Training and held-out samples of each fold, with their own features.
+    penalties : sequence of float
+        From large to small.
+    select : callable or None
+        As in `choose_penalty`.
+    """
+    common = logit.ridge_scale == "common"
+    problems = ((LogitProblem(train, constant=True, common=common), held) for train, held in folds)
+    weights = [Penalty(one, logit.ridge, 0.0) for one in penalties]
+    return choose_penalty(problems, weights, select=select)
+
+
+def fit_quietly(
+    logit: MultinomialLogit, samples: LabelledSamples, penalty: float
+) -> MultinomialLogit:
+    """Fit a logit with a penalty, without warnings about its convergence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        logit.fit_path(samples, None, [penalty])
+    return logit

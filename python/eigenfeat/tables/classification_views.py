@@ -37,9 +37,9 @@ from sklearn.ensemble import (
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, cross_fit, fit_quietly
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
 from eigenfeat.linear.logit_problem import LOG_FLOOR, Logits, together
-from eigenfeat.linear.pools import log_probabilities
+from eigenfeat.linear.pools import cross_fit, fit_quietly, log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.labelled import Block, MemorySamples

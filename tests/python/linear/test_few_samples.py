@@ -9,9 +9,8 @@ from logit_problems import held_out_logits
 from numpy.testing import assert_allclose
 
 from eigenfeat._base.core import core
-from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds, sample_problem
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, log_loss, minimise, temperature
-from eigenfeat.linear.sample_problem import sample_problem
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.labelled import MemorySamples
 
