@@ -234,25 +234,3 @@ def test_further_samples_replace_the_correction():
     assert_array_equal(model.correction_.share, stricter.correction_.share)
     assert_array_equal(model.predict_early(new).time, stricter.predict_early(new).time)
     assert not hasattr(model.fit(X, y), "correction_")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"conditional": "class"}, "conditional"),
-        ({"conditional": ("true", "true")}, "conditional: expected 'auto', None, or some of"),
-        ({"conditional": ()}, "conditional: expected 'auto', None, or some of"),
-        ({"conditional": "time", "correct": "average"}, "with correct='average', got 'time'"),
-        ({"conditional": "true", "correct": False}, "with correct=False, got 'true'"),
-        ({"target": 7}, r"target: expected labels among \[0, 1\], got 7"),
-        ({"target": []}, "target: expected labels among"),
-    ],
-    ids=str,
-)
-def test_misuse(rng, options, message):
-    X, y = rare_events(rng, [40, 40])
-    model = fitted(X, y, 0.8)
-    before = dict(vars(model))
-    with pytest.raises(ValueError, match=message):
-        model.set_params(**options).fit(X, y)
-    assert model.correction_ is before["correction_"]

@@ -44,22 +44,6 @@ def test_one_step_where_the_metric_is_the_hessian(rng):
     assert found.objective == pytest.approx(1.0, abs=1e-12)
 
 
-def test_norm_is_in_the_metric(rng):
-    H, best, evaluate = quadratic(rng)
-    found = run(evaluate, lambda G: np.linalg.solve(H, G), np.zeros_like(best), max_iterations=1)
-    seen = []
-    run(
-        evaluate,
-        lambda G: np.linalg.solve(H, G),
-        np.zeros_like(best),
-        callback=lambda progress: seen.append(progress) or True,
-    )
-    G = evaluate(np.zeros_like(best))[1]
-    assert seen[0].gradient_norm == pytest.approx(np.sqrt(np.vdot(G, np.linalg.solve(H, G))))
-    assert seen[0].iterations == 0
-    assert found.iterations == 1
-
-
 def softplus_sum(x):
     """A flat function: sum log(1 + exp(x)) + log(1 + exp(-x)), steep far away, minimum at 0."""
     return float(np.logaddexp(0, x).sum() + np.logaddexp(0, -x).sum()), np.tanh(x / 2)

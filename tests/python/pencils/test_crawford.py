@@ -127,20 +127,6 @@ def test_conditions_are_those_of_the_pencils_that_are_solved(rng, options):
     assert (directions.eigenvalues <= bounds[:, 1]).all()
 
 
-def test_sampling_errors_are_of_the_size_that_samples_show(rng):
-    """Between a third of and twice the error seen, for Gaussian rows of several spectra."""
-    for decay, n in ((0.0, 200), (1.0, 60), (0.5, 1000)):
-        s = np.arange(1, 31.0) ** -decay
-        seen = []
-        for _ in range(5):
-            rows = rng.standard_normal((2, n, 30)) * s
-            errors = [np.linalg.norm(r.T @ r / n - np.diag(s**2), 2) for r in rows]
-            moments = ClassMoments().update(np.vstack(rows), np.repeat([0, 1], n))
-            found = measure_pairs(moments, PencilOptions([(0, 1)], ridge=0.0))
-            seen.append(found.sampling_error[0] / np.hypot(*errors))
-        assert 0.5 < np.median(seen) < 3.0
-
-
 def test_bounds_of_an_estimator_hold_for_its_population(rng):
     """Of two Gaussian classes of 20,000 rows: the population's eigenvalues are within."""
     scales = np.array([[2.0, 1.0, 1.0], [1.0, 1.0, 1.5]])

@@ -96,23 +96,6 @@ def test_constant_appends_a_column_of_ones(rng, ridge):
         assert_allclose((response**2).mean(axis=0), values, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("ridge", "denominator"), [(0.0, "second_moment"), (0.3, "second_moment"), (0.3, "covariance")]
-)
-def test_constant_makes_directions_independent_of_the_origin(rng, ridge, denominator):
-    X, y = sample(rng)
-    shift = 1e5 * rng.standard_normal(6)
-    options = {"n_directions": 3, "constant": True, "denominator": denominator}
-    here, there = (
-        pair_directions(ClassMoments().update(rows, y), ridge=ridge, **options)
-        for rows in (X, X + shift)
-    )
-    assert_allclose(there.eigenvalues, here.eigenvalues, rtol=1e-7)
-    expected = X @ here.vectors + here.offset
-    got = (X + shift) @ there.vectors + there.offset
-    assert_allclose(np.abs(got), np.abs(expected), atol=1e-5 * np.abs(expected).max())
-
-
 def test_drawn_pairs_are_those_of_class_pairs(rng):
     kind = "hypercube"
     X, y = sample(rng, k=6)

@@ -136,29 +136,6 @@ def test_the_shares_are_those_of_the_equations(ridge):
     assert_allclose(model.shrinkage_, expected, rtol=1e-9)
 
 
-def test_the_share_is_near_the_best_one(rng):
-    """Over many draws its squared error is near that of the best constant share."""
-    d, n = 8, 30
-    truth = np.diag(np.linspace(0.5, 2, d))
-    shares = np.linspace(0, 1, 21)
-    ours, constant = [], []
-    for _ in range(60):
-        rows = rng.standard_normal((n, d)) @ np.sqrt(truth)
-        many = rng.standard_normal((3000, d))
-        X, y = np.vstack([rows, many]), np.repeat([0, 1], [n, 3000])
-        model = QuadraticDiscriminant(ridge=0.0, scale="none").fit(X, y)
-        S, target = model.moments_.covariance(0), np.eye(d)
-
-        def error(share, S=S, target=target):
-            return np.sum(((1 - share) * S + share * target - truth) ** 2)
-
-        ours.append(error(model.shrinkage_[0]))
-        constant.append([error(share) for share in shares])
-    best = np.mean(constant, axis=0).min()
-    assert best <= np.mean(ours) < 1.15 * best
-    assert np.mean(ours) < 0.8 * np.mean(constant, axis=0)[[0, -1]].min()
-
-
 def test_classes_of_few_rows_and_constant_columns():
     X, y = load_digits(return_X_y=True)
     few = np.concatenate([np.flatnonzero(y == c)[: 1 if c == 3 else 20] for c in range(10)])
