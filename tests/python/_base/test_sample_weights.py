@@ -51,7 +51,7 @@ def scores(name, rows, samples, weight=None):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [name for name in WEIGHTED if kind(name) not in FACTOR_MATTERS])
-@pytest.mark.parametrize("factor", [4.0, 3.0, 1e-3])
+@pytest.mark.parametrize("factor", [3.0, 1e-3])
 def test_a_factor_of_all_weights_changes_nothing(name, factor):
     rows, samples = good_rows(name), np.arange(N)
     expected = scores(name, rows, samples, WEIGHTS)

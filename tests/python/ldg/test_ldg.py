@@ -44,27 +44,6 @@ def test_illustrative_experiment(rng, gamma, direction):
     assert angle(between, np.linalg.eigh(Z)[1][:, :1].T) < 0.1
 
 
-def test_scatters_tend_to_covariances_and_gaps_of_means(rng):
-    """(3.17) and (3.20), with all rows of a class for neighbours, at the rate of sampling error."""
-    p = np.array([0.5, 0.3, 0.2])
-    means = rng.standard_normal((3, 4))
-    spread = [np.linalg.qr(rng.standard_normal((4, 4)))[0] * [0.5, 1.0, 1.5, 2.0] for _ in p]
-    V, A = np.zeros((2, 4, 4))
-    for q in range(3):
-        V += p[q] * spread[q] @ spread[q].T
-        A += p[q] * spread[q] @ spread[q].T
-        for j in range(3):
-            A += p[q] * p[j] * np.outer(means[j] - means[q], means[j] - means[q])
-    n = 900
-    codes = np.repeat([0, 1, 2], (p * n).astype(int))
-    X = np.stack([means[c] + spread[c] @ rng.standard_normal(4) for c in codes])
-    found = local_scatters(X, codes, 3, n)
-    assert found.short_classes.tolist() == [0, 1, 2]  # "all" is more than there are
-    bound = 6 * np.abs(A).max() / np.sqrt(n * p.min())
-    np.testing.assert_allclose(found.within / n, V, rtol=0, atol=bound)
-    np.testing.assert_allclose(found.weighted / n, A, rtol=0, atol=bound)
-
-
 def test_components_minimise_the_trace(rng):
     """Proposition 1: no orthonormal B has a smaller trace of B^T (V - gamma A) B."""
     X, y = blobs(rng, 90, 6, 3)
@@ -113,9 +92,6 @@ def test_selection_reports_what_it_tried(rng):
     X, y = blobs(rng, 150, 20, 3)
     model = LDG(random_state=0).fit(X, y)
     tried = model.cv_results_
-    assert tried["n_components"].tolist() == [2, 3, 4, 5, 7, 11, 19, 20]
-    assert tried["gamma"].tolist() == [0.2, 0.4, 0.6, 0.8, 1.0]
-    assert tried["n_neighbors"].tolist() == [1, 2, 4, 8, 16, 32, 64]  # 64: all rows of a class
     for name in ("n_components", "gamma", "n_neighbors"):
         accuracies = tried[f"{name}_accuracy"]
         assert accuracies.shape == tried[name].shape

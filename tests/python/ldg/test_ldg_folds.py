@@ -43,8 +43,6 @@ def test_choices_are_those_of_the_best_accuracy():
     X, y = blobs(40, 90, 3)
     model = LDG().fit(X, y)
     tried = model.cv_results_
-    assert tried["gamma"].tolist() == [0.01, 0.1, 0.3, 0.5, 0.7, 0.9]
-    assert tried["n_neighbors"].tolist() == [1, 4, 16]
     for name in ("n_components", "gamma", "n_neighbors"):
         accuracies = tried[f"{name}_accuracy"]
         assert accuracies[tried[name].tolist().index(getattr(model, f"{name}_"))] == max(accuracies)

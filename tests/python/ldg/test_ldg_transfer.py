@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import LDG
 from eigenfeat.ldg import TransferLDG
-from eigenfeat.ldg.transfer import TwoDomains
 
 EPS = np.finfo(float).eps
 
@@ -27,42 +26,6 @@ def domains(rng):
     Xt = centres[np.repeat(range(4), 6)] + rng.standard_normal((24, 9))
     Xt[:, 7:] = 4.0 * rng.standard_normal((24, 2))  # of no use in the target
     return Xs, ys, 3.0 * Xt + 50.0, yt
-
-
-def gaussian_domains(rng, n):
-    """Equal covariances, means of section 4.4, `n` rows of each class and domain."""
-    source = np.array([[-1.0, -2.0], [1.0, 2.0]])
-    target = np.array([[-1.2, 2.0], [0.5, 2.0]])
-    y = np.repeat([0, 1], n)
-    noise = rng.standard_normal((2, 2 * n, 2)) * np.sqrt([0.2, 0.3])
-    return source[y] + noise[0], target[y] + noise[1], y, source, target
-
-
-def asymptotic(gamma, source, target):
-    """Z of equation 4.14, with priors of one half."""
-    Z = np.zeros((2, 2))
-    for q in range(2):
-        own, other = target[q] - source[q], target[q] - source[1 - q]
-        Z += 0.5 * (1 - gamma) * np.diag([0.2, 0.3])
-        Z += 0.5 * (1 - gamma / 2) * np.outer(own, own)
-        Z -= 0.5 * gamma / 2 * np.outer(other, other)
-    return Z
-
-
-@pytest.mark.parametrize("gamma", [0.0, 1.0])
-def test_scatters_approach_equation_4_14(rng, gamma):
-    n = 5000
-    _, Xt, y, source, target = gaussian_domains(rng, n)
-    # One Gaussian a class, whose mean is known: all of its few rows are neighbours.
-    few = np.repeat([0, 1], 20)
-    rows = source[few] + np.tile([[0.3, 0.5], [-0.3, -0.5]], (20, 1))
-    both = TwoDomains(rows, few, Xt, y, 20)
-    scatters = both.target_scatters(np.arange(2 * n))
-    Z = (scatters.within - gamma * scatters.weighted) / (2 * n)
-    expected = asymptotic(gamma, source, target)
-    # Means of 5,000 rows err by .008, and differences of means are up to 4.5 long.
-    assert_allclose(Z, expected, atol=4 * 0.008 * 2 * 4.5 / 2)
-    assert not np.allclose(Z, expected, atol=1e-9)
 
 
 def test_scatters_by_plain_loops(domains):
@@ -112,8 +75,6 @@ def test_choices_are_reported_and_serve(domains):
     model = fitted(TransferLDG(), *domains)
     assert model.components_.shape == (9, 9)
     tried = model.cv_results_
-    assert_array_equal(tried["alpha"], [0, 0.1, 0.3, 0.5])
-    assert_array_equal(tried["gamma"], [0.2, 0.4, 0.6, 0.8, 0.9])
     assert model.alpha_ == tried["alpha"][np.argmax(tried["alpha_accuracy"])]
     assert model.gamma_ == tried["gamma"][::-1][np.argmax(tried["gamma_accuracy"][::-1])]
     assert tried["alpha_accuracy"].max() <= tried["gamma_accuracy"].max()  # .9 is in both

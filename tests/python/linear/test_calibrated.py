@@ -106,16 +106,6 @@ def test_weights_are_those_of_the_formulas(overlapping, rng):
     assert_allclose(repeated.predict_proba(X), model.predict_proba(X), atol=1e-3)
 
 
-def test_projection_on_the_simplex(rng):
-    scores = 3 * rng.standard_normal((50, 7))
-    scores[:4] = [[1] * 7, [0] * 7, [1, 0, 0, 0, 0, 0, 0], [1e6] + [-1e6] * 6]
-    P = on_simplex(scores)
-    assert_allclose(P, simplex_by_bisection(scores), atol=1e-9)
-    assert_allclose(P.sum(axis=1), 1)
-    assert_array_equal(P[2], scores[2])
-    assert_allclose(on_simplex(np.array([[0.3, 0.7]])), [[0.3, 0.7]])
-
-
 def test_calibration_clips_new_scores():
     low, high = np.array([0.0, -1.0]), np.array([1.0, 1.0])
     calibration = ScoreMap(low, high, np.vstack([np.eye(2), np.zeros((2, 2)), [[0.5, 0.5]]]))

@@ -78,17 +78,6 @@ def test_a_path_goes_by_blocks(digits):
         agree(ours, theirs, X, 1e-5)
 
 
-def test_threads_change_no_bit(digits):
-    X, y = digits
-    fits = [
-        CalibratedLeastSquares(n_threads=n).fit(ArrayBlocks(X, y, block_rows=200))
-        for n in (1, 2, 7)
-    ]
-    for other in fits[1:]:
-        np.testing.assert_array_equal(other.coef_, fits[0].coef_)
-        np.testing.assert_array_equal(other.calibration_.weights, fits[0].calibration_.weights)
-
-
 # ---- errors --------------------------------------------------------------------------------------
 
 

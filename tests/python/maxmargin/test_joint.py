@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -50,51 +49,6 @@ def envelope(x, y, W, cost, margin, variance, start=None, n_threads=1, intercept
     return core.hinge_envelope(
         x @ W.T + intercept, W @ W.T, labels, costs, margin, variance, start, 1e-9, 1000, n_threads
     )
-
-
-def slow_envelope(x, y, W, cost, margin, variance):
-    """The best mean of one row by SLSQP, with a slack variable for the loss."""
-    k = len(W)
-    wall = {
-        "type": "ineq",
-        "fun": lambda v: v[-1] - margin * (np.arange(k) != y) - (W - W[y]) @ v[:-1],
-        "jac": lambda v: np.hstack([W[y] - W, np.ones((k, 1))]),
-    }
-    found = minimize(
-        lambda v: ((v[:-1] - x) ** 2).sum() / (2 * variance) + cost * v[-1],
-        np.append(x, hinge(x, y, W, np.zeros(k), margin)),
-        jac=lambda v: np.append((v[:-1] - x) / variance, cost),
-        constraints=[wall],
-        method="SLSQP",
-        options={"maxiter": 300, "ftol": 1e-14},
-    )
-    return found.x[:-1], found.fun
-
-
-@pytest.mark.parametrize(
-    ("k", "d", "variance"), [(2, 3, 1.0), (4, 2, 30.0), (6, 1, 0.01), (5, 8, 1.0)]
-)
-def test_a_rows_mean_is_the_slow_one(rng, k, d, variance):
-    """With fewer dimensions than classes, multipliers are not unique, but means are."""
-    W = rng.standard_normal((k, d))
-    x, y = 2 * rng.standard_normal((12, d)), rng.integers(0, k, 12)
-    duals, values, gaps = envelope(x, y, W, 0.7, 1.5, variance)
-    assert_allclose(duals.sum(axis=1), 0, atol=1e-14)
-    own = duals[np.arange(12), y]
-    assert (own >= 0).all()
-    assert (own <= 0.7 * (1 + 1e-12)).all()
-    assert (np.delete(duals[0], y[0]) <= 0).all()
-    assert (gaps <= 0.7 * 1e-9 * 1.5).all()
-    means = x + variance * duals @ W
-    for i in range(12):
-        mean, value = slow_envelope(x[i], y[i], W, 0.7, 1.5, variance)
-        assert_allclose(values[i], value, rtol=1e-7, atol=1e-8)
-        assert_allclose(means[i], mean, atol=2e-4 * (1 + np.abs(mean).max()))
-    again = envelope(x, y, W, 0.7, 1.5, variance, start=duals)
-    assert_allclose(again[1], values, rtol=1e-12, atol=1e-12)
-    # An infeasible start is ignored.
-    wrong = envelope(x, y, W, 0.7, 1.5, variance, start=np.full((12, k), 7.0))
-    assert_allclose(wrong[1], values, rtol=1e-12, atol=1e-12)
 
 
 # ---- rows and SVM --------------------------------------------------------------------------------
@@ -160,16 +114,6 @@ def test_joint_moves_of_other_kinds_of_rows(digits):
     weights = class_weights(still.svm_)
     assert_allclose(still.class_coef_, weights[0], atol=1e-12)
     assert_allclose(still.intercept_, weights[1], atol=1e-12)
-
-
-def test_joint_moves_are_the_same_bits(digits):
-    X, y = digits
-    one, two, seven = (
-        MaxMarginShift(sigma2=5.0, svm=MulticlassSVM(C=0.1, n_threads=n), moves="joint").shift(X, y)
-        for n in (1, 2, 7)
-    )
-    assert_array_equal(one, two)
-    assert_array_equal(one, seven)
 
 
 def test_the_joint_scale_is_chosen(digits):

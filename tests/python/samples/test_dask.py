@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -243,13 +240,6 @@ def test_samples_are_not_gathered_on_the_client(rows):
 
 def _size(result):
     return getattr(result, "nbytes", 0)
-
-
-def test_nothing_of_dask_is_imported_before_it_is_needed():
-    code = "import sys, eigenfeat; eigenfeat.GEM, eigenfeat.GEMClassifier;"
-    code += "print({'dask', 'distributed'} & set(sys.modules))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "set()"
 
 
 def test_a_missing_dask_is_an_error_that_says_what_to_install():

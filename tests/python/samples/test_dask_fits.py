@@ -94,18 +94,6 @@ def test_other_estimators_take_the_blocks(digits, kind):
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
-def test_a_data_frame_names_its_labels(digits):
-    X, y = digits
-    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
-    table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
-    model = eigenfeat.GEMClassifier(**nested({"n_directions": 1})).fit(table, "digit")
-    assert model.feature_names_in_.tolist() == list(frame.columns)
-    assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[frame.columns[::-1]])
-    assert not hasattr(model.fit(*on_dask(X, y)), "feature_names_in_")
-
-
 def loans(n=300):
     random = np.random.RandomState(0)
     age = random.randint(18, 80, n).astype(float)
