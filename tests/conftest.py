@@ -1,7 +1,5 @@
 """How tests are divided among the processes of pytest-xdist."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Rows in blocks for the tests: such as a cluster would have, and such as change."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line as tests call it, in this process, and programs in processes of their own."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

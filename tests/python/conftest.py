@@ -1,7 +1,5 @@
 """What several test files share: the slow and obvious references, and the data sets."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

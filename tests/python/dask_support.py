@@ -1,7 +1,5 @@
 """Dask arrays of seeded samples, which are computed chunk by chunk."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

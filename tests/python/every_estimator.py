@@ -1,7 +1,5 @@
 """Every public estimator, small, and rows that it can be fitted to."""
 
-from __future__ import annotations
-
 import numpy as np
 from flat_gem import gem_classifier, joint_classifier
 from sklearn.decomposition import PCA

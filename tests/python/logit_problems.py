@@ -1,7 +1,5 @@
 """What the tests of the logistic regressions share: problems, and the objective as documented."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine

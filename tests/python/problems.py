@@ -1,7 +1,5 @@
 """Rows and pencils for tests, and how to compare moments with the reference."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.testing import assert_allclose
 

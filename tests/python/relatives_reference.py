@@ -1,7 +1,5 @@
 """The relatives of LDG as their papers define them: explicit (d, d) matrices, plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import eigh
 

@@ -1,7 +1,5 @@
 """Cases in which a completion's model is the truth, and how often decisions agree there."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenfeat.early import GaussianCompletion, MixtureCompletion

@@ -1,7 +1,5 @@
 """Files taken apart, changed and put together again, every checksum as it should be."""
 
-from __future__ import annotations
-
 import io
 import json
 import tempfile

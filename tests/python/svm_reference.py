@@ -1,7 +1,5 @@
 """The multiclass SVM by slow and plain means, for its tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

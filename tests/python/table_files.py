@@ -1,7 +1,5 @@
 """Rows in files of every format, and ways to damage them, for tests of readers and commands."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 

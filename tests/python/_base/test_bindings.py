@@ -1,7 +1,5 @@
 """Arguments that would lead outside of an array are refused where they enter the core."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

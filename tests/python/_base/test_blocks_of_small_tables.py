@@ -4,8 +4,6 @@ Moments of blocks differ from those of an array by rounding, which must not deci
 columns are constant, which directions there are, and how many.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

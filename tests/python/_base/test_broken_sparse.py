@@ -1,7 +1,5 @@
 """Sparse matrices whose arrays are not a matrix are refused before anything trusts them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

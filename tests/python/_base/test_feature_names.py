@@ -1,7 +1,5 @@
 """Names of columns: in moments, their files and merges, and in estimators fitted to moments."""
 
-from __future__ import annotations
-
 import json
 import pickle
 

@@ -1,7 +1,5 @@
 """Classes of 1, 2, 3 and 5 samples: every estimator works, or names what is too small."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -4,8 +4,6 @@ Everything runs in a fresh interpreter, which forks itself: what is tested then 
 its own, and nothing of pytest's is forked.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 
 import pytest

@@ -1,7 +1,5 @@
 """Objects that several Python threads use at once, with Python's lock or without it."""
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A full disk: the error names the file, and nothing half-written stays behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

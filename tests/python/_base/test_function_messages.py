@@ -1,7 +1,5 @@
 """Odd arguments of public functions: a message that names them, and no NaN that passes."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -1,7 +1,5 @@
 """What `import eigenfeat` brings, and how the command line starts and is interrupted."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import pickle

@@ -1,7 +1,5 @@
 """Ctrl-C ends long work in the core, and leaves objects as they were."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

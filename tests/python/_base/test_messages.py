@@ -1,7 +1,5 @@
 """What newcomers get wrong first is said in words that help."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

@@ -1,7 +1,5 @@
 """Parameters of every size and kind: a message that names them, or a result without NaN."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

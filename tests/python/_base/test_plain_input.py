@@ -1,7 +1,5 @@
 """Every estimator treats masks, complex numbers, dates and labels of any type alike."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.util
 import inspect

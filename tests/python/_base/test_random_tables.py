@@ -6,8 +6,6 @@ another order, for repeated samples and their weights, for float32, and for one 
 draws a thousand tables for each estimator, a hundred where a fit takes long.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

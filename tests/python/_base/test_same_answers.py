@@ -1,7 +1,5 @@
 """The same answers in any unit of columns and weights, for repeated samples, for any threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_estimator import ESTIMATORS, Y, good_rows, new

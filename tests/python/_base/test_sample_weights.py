@@ -1,7 +1,5 @@
 """Sample weights of every estimator: a common factor, and whole numbers in place of copies."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 

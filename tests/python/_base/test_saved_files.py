@@ -1,7 +1,5 @@
 """Files of moments: exact round trips, and errors for damaged and foreign files."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat

@@ -1,7 +1,5 @@
 """Every public estimator passes scikit-learn's checks, but for those that a page declares."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

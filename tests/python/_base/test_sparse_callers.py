@@ -5,8 +5,6 @@ whenever something asks for a maximum. Nothing here may: not the arrays, not one
 the flags. What is made of such rows is what is made of the same rows in order.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """An error in `fit` leaves an estimator as it was, be it new or fitted before."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

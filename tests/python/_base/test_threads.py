@@ -1,7 +1,5 @@
 """Threads: numbers of threads, several Python threads, and our copy of BLAS."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

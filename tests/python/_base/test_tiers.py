@@ -1,7 +1,5 @@
 """The instruction set is chosen at import, can be forced, and does not change what is computed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from command_line import python

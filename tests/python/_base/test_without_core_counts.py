@@ -1,7 +1,5 @@
 """Where no program counts the machine's cores, joblib's fallback is quiet and fits work."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

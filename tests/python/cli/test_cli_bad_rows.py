@@ -1,7 +1,5 @@
 """`--skip-bad`: outputs keep step with inputs, and every row left out is counted."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """`eigenfeat evaluate` on files."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

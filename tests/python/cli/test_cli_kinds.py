@@ -1,7 +1,5 @@
 """Models other than GEM on files, and searches."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

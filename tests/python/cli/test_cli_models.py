@@ -1,7 +1,5 @@
 """`eigenfeat fit`, `predict`, `transform` and `inspect` on files."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

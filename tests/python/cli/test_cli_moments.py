@@ -1,7 +1,5 @@
 """`eigenfeat moments`: interrupted however, resumed runs end in the same bytes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`eigenfeat report` on files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows from standard input, and predictions to standard output."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """`--task`: a target of many different numbers is fitted by a regression, never by classes."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exit statuses of wrong options, help, and how far a command has come."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The command line, and the demonstration from end to end."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Completion of rows: against direct conditioning, pattern by pattern and prefix by prefix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Completions learned from incomplete rows: expectation and maximisation against plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

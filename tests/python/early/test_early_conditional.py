@@ -1,7 +1,5 @@
 """Promises by class and by time: they hold for rare classes, as often as they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal

@@ -1,7 +1,5 @@
 """What waiting costs: the decision of least expected cost."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Decisions of least cost for channels, several lengths, missing samples, streams, any model."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

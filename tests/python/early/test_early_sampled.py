@@ -1,7 +1,5 @@
 """The sampled rule: any classifier, and a bound that holds however early the test stops."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

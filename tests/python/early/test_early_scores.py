@@ -1,7 +1,5 @@
 """Figures of early decisions, and bounds of shares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

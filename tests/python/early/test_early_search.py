@@ -1,7 +1,5 @@
 """ReliableClassifierCV: the choice is that of plain loops, and an estimator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

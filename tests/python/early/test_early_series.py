@@ -1,7 +1,5 @@
 """Series of several channels, of unequal lengths, and with samples that are missing."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LocalQDA against the plain loop, and as an estimator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

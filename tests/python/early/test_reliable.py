@@ -1,7 +1,5 @@
 """Sets, rules and `ReliableClassifier`: what is promised against what is realised."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Where the model is right, what is decided at tau agrees with the complete row as often."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feature rows that are never formed: `ExpandedFeatures`, and the core's products with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Accuracy of rows in blocks: that of the rows in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

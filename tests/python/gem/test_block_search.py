@@ -1,7 +1,5 @@
 """GEMClassifierCV on blocks of rows and memory-mapped files is that of the same rows in memory."""
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

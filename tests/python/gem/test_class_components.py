@@ -1,7 +1,5 @@
 """Principal and vanishing components class by class: definitions, edge cases and the contract."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

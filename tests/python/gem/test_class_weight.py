@@ -1,7 +1,5 @@
 """Weights of classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flat_gem import gem_classifier

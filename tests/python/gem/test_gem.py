@@ -1,7 +1,5 @@
 """GEM: the paper's propositions, the expansion, streaming, pairs and scales."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

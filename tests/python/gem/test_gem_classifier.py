@@ -1,7 +1,5 @@
 """GEMClassifier is the pipeline of its parts, whatever the rows, the options and the depth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

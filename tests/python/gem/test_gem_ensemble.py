@@ -1,7 +1,5 @@
 """GEMEnsemble: the geometric mean of members, classifiers or pipelines, each as if fitted alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """GEM decides whether columns are divided by their standard deviations, and says why."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

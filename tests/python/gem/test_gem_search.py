@@ -1,7 +1,5 @@
 """GEMClassifierCV: what it shares changes nothing, and its table says what it tried."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flat_gem import gem_classifier

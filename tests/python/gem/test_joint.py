@@ -1,7 +1,5 @@
 """Layers and logit improved together. The core's own tests check the steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flat_gem import gem_classifier, joint_classifier, with_params

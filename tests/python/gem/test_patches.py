@@ -1,7 +1,5 @@
 """Patches: against plain loops, invariance under shifts, channels, streams, and bad rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

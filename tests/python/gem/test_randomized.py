@@ -1,7 +1,5 @@
 """RandomizedGEM against GEM, which solves from moments, and with more columns than GEM can hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

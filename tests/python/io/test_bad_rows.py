@@ -1,7 +1,5 @@
 """What cannot be read is named: file, row or line, column, and what was expected there."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -4,8 +4,6 @@ A reader that trusts a file's own numbers may read memory that is not its own, w
 catch. Such files are therefore read in a child process, which says one line about each.
 """
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

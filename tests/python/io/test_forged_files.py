@@ -3,8 +3,6 @@
 The variable `EIGENFEAT_FUZZ` sets the number of damaged files, `EIGENFEAT_FUZZ_SEED` draws others.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -5,8 +5,6 @@ the file or an argument. `EIGENFEAT_FUZZ=1000000` reads so many files in place o
 `EIGENFEAT_FUZZ_SEED` draws others; `.ci/long` reads more than CI does.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import gzip
 import io

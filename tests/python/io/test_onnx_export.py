@@ -1,7 +1,5 @@
 """ONNX models predict in onnxruntime what ours predict, to the rounding of their type."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

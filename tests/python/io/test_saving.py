@@ -1,7 +1,5 @@
 """One safe format for everything: what comes back predicts the same bits."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Files as rows in blocks: every format hands out the rows that were written, from anywhere."""
 
-from __future__ import annotations
-
 import datetime
 import threading
 

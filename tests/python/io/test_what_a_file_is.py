@@ -1,7 +1,5 @@
 """What a file is, is decided once: names, header, index, types of labels; models remember it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from command_line import run

@@ -1,7 +1,5 @@
 """Files with words, booleans and empty cells: as frames of the same table."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

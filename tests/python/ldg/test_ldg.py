@@ -1,7 +1,5 @@
 """LDG against its definition, its asymptotics, and its own other routes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import ortho_group

@@ -1,7 +1,5 @@
 """The relaxation of a sparse direction: projections, certificates, and another solver's answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

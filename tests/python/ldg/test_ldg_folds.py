@@ -1,7 +1,5 @@
 """LDG's parameters where columns are as many as rows: chosen by rows that had no part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """The discriminative Gaussian objective, the search for its minimum, and the estimator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """LDG in a kernel's feature space: equation 3.29, the linear case, singular kernels, contract."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Sparse LDG: both deflations, certificates, the thesis's figures on Wine, contract."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """LDG of two domains: the thesis's analysis and example, choices of parameters, errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """ITML against the optimality conditions of its programme, and its ranking."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

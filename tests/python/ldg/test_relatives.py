@@ -1,7 +1,5 @@
 """The relatives of LDG against their definitions, and the properties that these imply."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

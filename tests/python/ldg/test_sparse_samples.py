@@ -1,7 +1,5 @@
 """LDG on sparse samples with more columns than samples, against the same samples made dense."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

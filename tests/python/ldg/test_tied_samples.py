@@ -1,7 +1,5 @@
 """Tables in which many samples are equally far: results do not depend on the order of columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """CalibratedLeastSquares: the steps of its docstring, on rows of any kind."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns and features without spread, relative to their size and to rounding, have no weight."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

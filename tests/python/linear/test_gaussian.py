@@ -1,7 +1,5 @@
 """Gaussian classes of one covariance: closed form, leave-one-out, and when "auto" takes them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The minimiser: quadratics in their own metric, hard functions, noise, and what it reports."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

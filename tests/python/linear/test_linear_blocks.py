@@ -1,7 +1,5 @@
 """The logit and calibrated least squares on blocks of rows against the same rows in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

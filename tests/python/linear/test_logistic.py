@@ -1,7 +1,5 @@
 """MultinomialLogit: scikit-learn's optimum, kinds of rows, units, its gap, errors."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 

@@ -1,7 +1,5 @@
 """``penalty="auto"``: the least log loss of held-out rows, then the fit of that penalty."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flat_gem import gem_classifier

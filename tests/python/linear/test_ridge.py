@@ -1,7 +1,5 @@
 """Ridge regression against scikit-learn's, and its leave-one-out predictions against refits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Temperatures: least log loss of held-out logits, by any kind of rows; labels stay."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flat_gem import gem_classifier

@@ -1,7 +1,5 @@
 """Corrupted copies of rows have the density of equations 4 and 5."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Joint moves of rows and SVM: the objective, its stationary points, and max-margin PCA."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """MaxMarginShift: the paper's identities, its conventions, and that it helps."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MulticlassSVM: its optimum, its duals and gap, and its invariances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

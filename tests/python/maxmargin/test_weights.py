@@ -1,7 +1,5 @@
 """Weights of rows' hinge losses in `MaxMarginShift` and `MaxMarginPCA`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

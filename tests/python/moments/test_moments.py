@@ -1,7 +1,5 @@
 """Class moments for any type, split and order of the samples, and any number of threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

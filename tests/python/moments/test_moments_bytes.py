@@ -1,7 +1,5 @@
 """Moments of bytes, in integers, against sums of 64 bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

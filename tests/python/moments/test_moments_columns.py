@@ -1,7 +1,5 @@
 """Rows that come as columns: moments with the bits of rows, from arrays and from files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from table_files import arrow_modules, write_table

@@ -1,7 +1,5 @@
 """Class moments are strict about their input, and an object like any other."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

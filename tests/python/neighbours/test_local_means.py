@@ -1,7 +1,5 @@
 """Local neighbours and LDG's scatters against plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """The papers' experiments run from end to end on tiny files, one of each kind of protocol."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

@@ -1,7 +1,5 @@
 """Problems between groups of classes: every matrix against sums over the rows themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg

@@ -1,7 +1,5 @@
 """Crawford numbers against plain search, and bounds that random perturbations try to break."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg

@@ -1,7 +1,5 @@
 """Directions of class pairs: the paper's equations, its degenerate cases, and batches of pairs."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Choosing pairs: every kind gives distinct pairs in which every class occurs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

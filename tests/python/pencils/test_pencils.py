@@ -1,7 +1,5 @@
 """Generalized eigenproblems: three solvers, one answer; and every degenerate case defined."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

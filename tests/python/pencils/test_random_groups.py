@@ -1,7 +1,5 @@
 """Pairs between random groups of classes, and what bounds the directions of many classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

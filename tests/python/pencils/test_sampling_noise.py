@@ -1,7 +1,5 @@
 """Ridges and thresholds that follow from numbers of rows: noise gives no directions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg

@@ -4,8 +4,6 @@ Thirty pencils by default; `EIGENFEAT_FUZZ=10000` makes so many, and `EIGENFEAT_
 `.ci/long` runs some thousands.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 

@@ -1,7 +1,5 @@
 """Displays of early decisions: artists have the model's numbers, on new axes and on given ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

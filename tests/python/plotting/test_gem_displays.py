@@ -1,7 +1,5 @@
 """Displays of directions: artists have the model's numbers, on new axes and on given ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_estimator import X, Y

@@ -1,7 +1,5 @@
 """QuadraticDiscriminant: its densities, scikit-learn's, shrinkage, and classes of few rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """The family of Table 1 against scikit-learn, SciPy and plain NumPy, on rows of every kind."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from block_support import FarBlocks

@@ -1,7 +1,5 @@
 """Numbers at the ends of their range decide nothing that is wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

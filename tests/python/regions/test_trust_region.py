@@ -1,7 +1,5 @@
 """Minima of quadratics over balls, and signs that are certain: the public functions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Models compared on one table: measures, order, and lines of those that fail."""
 
-from __future__ import annotations
-
 import json
 import warnings
 

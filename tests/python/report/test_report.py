@@ -1,7 +1,5 @@
 """Pages about models: what they say, that nothing of the data is markup, and how they open."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Callbacks of scikit-learn follow the steps of iterative estimators, and change nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from command_line import python

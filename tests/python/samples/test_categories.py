@@ -1,7 +1,5 @@
 """Categories: one text for each value in any container, and the columns that encode them."""
 
-from __future__ import annotations
-
 import warnings
 from decimal import Decimal
 

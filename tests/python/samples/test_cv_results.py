@@ -1,7 +1,5 @@
 """Results of searches: the columns of scikit-learn's, and scores that are larger for the better."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_estimator import X, Y

@@ -1,7 +1,5 @@
 """Links to documentation in the HTML representation, and messages to the logger."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import re

@@ -1,7 +1,5 @@
 """An array gives the same results whether it is in memory or mapped from a file, read-only."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from block_support import mapped

@@ -1,7 +1,5 @@
 """`sample_domain` and weights reach estimators inside pipelines and searches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sklearn

@@ -1,7 +1,5 @@
 """GEM and its classifier on blocks of rows and on memory-mapped files."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Target statistics of columns with many categories."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bins of continuous targets: order, balance, ties, weights, contractions, errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

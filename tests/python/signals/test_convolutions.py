@@ -1,7 +1,5 @@
 """Convolution features: their definition in NumPy, beginnings, channels; the ridge's scores."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 from itertools import combinations

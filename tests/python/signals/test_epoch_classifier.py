@@ -1,7 +1,5 @@
 """Pool of views of epochs: what each view finds, sessions, MNE's epochs, bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sklearn

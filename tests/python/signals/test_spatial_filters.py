@@ -1,7 +1,5 @@
 """Common spatial patterns: their definition, degenerate recordings, streams and bad epochs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg

@@ -1,7 +1,5 @@
 """Tangent space: its definition by scipy.linalg, means, invariance, spans, sessions, bad epochs."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

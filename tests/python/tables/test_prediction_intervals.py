@@ -1,7 +1,5 @@
 """Intervals of `TableRegressor`: coverage, widths that follow the noise, weights, bad arguments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Tables with words, categories, booleans and gaps in `GEMClassifier` and its relatives."""
 
-from __future__ import annotations
-
 import datetime
 import warnings
 

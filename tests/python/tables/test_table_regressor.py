@@ -1,7 +1,5 @@
 """Regression of tables: the pool of views, several outputs, weights, gaps, and saved models."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
