@@ -40,6 +40,7 @@ RULES = {  # classifier, and rule; by ascending cost
     "LDA, quadratic": (LDA, "quadratic"),
     "LDA, box": (LDA, "box"),
     "LDA, pairwise, mixture": (LDA, "pairwise"),
+    "LDA, prefixes": (LDA, "prefixes"),
     "naive Bayes, quadratic": (GaussianNB(), "quadratic"),
     "naive Bayes, box": (GaussianNB(), "box"),
     "local QDA, quadratic": (LocalQDA(), "quadratic"),

@@ -124,6 +124,9 @@ MODELS = {name: partial(_fitted, name) for name in AS_THEY_ARE} | {
     "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
     "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
     "ReliableClassifier, local": lambda: _reliable(early.LocalQDA()),
+    "ReliableClassifier, prefixes": lambda: _reliable(
+        LinearDiscriminantAnalysis(), rule="prefixes", reliability=0.5
+    ),
     "ReliableClassifier, features": lambda: _reliable(
         ef.MultinomialLogit(), rule=early.Sampled(128), features=PCA(2)
     ),

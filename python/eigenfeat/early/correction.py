@@ -3,8 +3,8 @@ r"""Corrections of a rule by held-out samples, and the theorems about them.
 The score of a decision is the rule's largest tau for it; ties are broken by the number of known
 entries. A corrected rule decides a sample once the rule itself does and the score exceeds a
 threshold. Held-out samples choose the threshold, so that the promise does not depend on the model
-behind the score. For promises by time the number of known entries comes first: decisions begin at
-one time, at which many samples are decided.
+behind the score. With the rule "prefixes" the threshold alone decides. For promises by time the
+number of known entries comes first: decisions begin at one time, at which many samples are decided.
 
 **One threshold.** :math:`S` of a held-out sample is the largest score of its wrong decisions, those
 that differ from the complete sample, over all times. Above a threshold :math:`s \ge S` the sample
@@ -134,13 +134,13 @@ def held_out_decisions(
     samples: Rows,
     times: NDArray[np.int64],
     promises: Sequence[str],
-    tau: float,
+    least: float,
     done: Callable[[str, int], None],
 ) -> HeldOutDecisions:
     """Evaluate a rule on samples outside of its fit.
 
-    Decisions that no promise depends on have the score 0: for promises by label or time those that
-    the rule does not make at `tau`, for other promises those with the label of the complete sample.
+    Decisions that no promise depends on have the score 0: for promises by label or time those with
+    a tau below `least`, for other promises those with the label of the complete sample.
     """
     right_too = bool({"predicted", "time"} & {*promises})
     time_weight = TIME_FIRST if "time" in promises else TIE
@@ -161,7 +161,7 @@ def held_out_decisions(
             items = row * (at.stop - at.start) + time
             bound = model.rule.bound(rule_input.take(items), best[items])
             scores = bound + time_weight * times[at][time] / model.layout.width
-            decided = bound >= tau if right_too else bound > 0
+            decided = bound >= least if right_too else bound > 0
             score[row, begin + time] = np.where(decided, scores, 0.0)
         done("held-out samples at all times", now.size)
     return HeldOutDecisions(score, codes)
@@ -301,6 +301,8 @@ class Correction:
         Number of entries of complete samples.
     time_weight : float
         A score is the rule's largest tau plus this weight times the share of known entries.
+    needs_tau : bool
+        Whether the rule's largest tau must reach the required tau, too.
     """
 
     thresholds: _Array
@@ -309,6 +311,7 @@ class Correction:
     n: int
     length: int
     time_weight: float = TIE
+    needs_tau: bool = True
 
     def threshold(self, tau: float | _Array) -> _Array:
         """Score that decisions at tau must exceed; infinite if samples wait for their end."""
@@ -318,7 +321,8 @@ class Correction:
 
     def least_tau(self, tau: _Array, known: _Codes) -> _Array:
         """Smallest tau (m,) of the rule alone at which decisions are certified at tau (m,)."""
-        return np.maximum(self.threshold(tau) + SLACK - self.time_weight * known / self.length, tau)
+        least = self.threshold(tau) + SLACK - self.time_weight * known / self.length
+        return np.maximum(least, tau) if self.needs_tau else least
 
     def certified(self, score: _Array) -> _Array:
         """Largest certified share (m,) of decisions with these scores; 0 without any."""
@@ -342,8 +346,8 @@ class CorrectedRule(RestrictedRule):
         """As `Rule.bound`."""
         tau = self.rule.bound(rule_input, best)
         one = self.correction
-        score = tau + one.time_weight * self._known(rule_input) / one.length
-        return np.minimum(tau, one.certified(score))
+        certified = one.certified(tau + one.time_weight * self._known(rule_input) / one.length)
+        return np.minimum(tau, certified) if one.needs_tau else certified
 
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> _Flags:
         """As `Rule.decides`."""

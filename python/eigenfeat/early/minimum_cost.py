@@ -25,15 +25,9 @@ from eigenfeat.early.series import (
     training_rows,
     whole_rows,
 )
-from eigenfeat.early.stages import (
-    fitted_stages,
-    held_out_stages,
-    onset_of,
-    stage_probabilities,
-)
+from eigenfeat.early.stages import convolutions, fit_stages
 from eigenfeat.early.stopping import fitted_policy
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
-from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
 
@@ -197,22 +191,19 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             count_cores()
             self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
             rows = checked.rows.reshape(-1, layout.length, layout.channels)
-            self._start = _start(rows)
-            series = self._filled(rows)
-            self.onset_ = onset_of(series)
-            if self.onset_ == layout.length:
-                raise ValueError("X: expected series that differ at some time, got the same in all")
-            series = np.ascontiguousarray(series[:, :, self.onset_ :])
-            classifier, times = self._classifier(), self._chosen_times() - self.onset_
-            held_out = held_out_stages(classifier, series, y, self.classes_, times, self.n_folds)
+            classifier = self._classifier()
+            self._stages, held_out = fit_stages(
+                classifier, rows, y, self._times_after, self.n_folds
+            )
+            self.onset_, self.times_ = self._stages.onset, self._stages.times
+            self.classifiers_ = self._stages.models
             if held_out.skipped and self.times is not None:
-                left_out = np.setdiff1d(times, held_out.times) + self.onset_
+                left_out = np.setdiff1d(self._times_after(self.onset_), self.times_)
                 warn_caller(
                     f"times: left out {left_out.tolist()}, which the classifier cannot take: "
                     f"{held_out.skipped}",
                     UserWarning,
                 )
-            self.times_ = held_out.times + self.onset_
             self.costs_ = self._costs()
             probabilities, of_row = held_out.stacked()
             paid = [
@@ -220,7 +211,6 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
                 for table, p in zip(self.costs_, probabilities, strict=True)
             ]
             self.policy_ = fitted_policy(probabilities, np.stack(paid))
-            self.classifiers_ = fitted_stages(classifier, series, y, held_out)
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -236,7 +226,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         (m,) array
         """
         series, last = self._series(X)[0], len(self.times_) - 1
-        return self.classes_[(self._stage(last, series) @ self.costs_[last]).argmin(axis=1)]
+        probability = self._stages.probabilities([last], series)[0]
+        return self.classes_[(probability @ self.costs_[last]).argmin(axis=1)]
 
     def predict_early(self, X: ArrayLike) -> CostDecisions:
         """Decide series at the least expected cost.
@@ -260,9 +251,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         together = 2  # number of times computed together; it doubles, as most decisions are early
         begin = 0
         while begin < len(self.times_) and waiting.any():
-            group = slice(begin, begin + together)
+            group = range(begin, min(begin + together, len(self.times_)))
             undecided = np.flatnonzero(waiting)
-            by_time = self._stages(group, series[undecided])
+            by_time = self._stages.probabilities(group, series[undecided])
             for k, probabilities in enumerate(by_time, begin):
                 t, still = self.times_[k], waiting[undecided]
                 left, probability = undecided[still], probabilities[still]
@@ -292,30 +283,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         layout = Layout(self.n_channels_, self.n_timepoints_)
         checked = whole_rows(self, X, layout)
         rows = checked.rows.reshape(-1, layout.length, layout.channels)
-        return self._filled(rows), checked.ends // layout.channels
-
-    def _filled(self, rows: _Array) -> _Array:
-        """Fill missing values of series (n, t, channels) by the last known value or the mean.
-
-        Returns an array of shape (n, channels, t).
-        """
-        if np.isnan(rows).any():
-            rows = _carried(rows)
-            rows = np.where(np.isnan(rows), self._start[: rows.shape[1]], rows)
-        return np.ascontiguousarray(rows.swapaxes(1, 2))
-
-    def _stages(self, which: slice, series: _Array) -> _Array:
-        """Return probabilities (p, n, G) of series (n, channels, T) at some times."""
-        onset = self.onset_
-        return stage_probabilities(
-            self.classifiers_[which],
-            series[:, :, onset:],
-            self.times_[which] - onset,
-            self.classes_,
-        )
-
-    def _stage(self, k: int, series: _Array) -> _Array:
-        return np.asarray(self._stages(slice(k, k + 1), series)[0])
+        return self._stages.filled(rows), checked.ends // layout.channels
 
     def _stops(self, k: int, probability: _Array) -> NDArray[np.bool_]:
         """Mask of the series for which waiting at the k-th time saves nothing."""
@@ -325,9 +293,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
     def _classifier(self) -> Any:
         if self.classifier is None:
-            return ConvolutionClassifier(
-                differences=False, contests=False, intervals=True, random_state=0
-            )
+            return convolutions()
         if not any(
             hasattr(self.classifier, name) for name in ("predict_proba", "decision_function")
         ):
@@ -356,7 +322,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             )
         return np.asarray(wrong + by_time[:, None, None])
 
-    def _chosen_times(self) -> NDArray[np.int64]:
+    def _times_after(self, onset: int) -> NDArray[np.int64]:
         """Times of decision after the onset, up to which all series are equal."""
         d = self.n_timepoints_
         if self.times is not None:
@@ -365,11 +331,11 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
                 raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
             times = np.union1d(at, [d]).astype(np.int64)
-            return times[times > self.onset_]
-        count = min(int(self.n_times), d - self.onset_)
+            return times[times > onset]
+        count = min(int(self.n_times), d - onset)
         share = np.arange(1, count + 1) / count
-        later = np.maximum(np.ceil(share * (d - self.onset_) - 1e-9), 1)
-        return np.unique(self.onset_ + later).astype(np.int64)
+        later = np.maximum(np.ceil(share * (d - onset) - 1e-9), 1)
+        return np.unique(onset + later).astype(np.int64)
 
 
 class CostStream:
@@ -468,28 +434,14 @@ class CostStream:
     def _decide(self, k: int, seen: int, *, ended: bool = False) -> CostDecision | None:
         """Decide at the k-th time if waiting saves nothing or the series has ended."""
         model = self._model
-        probability = model._stage(k, model._filled(self._samples[None]))
+        series = model._stages.filled(self._samples[None])
+        probability = model._stages.probabilities([k], series)[0]
         if ended or model._stops(k, probability)[0]:
             expected = (probability @ model.costs_[k])[0]
             code = int(expected.argmin())
             self._seen = seen
             self._decision = CostDecision(model.classes_[code], seen, float(expected[code]))
         return self._decision
-
-
-def _start(rows: _Array) -> _Array:
-    """Means (t, channels) of the known values of series (n, t, channels), the last one carried."""
-    known = ~np.isnan(rows)
-    counts, total = known.sum(axis=0), np.where(known, rows, 0.0).sum(axis=0)
-    means = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
-    return np.nan_to_num(_carried(means[None])[0])
-
-
-def _carried(rows: _Array) -> _Array:
-    """Series (n, t, channels) with missing values replaced by the last known value."""
-    place = np.where(np.isnan(rows), 0, np.arange(rows.shape[1])[:, None])
-    last = np.maximum.accumulate(place, axis=1)
-    return np.take_along_axis(rows, last, axis=1)
 
 
 def _finite(values: Any, name: str) -> _Array:

@@ -47,7 +47,7 @@ from eigenfeat.early.discriminants import (
     affine_of,
     discriminants_of,
 )
-from eigenfeat.early.rules import FittedModel, PairwiseRule, Rule, TargetRule
+from eigenfeat.early.rules import FittedModel, PairwiseRule, PrefixRule, Rule, TargetRule
 from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound, samples_of
 from eigenfeat.early.series import (
     Layout,
@@ -63,6 +63,7 @@ from eigenfeat.early.series import (
     whole_rows,
 )
 from eigenfeat.early.set_rules import SETS, SetRule
+from eigenfeat.early.stages import KnownStages, convolutions, fit_stages
 from eigenfeat.early.streams import Stream, Streams
 from eigenfeat.samples.estimator import (
     BaseEstimator,
@@ -79,6 +80,7 @@ _Model = TypeVar("_Model", bound="ReliableClassifier")
 CONFIDENCE = 0.9  # of corrections with correct=True
 
 MAX_TIMES = 48  # at which held-out samples are evaluated
+MAX_PREFIX_TIMES = 24  # at which classifiers of the known values are fitted
 MAX_SAMPLED_TIMES = 16  # at which rules that sample evaluate them
 MAX_SAMPLES = 3000  # held-out samples that are evaluated
 MAX_PREDICTIONS = 4e6  # of rules that sample
@@ -112,7 +114,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     rule : str or Sampled, default="auto"
         "auto" means "pairwise" for linear discriminants, "quadratic" for quadratic ones, and
         "sampled" for other classifiers. ``Sampled(n_samples=...)`` sets the number of completions.
-        "mahalanobis", "box" and "chebyshev" are more cautious.
+        "mahalanobis", "box" and "chebyshev" are more cautious. "prefixes" decides series earlier:
+        the score that the correction calibrates is the probability of the default rule times that
+        of a `ConvolutionClassifier` of the values so far, which is fitted at up to 24 times.
     reliability : float in (0, 1), default=0.95
         Required probability that the complete sample has the same label.
     features : transformer or None, default=None
@@ -199,7 +203,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
         "completion": [HasMethods(["fit", "condition"]), None],
-        "rule": [StrOptions({"auto", "pairwise", *SETS, "sampled"}), Sampled],
+        "rule": [StrOptions({"auto", "pairwise", *SETS, "sampled", "prefixes"}), Sampled],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "features": [HasMethods(["fit", "transform"]), None],
         "conditional": [StrOptions({"auto", *PROMISES}), "array-like", None],
@@ -282,8 +286,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
                 held_out = rows.take(mask), y[mask]
                 rows, y = rows.take(~mask), y[~mask]
             self._fit_parts(rows, y, layout)
+            known = self._fit_prefixes(rows, y) if self.rule == "prefixes" else None
             if self.correct:
-                self._correct(rows, y, held_out, float(self.reliability))
+                self._correct(rows, y, held_out, float(self.reliability), known)
         return self
 
     def _check_promises(self, y: Labels) -> None:
@@ -329,22 +334,42 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = layout.width
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
         self.completion_, self.features_ = model.completion, model.features
-        self.classifier_, self.classes_, self.rule_ = (
-            model.classifier,
-            model.classes,
-            model.rule_name,
-        )
+        self.classifier_, self.classes_ = model.classifier, model.classes
+        self.rule_ = "prefixes" if self.rule == "prefixes" else model.rule_name
         rule = model.plain_rule
         sampled = rule if isinstance(rule, SampledRule) else None
         self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
 
+    def _fit_prefixes(self, rows: Rows, y: Labels) -> KnownStages:
+        """Fit classifiers of the known values; return their held-out probabilities."""
+        layout = self.fitted_.layout
+        steps = spread_steps(layout.length, MAX_PREFIX_TIMES)
+
+        def steps_after(onset: int) -> NDArray[np.int64]:
+            if onset >= layout.length - 1:
+                raise ValueError(
+                    "X: expected series that differ before their last value with rule='prefixes'"
+                )
+            return steps[steps > onset]
+
+        series = rows.rows.reshape(-1, layout.length, layout.channels)
+        stages, held_out = fit_stages(convolutions(self.n_threads), series, y, steps_after)
+        self.fitted_ = replace(self.fitted_, stages=stages)
+        probabilities = held_out.probabilities[0].swapaxes(0, 1)
+        return KnownStages(stages.times, stages.classes, probabilities)
+
     def _correct(
-        self, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None, tau: float
+        self,
+        rows: Rows,
+        y: Labels,
+        held_out: tuple[Rows, Labels] | None,
+        tau: float,
+        known: KnownStages | None = None,
     ) -> None:
         """Correct the rule by folds, or by samples that were held out from the fit."""
         model = self.fitted_
         self.correction_, steps, self.reliability_by_class_ = correct_rule(
-            self, rows, y, held_out, tau
+            self, rows, y, held_out, tau, known
         )
         self.reliability_ = tau
         self.fitted_ = replace(model, rule=CorrectedRule(model.rule, self.correction_))
@@ -547,6 +572,7 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
     if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
         raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
     name = "sampled" if isinstance(estimator.rule, Sampled) else estimator.rule
+    name = "auto" if name == "prefixes" else name
     discriminants = _discriminants(name, classifier, inputs)
     name = name if name != "auto" else _default_rule(discriminants)
     scores = None
@@ -609,6 +635,8 @@ def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
 
 def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
     rule = _plain_rule(estimator, name, predict)
+    if estimator.rule == "prefixes":
+        rule = PrefixRule(rule)
     if estimator.target is None:
         return rule
     return TargetRule(rule, np.isin(predict.classes, _targets(estimator.target)))
@@ -638,11 +666,13 @@ def correct_rule(
     y: Labels,
     held_out: tuple[Rows, Labels] | None,
     tau: float,
+    known: KnownStages | None = None,
 ) -> tuple[Correction, NDArray[np.int64], _Array]:
     """Learn the correction of a fitted rule by folds of its samples, or by held-out samples.
 
-    Returns the correction, the numbers of values after which the rule was tested, and the share of
-    final labels that is certified for each class.
+    `known` has the out-of-fold probabilities of the classifiers of the known values. Returns the
+    correction, the numbers of values after which the rule was tested, and the share of final labels
+    that is certified for each class.
     """
     model, layout = estimator.fitted_, estimator.fitted_.layout
     tested, labels = (rows, y) if held_out is None else held_out
@@ -663,15 +693,17 @@ def correct_rule(
             drawn[random.permutation(others)[: max(lacking, 0)]] = True
     models: Iterable[tuple[FittedModel, NDArray[np.intp]]] = [(model, np.flatnonzero(drawn))]
     if held_out is None:
-        models = _fold_models(estimator, rows, y, drawn, random)
-    steps = spread_steps(layout.length, n_times)
+        models = _fold_models(estimator, rows, y, drawn, random, known)
+    steps = spread_steps(layout.length, n_times) if model.stages is None else model.stages.times
     time_weight = TIME_FIRST if "time" in promises else TIE
+    needs_tau = model.stages is None or "time" in promises
+    floor = tau if needs_tau else 0.0
     parts, order = [], []
     total = int(drawn.sum()) * len(steps)
     with progress_bar(total, "ReliableClassifier", estimator.verbose) as done:
         for other, own in models if total else ():  # no times if samples have one entry
             own_rows, times = tested.take(own), steps * layout.channels
-            parts.append(held_out_decisions(other, own_rows, times, promises, tau, done))
+            parts.append(held_out_decisions(other, own_rows, times, promises, floor, done))
             order.append(own)
     if not parts:
         if total:
@@ -691,7 +723,9 @@ def correct_rule(
         thresholds = thresholds[at]
     given = decisions, thresholds, labels, groups, model.classes, confidence
     share = strictest(np.concatenate([promised_shares(one, *given) for one in promises]))
-    correction = Correction(thresholds, share, confidence, len(labels), layout.width, time_weight)
+    correction = Correction(
+        thresholds, share, confidence, len(labels), layout.width, time_weight, needs_tau
+    )
     by_class = certified_by_class(decisions, labels, model.classes, correction, tau)
     return correction, steps, by_class
 
@@ -758,6 +792,7 @@ def _fold_models(
     y: Labels,
     drawn: NDArray[np.bool_],
     random: np.random.RandomState,
+    known: KnownStages | None,
 ) -> Iterator[tuple[FittedModel, NDArray[np.intp]]]:
     """For each fold, the model fitted without it and the indices of the drawn samples in it."""
     layout = estimator.fitted_.layout
@@ -769,4 +804,5 @@ def _fold_models(
             model = _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
         except ValueError:  # for example, if a class is too small without the fold
             continue
-        yield model, own
+        stages = None if known is None else known.take(own)
+        yield replace(model, stages=stages), own

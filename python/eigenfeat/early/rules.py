@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,14 @@ from eigenfeat.early.completion import Completion, Conditional, filled
 from eigenfeat.early.discriminants import Affine, ClassCodes, Discriminants, Quadratic
 from eigenfeat.early.series import Layout, blocks
 
+if TYPE_CHECKING:
+    from eigenfeat.early.stages import KnownStages, Stages
+
 __all__ = [
     "SLACK",
     "FittedModel",
     "PairwiseRule",
+    "PrefixRule",
     "RestrictedRule",
     "Rule",
     "RuleInput",
@@ -64,6 +68,7 @@ class RuleInput:
     by_scores: bool
     n_threads: int
     pair_variances: _Array | None = None  # (parts, k, k) of all samples, if they are known
+    prefixes: _Array | None = None  # (n, k) probabilities by classifiers of the known values
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
         """Inputs of the samples `rows`, conditioned on part g of the mixture."""
@@ -115,7 +120,8 @@ class RuleInput:
 
     def take(self, items: _Codes) -> RuleInput:
         """Inputs of the samples `items`."""
-        return replace(self, conditional=self.conditional.take(items))
+        prefixes = None if self.prefixes is None else self.prefixes[items]
+        return replace(self, conditional=self.conditional.take(items), prefixes=prefixes)
 
 
 class Rule(ABC):
@@ -251,6 +257,15 @@ class TargetRule(RestrictedRule):
         return self.is_target[best] & self.rule.decides(rule_input, best, tau)
 
 
+class PrefixRule(RestrictedRule):
+    """A rule's probability times that of the class by classifiers of the known values."""
+
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """As `Rule.bound`; the product is at most the rule's probability."""
+        assert rule_input.prefixes is not None
+        return self.rule.bound(rule_input, best) * rule_input.prefixes[np.arange(len(best)), best]
+
+
 # ---- the fitted model
 
 
@@ -272,6 +287,7 @@ class FittedModel(OmitsCaches):
     discriminants: Discriminants | None
     rule: Rule
     n_threads: int | None
+    stages: Stages | KnownStages | None = None  # classifiers of the known values
     cache: dict[str, Any] = field(default_factory=dict, repr=False)  # what streams share
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -317,17 +333,44 @@ class FittedModel(OmitsCaches):
 
     # ---- incomplete rows
 
-    def rule_input(self, rows: _Array) -> RuleInput:
-        """Condition samples (NaN is missing) on their known entries."""
-        return self.input_of(self.completion.mixture_.condition(rows, **self._wanted))
+    def rule_input(self, rows: _Array, entries: int | None = None) -> RuleInput:
+        """Condition samples (NaN is missing) on their known entries.
+
+        Classifiers of the known values take the first `entries`, by default up to the last known
+        entry.
+        """
+        prefixes = None
+        if self.stages is not None:
+            known = np.where(np.isnan(rows), 0, np.arange(1, rows.shape[1] + 1)).max(axis=1)
+            seen = known if entries is None else np.full(len(rows), entries)
+            prefixes = np.empty((len(rows), len(self.classes)))
+            for t in np.unique(seen):
+                prefixes[seen == t] = self.prefixes(rows[seen == t], t[None])
+        conditional = self.completion.mixture_.condition(rows, **self._wanted)
+        return self.input_of(conditional, prefixes=prefixes)
 
     def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
         """Condition every sample on its first entries, for several numbers of entries."""
+        mixture = self.completion.mixture_
         if np.isnan(rows).any():  # each sample has its own pattern
             later = np.arange(rows.shape[1]) >= times[:, None]
             seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
-            return self.rule_input(seen)
-        return self.input_of(self.completion.mixture_.after(rows, times, **self._wanted))
+            conditional = mixture.condition(seen, **self._wanted)
+        else:
+            conditional = mixture.after(rows, times, **self._wanted)
+        return self.input_of(conditional, prefixes=self.prefixes(rows, times))
+
+    def prefixes(self, rows: _Array, times: NDArray[np.int64]) -> _Array | None:
+        """Probabilities (n p, k) by classifiers of the first entries, for p numbers of entries."""
+        if self.stages is None:
+            return None
+        series = rows.reshape(-1, self.layout.length, self.layout.channels)
+        known = self.stages.after(series, -(-times // self.layout.channels))
+        out = np.zeros((known.shape[0] * known.shape[1], len(self.classes)))
+        shared = np.isin(self.stages.classes, self.classes)  # a frozen classifier has its own
+        columns = self.classes.searchsorted(self.stages.classes[shared])
+        out[:, columns] = known.reshape(len(out), -1)[:, shared]
+        return out
 
     @property
     def _wanted(self) -> dict[str, Any]:
@@ -339,12 +382,21 @@ class FittedModel(OmitsCaches):
             "n_threads": self.completion.n_threads,
         }
 
-    def input_of(self, conditional: Conditional, pair_variances: _Array | None = None) -> RuleInput:
+    def input_of(
+        self,
+        conditional: Conditional,
+        pair_variances: _Array | None = None,
+        prefixes: _Array | None = None,
+    ) -> RuleInput:
         """Combine discriminants and conditional distributions."""
-        threads = _threads.resolve(self.n_threads)
-        by_scores = self.scores is not None
         return RuleInput(
-            self.discriminants, conditional, self.width, by_scores, threads, pair_variances
+            self.discriminants,
+            conditional,
+            self.width,
+            self.scores is not None,
+            _threads.resolve(self.n_threads),
+            pair_variances,
+            prefixes,
         )
 
     def incomplete_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

@@ -7,7 +7,7 @@ probabilities of training series come from folds, from the classifier's own fold
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,13 @@ from eigenfeat.signals.convolutions import (
 
 __all__ = [
     "HeldOut",
+    "KnownStages",
     "ScoredClassifier",
-    "fitted_stages",
+    "Stages",
+    "convolutions",
+    "fit_stages",
     "held_out_stages",
-    "onset_of",
     "shares_features",
-    "stage_probabilities",
 ]
 
 _Array = NDArray[np.float64]
@@ -91,7 +92,116 @@ class ScoredClassifier(ClassifierMixin, BaseEstimator):
         return get_tags(self.classifier)
 
 
-def onset_of(X: _Array) -> int:
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """Classifiers of the values of series up to each of several times."""
+
+    models: list[Any]
+    times: _Times  # (p,)
+    classes: Labels  # (G,), sorted
+    onset: int  # number of leading values that are equal in all training series; left out
+    start: _Array  # (T, channels): replaces missing values before a channel's first known value
+
+    def filled(self, rows: _Array) -> _Array:
+        """Series (n, channels, T) from rows (n, T, channels); NaN becomes the last known value."""
+        return _filled(rows, self.start)
+
+    def probabilities(self, which: Sequence[int], series: _Array) -> _Array:
+        """Probabilities (p, n, G) of filled series at some of the times.
+
+        Convolution features are computed once for all times.
+        """
+        models, times = [self.models[k] for k in which], self.times[list(which)] - self.onset
+        series = series[:, :, self.onset :]
+        if isinstance(models[0], ConvolutionClassifier) and shares_features(models):
+            return prefix_probabilities(models, series, times)
+        pairs = zip(models, times, strict=True)
+        return np.stack([_probability(one, series[:, :, :t], self.classes) for one, t in pairs])
+
+    def after(self, rows: _Array, seen: _Times) -> _Array:
+        """Probabilities (n, q, G) of rows (n, T, channels) at the last times up to `seen` (q,).
+
+        They are 0 before the first time.
+        """
+        out = np.zeros((len(rows), len(seen), len(self.classes)))
+        at = self.times.searchsorted(seen, side="right") - 1
+        distinct, which = np.unique(at[at >= 0], return_inverse=True)
+        if len(distinct):
+            probabilities = self.probabilities(distinct.tolist(), self.filled(rows))
+            out[:, at >= 0] = probabilities.swapaxes(0, 1)[:, which]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class KnownStages:
+    """Out-of-fold probabilities of training series, in place of the classifiers of `Stages`."""
+
+    times: _Times  # (p,)
+    classes: Labels
+    probabilities: _Array  # (n, p, G)
+
+    def take(self, which: NDArray[np.intp]) -> KnownStages:
+        """Select series."""
+        return KnownStages(self.times, self.classes, self.probabilities[which])
+
+    def after(self, rows: _Array, seen: _Times) -> _Array:
+        """As `Stages.after`, of the series of the table; `seen` is among the times."""
+        return self.probabilities[:, self.times.searchsorted(seen)]
+
+
+def convolutions(n_threads: int | None = None) -> ConvolutionClassifier:
+    """The default classifier of the beginnings of series."""
+    return ConvolutionClassifier(
+        differences=False, contests=False, intervals=True, random_state=0, n_threads=n_threads
+    )
+
+
+def fit_stages(
+    candidate: Any,
+    rows: _Array,
+    y: Labels,
+    times_after: Callable[[int], _Times],
+    n_folds: int = 5,
+) -> tuple[Stages, HeldOut]:
+    """Fit a classifier at several times after the onset, with its out-of-fold probabilities.
+
+    Rows are (n, T, channels), NaN is missing. Times at which a classifier cannot be fitted are left
+    out.
+    """
+    start = _start(rows)
+    series = _filled(rows, start)
+    onset = _onset_of(series)
+    if onset == series.shape[2]:
+        raise ValueError("X: expected series that differ at some time, got the same in all")
+    series, classes = np.ascontiguousarray(series[:, :, onset:]), np.unique(y)
+    held_out = held_out_stages(candidate, series, y, classes, times_after(onset) - onset, n_folds)
+    models = _fitted_stages(candidate, series, y, held_out)
+    return Stages(models, held_out.times + onset, classes, onset, start), held_out
+
+
+def _start(rows: _Array) -> _Array:
+    """Means (t, channels) of the known values of series (n, t, channels), the last one carried."""
+    known = ~np.isnan(rows)
+    counts, total = known.sum(axis=0), np.where(known, rows, 0.0).sum(axis=0)
+    means = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+    return np.nan_to_num(_carried(means[None])[0])
+
+
+def _carried(rows: _Array) -> _Array:
+    """Series (n, t, channels) with missing values replaced by the last known value."""
+    place = np.where(np.isnan(rows), 0, np.arange(rows.shape[1])[:, None])
+    return np.take_along_axis(rows, np.maximum.accumulate(place, axis=1), axis=1)
+
+
+def _filled(rows: _Array, start: _Array) -> _Array:
+    """Series (n, channels, t) from rows (n, t, channels) without missing values."""
+    if np.isnan(rows).any():
+        rows = _carried(rows)
+        rows = np.where(np.isnan(rows), start[: rows.shape[1]], rows)
+    return np.ascontiguousarray(rows.swapaxes(1, 2))
+
+
+def _onset_of(X: _Array) -> int:
     """Number of leading samples in which all series (n, channels, d) are equal, up to rounding."""
     half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
     varies = ~is_rounding(half_range, np.abs(X).max(initial=0.0), len(X)).all(axis=0)
@@ -124,7 +234,7 @@ def held_out_stages(
     return HeldOut(times, probabilities[None], models=models)
 
 
-def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> list[Any]:
+def _fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> list[Any]:
     """Classifiers with `predict_proba`, fitted to all series up to each of `held_out.times`."""
     if held_out.models is not None:
         return held_out.models
@@ -135,19 +245,6 @@ def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> li
         model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
         for model, factor in zip(models, held_out.factors, strict=True)
     ]
-
-
-def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes: Labels) -> _Array:
-    """Probabilities (p, n, G) of series (n, channels, d) after each of several times.
-
-    Convolution features are computed once for all times.
-    """
-    first = models[0]
-    if isinstance(first, ConvolutionClassifier) and shares_features(models):
-        return prefix_probabilities(models, X, times)
-    return np.stack(
-        [_probability(model, X[:, :, :t], classes) for model, t in zip(models, times, strict=True)]
-    )
 
 
 def shares_features(models: Sequence[ConvolutionClassifier]) -> bool:
@@ -211,7 +308,7 @@ def _out_of_folds(
 
 def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
     """Fit a clone, or class frequencies if the series do not differ."""
-    if onset_of(X) == X.shape[2]:
+    if _onset_of(X) == X.shape[2]:
         return DummyClassifier(strategy="prior").fit(_flat(X), y)
     return clone(candidate).fit(_input(candidate, X), y)
 

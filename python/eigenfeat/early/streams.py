@@ -423,10 +423,12 @@ class Streams:
         plain = rows[~gaps]
         if len(plain):
             means, densities = self._means[:, plain], self._densities[:, plain]
-            yield plain, self._plan.rule_input(self._model, entries, means, densities)
+            prefixes = self._model.prefixes(self._rows[plain], np.array([entries]))
+            plan_input = self._plan.rule_input(self._model, entries, means, densities)
+            yield plain, replace(plan_input, prefixes=prefixes)
         if len(plain) < len(rows):
             for part in self._model.incomplete_parts(gaps.astype(np.intp)):
-                yield rows[part], self._model.rule_input(self._rows[rows[part]])
+                yield rows[part], self._model.rule_input(self._rows[rows[part]], entries)
 
 
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:

@@ -140,11 +140,11 @@ def _stream_header(
     tau = float(taus_of(model, reliability, 1)[0])
     fitted, rule, layout = model.fitted_, model.fitted_.rule, model.fitted_.layout
     times = decision_times(model, steps, layout.length)
-    if not isinstance(fitted.plain_rule, PairwiseRule):
+    if fitted.stages is not None or not isinstance(fitted.plain_rule, PairwiseRule):
         raise ValueError(
             "model: expected the rule 'pairwise' with linear discriminants (such as "
             "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
-            f"{fitted.rule_name!r} with {show(fitted.classifier)}"
+            f"{model.rule_!r} with {show(fitted.classifier)}"
         )
     times = times[(times > 0) & (times < layout.length)]
     least = np.full(len(times), tau)  # of the rule alone

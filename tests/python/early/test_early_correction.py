@@ -149,6 +149,51 @@ def test_few_rows_wait(rng):
     assert_array_equal(alone.predict_early(X).time, 8)
 
 
+def overtures(random, n, d=40):
+    """Levels at the end, announced by the frequency of a wave of random phase."""
+    y = random.integers(0, 2, n)
+    clock = np.arange(d)
+    phase = random.uniform(0, 6, (n, 1))
+    X = np.sin((0.6 + 0.5 * y[:, None]) * clock + phase) + 0.1 * random.standard_normal((n, d))
+    X[:, -5:] += 6.0 * y[:, None]
+    return X, y
+
+
+@pytest.mark.parametrize(("held_out", "target"), [(5, None), (0.5, 1)])
+def test_classifiers_of_the_values_so_far_see_what_no_gaussian_does(rng, held_out, target):
+    X, y = overtures(rng, 200)
+    fresh, truth = overtures(rng, 200)
+    options = {"held_out": held_out, "reliability": 0.9, "target": target}
+    classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    late = ReliableClassifier(classifier, **options).fit(X, y).predict_early(fresh)
+    model = ReliableClassifier(classifier, rule="prefixes", **options).fit(X, y)
+    early, wanted = model.predict_early(fresh), truth == 1
+    assert late.time[wanted].mean() > 30
+    assert early.time[wanted].mean() < 20
+    assert np.mean(early.label == model.predict(fresh)) >= 0.9
+    if target is not None:
+        assert_array_equal(early.time[early.label == 0], 40)
+    rows = np.where(np.arange(40) < early.time[:, None], fresh, np.nan)
+    assert_array_equal(model.decide(rows).labels, early.label)
+
+
+def test_classifiers_of_the_values_so_far_take_channels_gaps_and_promises_by_time(rng):
+    X, y = overtures(rng, 120)
+    X = np.stack([X, rng.standard_normal(X.shape)], axis=1)
+    X[3, 0, 8:11] = np.nan
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    for conditional in ("predicted", "time"):
+        model = ReliableClassifier(lda, rule="prefixes", conditional=conditional, reliability=0.8)
+        early = model.fit(X[:80], y[:80]).predict_early(X)
+        assert np.mean(early.label == model.predict(X)) >= 0.8
+        streams = model.streams(len(X))
+        for values in X.transpose(2, 0, 1):
+            streams.push(values)
+        assert_array_equal(streams.time, early.time)
+    with pytest.raises(ValueError, match=r"^X: expected series that differ before their last"):
+        model.fit(X[:, :, -1:], y)
+
+
 # ---- samples that are held out from the fit ------------------------------------------------------
 
 

@@ -43,10 +43,11 @@ def model_of(kind):
         "box": lambda: ReliableClassifier(LocalQDA(8), rule="box", reliability=0.5),
         "qda": lambda: ReliableClassifier(qda(reg_param=0.1), features=PCA(3), reliability=0.5),
         "sampled": lambda: ReliableClassifier(lda(), rule=Sampled(64), reliability=0.8),
+        "prefixes": lambda: ReliableClassifier(lda(), rule="prefixes", reliability=0.8),
     }[kind]()
 
 
-KINDS = ("pairwise", "mixture", "features", "box", "qda", "sampled")
+KINDS = ("pairwise", "mixture", "features", "box", "qda", "sampled", "prefixes")
 
 
 @pytest.fixture

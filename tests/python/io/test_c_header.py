@@ -271,6 +271,7 @@ def test_the_header_is_cpp_too(tmp_path):
         (ReliableClassifier(GaussianNB(), correct=False), "rule 'quadratic'"),
         (ReliableClassifier(lda(), rule="mahalanobis"), "rule 'mahalanobis'"),
         (ReliableClassifier(lda(), rule="sampled"), "rule 'sampled'"),
+        (ReliableClassifier(lda(), rule="prefixes"), "rule 'prefixes'"),
         (lda(), "expected a fitted ReliableClassifier"),
     ],
 )
