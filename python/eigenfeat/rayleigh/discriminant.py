@@ -6,6 +6,7 @@ within classes or of all samples.
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,10 +20,10 @@ from eigenfeat._base.validation import real_array
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
-from eigenfeat.samples import reductions
-from eigenfeat.samples.blocks import RowBlocks, RowTransform
+from eigenfeat.samples.blocks import RowBlocks, RowTransform, merged
 from eigenfeat.samples.estimator import given_blocks, keep_columns
 from eigenfeat.samples.out_of_core import FromLogits, all_targets, over_blocks
+from eigenfeat.samples.reductions import grouped_moments, slices
 from eigenfeat.samples.targets import assign_bins, bin_edges
 
 __all__ = ["FisherLDA", "SlicedInverseRegression"]
@@ -280,7 +281,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
             return
         edges = bin_edges(real_array(targets, "y", np.dtype(np.float64)), self.n_slices, weight)
         reading = RowTransform(n_threads=self.n_threads)
-        moments = blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges)
+        merge, groups = partial(merged, ClassMoments.merge), partial(slices, edges=edges)
+        moments = blocks.reduce(grouped_moments, merge, reading, groups)
         assert moments is not None  # a sample has weight
         keep_columns(self, blocks, moments.n_features_in_)
         self._keep_moments(moments)

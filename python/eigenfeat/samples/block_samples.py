@@ -13,15 +13,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import ClassWeight, Codes, DType, Labels
-from eigenfeat._base.validation import check_some_weight, weight_unit
+from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     Checksum,
     RowBlocks,
     RowTransform,
     check_finite,
-    check_known,
     merge_read,
     read,
 )
@@ -82,9 +80,8 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
         If samples are not finite (the message gives row and column), or labels are missing.
     """
     checked = reading.checked(block)
-    missing = _is_incomplete(checked.X, block.start) if reading.allows_missing else False
-    if not missing:
-        check_finite(checked.X, block.start)
+    check_finite(checked.X, block.start, missing=reading.allows_missing)
+    missing = has_missing(checked.X)
     if block.y is None:
         raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     n = len(checked)
@@ -142,14 +139,6 @@ def merge_scans(a: BlockScan, b: BlockScan) -> BlockScan:
     else:
         a.moments.merge(b.moments)
     return a
-
-
-def _is_incomplete(X: Any, start: int) -> bool:
-    """Whether dense samples have NaN; ValueError if they have NaN and infinity."""
-    if not isinstance(X, np.ndarray) or not np.isnan(X).any():
-        return False
-    check_known(X, start)
-    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +244,7 @@ class BlockSamples:
         result = self.scan.moments
         if result is None or self.indices is not None or self.reading.layers:
             arguments = self.classes, self.n_threads, self.completion
-            return self.reduce(labelled_moments, reductions.merge_moments, *arguments)
+            return self.reduce(labelled_moments, ClassMoments.merge, *arguments)
         self.scan.moments = None
         return result
 

@@ -52,12 +52,12 @@ __all__ = [
     "RowTransform",
     "as_blocks",
     "check_finite",
-    "check_known",
     "check_no_list",
     "is_blocks",
     "is_collection",
     "joined",
     "merge_read",
+    "merged",
     "read",
     "stacked",
     "stays_on_disk",
@@ -183,15 +183,9 @@ class ArrayBlocks(RowBlocks):
         sample_weight: ArrayLike | None = None,
         block_rows: int | None = None,
     ) -> None:
-        X = plain_rows(X, missing=True)
-        self.X = X.tocsr() if hasattr(X, "tocsr") else X
-        if not hasattr(self.X, "dtype"):  # lists and data frames
-            self.X = np.asarray(X)
-        if len(self.X.shape) != 2:
-            raise ValueError(f"X: expected a matrix of samples, got {show(X)}")
-        n = int(self.X.shape[0])
-        self.y = _labels(y, n, "y")
-        self.sample_weight = _column(sample_weight, n, "sample_weight")
+        whole = _block_of((X, y, sample_weight), 0)
+        self.X = whole.X.tocsr() if hasattr(whole.X, "tocsr") else whole.X
+        self.y, self.sample_weight = whole.y, whole.weight
         rows = _block_rows(self.X) if block_rows is None else block_rows
         self.block_rows = check_whole(rows, "block_rows", at_least=1)
 
@@ -324,18 +318,18 @@ def _block_of(item: Any, start: int) -> Block:
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
     rows = plain_rows(parts[0], missing=True)
-    rows = rows if hasattr(rows, "shape") else np.asarray(rows)
+    rows = rows if hasattr(rows, "dtype") else np.asarray(rows)  # lists and data frames
     if len(rows.shape) != 2:
-        raise ValueError(f"X: expected blocks that are matrices, got shape {rows.shape}")
+        raise ValueError(f"X: expected a matrix of samples, got {show(parts[0])}")
     y, weight = [*parts[1:], None, None][:2]
     n = int(rows.shape[0])
-    return Block(rows, _labels(y, n, "y", start), _column(weight, n, "sample_weight"), start)
+    return Block(rows, _labels(y, n, start), _column(weight, n, "sample_weight"), start)
 
 
-def _labels(y: Any, n: int, name: str, start: int = 0) -> Any:
+def _labels(y: Any, n: int, start: int) -> Any:
     if len(getattr(y, "shape", ())) == 2 and y.shape[0] == n:  # several targets per sample
         return y.tocsr() if hasattr(y, "tocsr") else np.asarray(y)
-    return _column(plain_labels(y, name, start), n, name)
+    return _column(plain_labels(y, "y", start), n, "y")
 
 
 def _column(values: Any, n: int, name: str) -> Any:
@@ -508,7 +502,7 @@ def read(
     checked = reading.checked(block)
     total: _Result | None = None
     for piece in reading.features(reading.weighted(checked)):
-        total = _merged(merge, total, function(piece, *arguments))
+        total = merged(merge, total, function(piece, *arguments))
         del piece  # free it before the next piece is made
     return Checksum.of(checked.X), total
 
@@ -519,40 +513,37 @@ def merge_read(
     b: tuple[Checksum, _Result | None],
 ) -> tuple[Checksum, _Result | None]:
     """Merge two results of `read`; `merge` merges results of its function."""
-    return a[0] + b[0], _merged(merge, a[1], b[1])
+    return a[0] + b[0], merged(merge, a[1], b[1])
 
 
-def check_finite(X: Floats | csr_array, start: int) -> None:
-    """Raise ValueError with the row, counted from `start`, and the column of a non-finite entry."""
-    values: Floats = X if isinstance(X, np.ndarray) else X.data
+def check_finite(X: Any, start: int, *, missing: bool = False) -> None:
+    """Raise ValueError with the row, counted from `start`, and the column of a non-finite entry.
+
+    With `missing`, NaN is allowed in dense samples.
+    """
+    dense = isinstance(X, np.ndarray)
+    values: Floats = X if dense else X.data
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
-    if np.isfinite(total) or np.isfinite(values).all():
+    if np.isfinite(total):
         return
-    if isinstance(X, np.ndarray):
-        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
-        value = X[row, column]
-    else:
-        at = int(np.argmin(np.isfinite(values)))
-        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-        value = values[at]
+    allowed = missing and dense
+    wrong = np.argwhere(np.isinf(values) if allowed else ~np.isfinite(values))
+    if not len(wrong):
+        return
+    place = tuple(wrong[0].tolist())
+    row, column = place if dense else (_row_of(X, *place), X.indices[place])
     raise ValueError(
-        f"X: expected finite numbers, got {show(value)} in row {start + row}, column {column}"
+        f"X: expected finite numbers{', or NaN for missing entries' * allowed}, got "
+        f"{show(values[place])} in row {start + row}, column {column}"
     )
 
 
-def check_known(X: Floats, start: int = 0) -> None:
-    """Raise ValueError with the row and the column of the first infinite entry."""
-    at = np.argwhere(np.isinf(X))
-    if len(at):
-        row, column = at[0].tolist()
-        raise ValueError(
-            f"X: expected finite numbers, or NaN for missing entries, got {show(X[row, column])} "
-            f"in row {start + row}, column {column}"
-        )
+def _row_of(X: csr_array, entry: int) -> int:
+    return int(np.searchsorted(X.indptr, entry, side="right")) - 1
 
 
-def _merged(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def merged(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """``merge(a, b)``, where None is no result."""
     if a is None or b is None:
         return b if a is None else a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -24,10 +24,10 @@ from eigenfeat.samples.blocks import (
     RowTransform,
     as_blocks,
     check_finite,
-    check_known,
     check_no_list,
     is_blocks,
     is_collection,
+    merged,
     stays_on_disk,
 )
 from eigenfeat.samples.dask_predictions import on_partitions
@@ -57,7 +57,9 @@ def pooled_moments(
 ) -> ClassMoments:
     """Moments of all samples as one class; labels are ignored."""
     reading = RowTransform(n_threads=n_threads)
-    result = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
+    groups = partial(reductions.one_group, label=label)
+    merge = partial(merged, ClassMoments.merge)
+    result = blocks.reduce(reductions.grouped_moments, merge, reading, groups)
     if result is None:
         raise ValueError("X: expected at least one sample of positive weight, got none")
     return result
@@ -98,23 +100,22 @@ def class_moments(
     if blocks is None:
         moments, rows, labels = ClassMoments(classes, dtype), cast("Any", X), cast("Any", y)
         return moments.update(rows, labels, sample_weight, n_threads=n_threads)
-    return blocks.reduce(reductions.moments, reductions.merge_moments, classes, dtype, n_threads)
+    return blocks.reduce(reductions.moments, ClassMoments.merge, classes, dtype, n_threads)
 
 
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     """Targets (n,) of all samples with weight, and the weights."""
     parts = blocks.reduce(reductions.targets, operator.add)
     parts.sort(key=lambda part: part[0])
-    weights = [weight for _, _, weight in parts]
-    if any(weight is None for weight in weights):
-        if not all(weight is None for weight in weights):
-            start = next(start for start, _, weight in parts if weight is None)
-            raise ValueError(
-                "sample_weight: expected weights with all blocks or none, got none in the block "
-                f"from row {start} on"
-            )
-        return np.concatenate([y for _, y, _ in parts]), None
-    return np.concatenate([y for _, y, _ in parts]), np.concatenate(weights)
+    y = np.concatenate([y for _, y, _ in parts])
+    weights = [weight for _, _, weight in parts if weight is not None]
+    if 0 < len(weights) < len(parts):
+        start = next(start for start, _, weight in parts if weight is None)
+        raise ValueError(
+            "sample_weight: expected weights with all blocks or none, got none in the block from "
+            f"row {start} on"
+        )
+    return y, np.concatenate(weights) if weights else None
 
 
 def over_blocks(method: _Method) -> _Method:
@@ -244,10 +245,7 @@ def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
 def _checked_block(estimator: Any, block: Block) -> Block:
     reading = RowTransform(n_features=estimator.n_features_in_, small=True)
     checked = reading.checked(Block(block.X, start=block.start))
-    if isinstance(checked.X, np.ndarray) and completes(estimator):
-        check_known(checked.X, block.start)
-    else:
-        check_finite(checked.X, block.start)
+    check_finite(checked.X, block.start, missing=completes(estimator))
     # A slice of a memory-mapped array is memory-mapped as well.
     return Block(np.asarray(block.X) if stays_on_disk(block.X) else block.X, start=block.start)
 

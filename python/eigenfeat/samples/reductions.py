@@ -32,11 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add",
-    "merge_moments",
-    "merge_pooled",
+    "grouped_moments",
     "moments",
-    "pooled_moments",
-    "sliced_moments",
+    "one_group",
+    "slices",
     "targets",
 ]
 
@@ -56,41 +55,26 @@ def moments(
     return result.update(block.X, block.y, block.weight, n_threads=n_threads)
 
 
-def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Merge two moments; changes and returns `a`."""
-    return a.merge(b)
-
-
-def pooled_moments(block: Block, reading: RowTransform, label: Hashable = 0) -> ClassMoments | None:
-    """Moments of one block as one class, checked; None without samples of positive weight."""
-    return _grouped_moments(block, reading, lambda rows: np.full(len(rows), label))
-
-
-def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments | None:
-    """Merge two results of `pooled_moments`; changes and returns `a` unless it is None."""
-    if a is None or b is None:
-        return b if a is None else a
-    return a.merge(b)
-
-
-def sliced_moments(block: Block, reading: RowTransform, edges: _Array) -> ClassMoments | None:
-    """Moments of the slices of a continuous target; `edges` are their lower ends but the first."""
-
-    def slices(rows: Block) -> Labels:
-        return np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
-
-    return _grouped_moments(block, reading, slices)
-
-
-def _grouped_moments(
-    block: Block, reading: RowTransform, labels_of: Callable[[Block], Labels]
+def grouped_moments(
+    block: Block, reading: RowTransform, groups: Callable[[Block], Labels]
 ) -> ClassMoments | None:
+    """Moments of the groups of a block's samples; None without samples of positive weight."""
     checked = reading.checked(block)
     check_finite(checked.X, block.start)
     rows = reading.weighted(checked)
     if len(rows) == 0:
         return None
-    return ClassMoments().update(rows.X, labels_of(rows), rows.weight, n_threads=reading.n_threads)
+    return ClassMoments().update(rows.X, groups(rows), rows.weight, n_threads=reading.n_threads)
+
+
+def one_group(block: Block, label: Hashable) -> Labels:
+    """The same label for all samples."""
+    return np.full(len(block), label)
+
+
+def slices(block: Block, edges: _Array) -> Labels:
+    """Slices of a continuous target; `edges` are their lower ends but the first."""
+    return np.searchsorted(edges, np.asarray(block.y, dtype=np.float64), side="right")
 
 
 def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:

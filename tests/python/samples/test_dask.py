@@ -93,7 +93,7 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
     blocks = DaskBlocks(table, "label", "weight")
     assert (blocks.n_rows, blocks.n_features) == X.shape
     assert blocks.column_names == tuple("abcdef")
-    found = blocks.reduce(reductions.moments, reductions.merge_moments)
+    found = blocks.reduce(reductions.moments, ClassMoments.merge)
     assert_same_moments(found, expected)
     for parts in (
         (table[list("abcdef")], table["label"], table["weight"]),

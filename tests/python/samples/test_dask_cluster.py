@@ -65,7 +65,7 @@ def test_samples_in_memory_of_workers_give_the_same_bits(client, split_every):
 
     def moments(X, y):
         blocks = DaskBlocks(X, y, split_every=split_every)
-        return blocks.reduce(reductions.moments, reductions.merge_moments)
+        return blocks.reduce(reductions.moments, ClassMoments.merge)
 
     expected, labels = moments(*lazy), held[1].compute()
     for X, y in (held, (held[0], labels), (lazy[0], labels)):
