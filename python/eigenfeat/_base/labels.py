@@ -241,7 +241,7 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
             except (TypeError, ValueError):
                 return y
         else:
-            values = _objects(getattr(y, convert)())
+            values = as_objects(getattr(y, convert)())
             plain = _of_objects(values, name, start, what)
             plain_dtype = getattr(dtype, "numpy_dtype", None)
             exact = (
@@ -254,7 +254,7 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
 _LISTS = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and Polars; extension arrays
 
 
-def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+def as_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
     """Return an array (n,) of objects."""
     return np.fromiter(values, dtype=object, count=len(values))
 
@@ -264,7 +264,7 @@ def _of_list(y: Sequence[Any], name: str, start: int, what: str) -> Any:
     if any(isinstance(label, (list, tuple, np.ndarray)) and np.ndim(label) for label in y[:1]):
         return y
     try:
-        plain = _of_objects(_objects(y), name, start, what)
+        plain = _of_objects(as_objects(y), name, start, what)
     except TypeError:
         return y
     if plain.dtype.kind == "O" and all(type(label) is str for label in y):
@@ -292,7 +292,7 @@ def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> 
     values = objects.tolist()
     types = set(map(type, values))
     if not types <= _NEVER_MISSING:
-        missing = np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
+        missing = np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
         _refuse_missing(missing, name, start, what)
     kinds = {_kind(one) for one in types}
     if kinds == {bool}:
@@ -309,7 +309,7 @@ def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> 
             f"{name}: expected {what}s that can be ordered, got a mixture of {', '.join(names)}"
         )
     if kinds == {str}:
-        return _objects([str(v) for v in values]) if types != {str} else objects
+        return as_objects([str(v) for v in values]) if types != {str} else objects
     if complex in kinds:
         refuse_complex(np.dtype(complex), name, f"complex numbers as {what}s")
     return objects
@@ -344,8 +344,8 @@ def _whole_numbers(values: list[Any], name: str, start: int) -> npt.NDArray[Any]
     )
 
 
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or a missing value of NumPy, pandas or Polars."""
+def is_missing(label: Any) -> bool:
+    """Whether a value is None, NaN, or a missing value of NumPy, pandas or Polars."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(label, (np.datetime64, np.timedelta64)):
@@ -414,9 +414,7 @@ def _distinct_objects(
         if plain is None or plain != plain or not isinstance(plain, Hashable):
             raise ValueError(f"{name}: expected labels, got {show(plain)} in row {start + row}")
         codes[row] = position.setdefault(plain, len(position))
-    distinct = np.empty(len(position), dtype=object)
-    distinct[:] = list(position)
-    return distinct, codes
+    return as_objects(list(position)), codes
 
 
 def _check_order(known: tuple[Any, ...], unseen: tuple[Any, ...], name: str) -> None:

@@ -256,23 +256,13 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = (
         if SCHEMA in members:
             named = [o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted]
             names = _checked_types(archive, named)
+            from skops import io as skops_io
+
             file.seek(0)
-            return _built(file, [*names, *named])
+            return skops_io.load(file, trusted=[*names, *named])
         if META not in members:
             raise ValueError(f"it has no member {SCHEMA}")
     return ClassMoments.load(path)
-
-
-def _built(file: IO[bytes], trusted: list[str]) -> Any:
-    from skops import io as skops_io
-    from skops.io.exceptions import UntrustedTypesFoundException
-
-    try:
-        return skops_io.load(file, trusted=trusted)
-    except UntrustedTypesFoundException:
-        file.seek(0)
-        unknown = skops_io.get_untrusted_types(file=file)
-        raise _untrusted(sorted({*unknown} - {*trusted})) from None
 
 
 def _untrusted(names: list[str]) -> FileFormatError:

@@ -195,32 +195,28 @@ class ClassMoments:
         threads = _threads.resolve(n_threads)
         with self._lock:
             columns = self._known_columns()
-            as_bytes = X if sample_weight is None and _are_bytes(X) else None
-            if as_bytes is not None and self._formed is None:
-                n, d = as_bytes.shape
-                if (self._few or _FewSamples(d)).are_few_with(n):
-                    as_bytes = None
-            checked: Rows = X if as_bytes is None else as_bytes[:1]
-            rows = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
-            n, d = rows.shape if as_bytes is None else as_bytes.shape
+            rows: Any = X
+            as_bytes = sample_weight is None and _are_bytes(X)
+            if as_bytes and self._formed is None:
+                n, d = rows.shape
+                as_bytes = not (self._few or _FewSamples(d)).are_few_with(n)
+            checked: Any = rows[:1] if as_bytes else rows
+            checked = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
+            rows = rows if as_bytes else checked
+            n, d = rows.shape
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
             names = check_same_names(self._names, names_of(X), "X")
-            few, entries = None, rows.data if isinstance(rows, CsrRows) else rows
-            if as_bytes is not None:
-                core = self._with_room(len(table), d)
-                for start in range(0, n, _MAX_BYTE_ROWS):
-                    part = slice(start, start + _MAX_BYTE_ROWS)
-                    core.update_bytes(as_bytes[part], codes[part], threads)
-                self._core = core
-            elif self._formed is None:
+            few = None
+            if self._formed is None and not as_bytes:
                 few = (self._few or _FewSamples(d)).added(rows, codes, weights)
-            if few is None and as_bytes is None:
+            if few is None:
                 core = self._with_room(len(table), d)
                 _update(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
-            self._single |= as_bytes is None and entries.dtype == np.float32
+            entries = rows.data if isinstance(rows, CsrRows) else rows
+            self._single |= entries.dtype == np.float32
         return self
 
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
@@ -726,6 +722,10 @@ def _update(
         core.update_csr(
             rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
         )
+    elif rows.dtype == np.uint8:
+        for start in range(0, len(rows), _MAX_BYTE_ROWS):
+            part = slice(start, start + _MAX_BYTE_ROWS)
+            core.update_bytes(rows[part], codes[part], n_threads)
     else:
         core.update_dense(rows, codes, weights, n_threads)
 

@@ -13,7 +13,7 @@ from sklearn.inspection import permutation_importance
 from sklearn.metrics import log_loss
 
 from eigenfeat._base.types import Codes
-from eigenfeat.report.held_out import taken
+from eigenfeat.expansion.features import take_rows
 
 __all__ = ["Effect", "Importance", "column_effect", "column_importances"]
 
@@ -98,7 +98,7 @@ def _some(X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
     """At most `_MAX_SAMPLES` samples, dense."""
     if len(y) > _MAX_SAMPLES:
         rows = np.sort(np.random.default_rng(0).choice(len(y), _MAX_SAMPLES, replace=False))
-        X, y = taken(X, rows), y[rows]
+        X, y = take_rows(X, rows), y[rows]
     return (X.toarray() if hasattr(X, "toarray") else X), y
 
 

@@ -15,8 +15,9 @@ from sklearn.base import is_regressor
 from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat._base.validation import show
+from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting.directions import check_image_shape
-from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, taken, target_numbers
+from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import (
     ClassificationMeasures,
     RegressionMeasures,
@@ -69,7 +70,7 @@ class Evidence:
         """A model, with samples and labels that it predicts here, for questions about columns."""
         if self.part is None:
             return self.model, self.X, self.y
-        return self.part.model, taken(self.X, self.part.rows), self.y[self.part.rows]
+        return self.part.model, take_rows(self.X, self.part.rows), self.y[self.part.rows]
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -87,7 +88,7 @@ class Evidence:
             return self
         rows = np.sort(np.random.default_rng(0).permutation(len(self.true))[:n])
         parts: dict[str, Any] = {
-            name: None if (part := getattr(self, name)) is None else taken(part, rows)
+            name: None if (part := getattr(self, name)) is None else take_rows(part, rows)
             for name in ("X", "y", "true", "predicted", "proba", "features", "weight")
         }
         return replace(self, **parts, part=None)
@@ -172,7 +173,7 @@ def _of_new_fits(evidence: Evidence, held_out: dict[str, Any]) -> Evidence:
     first, held = found.parts[0], found.rows
     evidence = replace(
         evidence,
-        X=taken(evidence.X, held),
+        X=take_rows(evidence.X, held),
         y=y[held],
         weight=None if evidence.weight is None else evidence.weight[held],
         true=y[held],

@@ -18,10 +18,9 @@ from sklearn.pipeline import Pipeline
 
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import check_number, show
+from eigenfeat.expansion.features import take_rows
 
-__all__ = [
-    *("HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "taken", "target_numbers")
-]
+__all__ = [*("HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "target_numbers")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +109,7 @@ def cross_predict(
         if sample_weight is not None:
             last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
             weights = {f"{last}sample_weight": sample_weight[train]}
-        given, held = taken(X, train), taken(X, test)
+        given, held = take_rows(X, train), take_rows(X, test)
         started = time.perf_counter()
         model = clone(estimator).fit(given, y[train], **weights)
         fitted = time.perf_counter()
@@ -143,11 +142,6 @@ def target_numbers(y: Any) -> NDArray[np.float64]:
     if not np.isfinite(numbers).all():
         raise ValueError(f"y: expected finite numbers for a regression, got {show(y)}")
     return numbers
-
-
-def taken(X: Any, rows: Codes) -> Any:
-    """Samples by their indices."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def origin(

@@ -15,6 +15,7 @@ from sklearn.metrics import ConfusionMatrixDisplay
 from eigenfeat._base.validation import show
 from eigenfeat._base.versions import show_versions
 from eigenfeat.early import ReliableClassifier
+from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting import (
     EarlyDecisionDisplay,
     EarlyTimesDisplay,
@@ -33,7 +34,6 @@ from eigenfeat.plotting.figures import (
 from eigenfeat.report.card import model_card
 from eigenfeat.report.column_sections import column_sections
 from eigenfeat.report.evidence import Evidence, codes_of, quietly, standard_error
-from eigenfeat.report.held_out import taken
 from eigenfeat.report.html import Html, bar, cards, escaped, number, paragraph, picture, table
 from eigenfeat.report.measures import ClassificationMeasures
 from eigenfeat.report.regression_sections import regression_sections
@@ -247,7 +247,7 @@ def _errors(evidence: Evidence) -> Html | None:
         head = ("sample", "true class", "predicted as", "probability", "of the true class")
         note = "Samples are numbered from 0, in the order of this report."
         return Html(table(head, lines, words=(1, 2)) + paragraph(note, kind="soft"))
-    images = taken(evidence.X, worst)
+    images = take_rows(evidence.X, worst)
     images = images.toarray() if hasattr(images, "toarray") else np.asarray(images)
     rows = -(-len(worst) // 6)
     figure = new_figure(7.8, 1.7 * rows)

@@ -17,24 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import is_missing
 from eigenfeat._base.state import OmitsCaches
 
-__all__ = ["Categories", "category_codes", "category_text", "is_missing"]
+__all__ = ["Categories", "category_codes", "category_text"]
 
 _DECIMAL = re.compile(r"[+-]?(0|[1-9][0-9]*)\.[0-9]+")
 _NUMBER = re.compile(r"([+-]?)0*([0-9]+)(\.[0-9]*)?")
 _MIDNIGHT = re.compile(r"(?<=\d)[ T]00:00:00$")
-
-
-def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, NaT or pandas' NA."""
-    if value is None:
-        return True
-    if isinstance(value, (float, np.floating)):
-        return bool(value != value)
-    return type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
-    )
 
 
 def category_text(value: Any) -> str | None:

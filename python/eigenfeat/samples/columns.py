@@ -19,13 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import as_objects, is_missing
 from eigenfeat._base.validation import is_table, show, warn_caller
-from eigenfeat.samples.categories import (
-    Categories,
-    category_codes,
-    category_text,
-    is_missing,
-)
+from eigenfeat.samples.categories import Categories, category_codes, category_text
 
 __all__ = [
     "TableColumns",
@@ -485,13 +481,13 @@ def _as_array(column: Any) -> _Array:
         return np.asarray(column.astype(object))
     if library == "polars":
         plain = column.null_count() == 0 or column.dtype.is_float() or _type(column) in "mM"
-        return np.asarray(column.to_numpy()) if plain else _objects(column.to_list())
+        return np.asarray(column.to_numpy()) if plain else as_objects(column.to_list())
     if library == "pyarrow":
         letter = _type(column)
         if letter in "mM":
             return np.asarray(column.to_pandas())
         plain = letter == "f" or (letter in "bi" and column.null_count == 0)
-        return np.asarray(column.to_numpy()) if plain else _objects(column.to_pylist())
+        return np.asarray(column.to_numpy()) if plain else as_objects(column.to_pylist())
     return np.asarray(column)
 
 
@@ -506,12 +502,6 @@ def _as_floats(column: Any) -> NDArray[np.float64]:
     if library == "pyarrow":
         return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
     return np.asarray(column, dtype=np.float64)
-
-
-def _objects(values: list[Any]) -> _Array:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
 
 
 def _is_number(value: object) -> bool:

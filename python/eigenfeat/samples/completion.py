@@ -18,16 +18,14 @@ known entries, but not on its value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base import threads as _threads
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import Codes, Floats, Labels
@@ -51,8 +49,6 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 _Mask = npt.NDArray[np.bool_]
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 
 _MIN_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5  # of the subsample that gives the Gaussian
 _STACK_ENTRIES = 1 << 20  # of a stack of matrices that are solved together
@@ -204,14 +200,8 @@ class GaussianImputer(OmitsCaches):
         towards = expand(centred, self._precision, expansion="none", n_threads=n_threads)
         out, sums = np.where(known, Z, 0.0), np.zeros((k, Z.shape[1], Z.shape[1]))
 
-        def work(rows: npt.NDArray[np.intp]) -> tuple[Any, _Array, _Array]:
-            return self._conditional(known[rows], centred[rows], towards[rows])
-
-        stacks = list(_stacks(known))
-        # Sums are in the order of the stacks for any number of threads.
-        for rows, (columns, means, R) in zip(
-            stacks, _in_turn(work, stacks, n_threads), strict=True
-        ):
+        for rows in _stacks(known):
+            columns, means, R = self._conditional(known[rows], centred[rows], towards[rows])
             out[rows[:, None], columns] = means
             if k:
                 places = codes[rows][:, None, None], columns[:, :, None], columns[:, None, :]
@@ -237,19 +227,6 @@ class GaussianImputer(OmitsCaches):
             means = (np.swapaxes(gains, 1, 2) @ deviations[:, :, None])[:, :, 0]
             R = self.covariance[M[:, :, None], M[:, None, :]] - np.swapaxes(across, 1, 2) @ gains
         return M, self.shift[M] + means, (R + np.swapaxes(R, 1, 2)) / 2
-
-
-def _in_turn(
-    work: Callable[[_Item], _Result], items: list[_Item], n_threads: int | None
-) -> Iterator[_Result]:
-    """Yield results in the order of the items, computed by threads."""
-    workers = min(_threads.resolve(n_threads), len(items))
-    if workers <= 1:
-        yield from map(work, items)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        for first in range(0, len(items), workers):
-            yield from pool.map(work, items[first : first + workers])
 
 
 def _stacks(known: _Mask) -> Iterator[npt.NDArray[np.intp]]:
