@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.types import Codes, DType, Labels
-from eigenfeat._base.validation import aligned, counted, refuse_complex, show
+from eigenfeat._base.validation import counted, refuse_complex, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -224,7 +224,8 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
             hidden = np.any(mask.reshape(len(mask), -1), axis=1)
             _refuse_missing(np.asarray(hidden), name, start, what)
         y = y.data
-    y = aligned(y)
+    if isinstance(y, np.ndarray) and not y.flags.aligned:
+        y = y.copy()
     if isinstance(y, (list, tuple)):
         return _of_list(y, name, start, what)
     if not isinstance(y, np.ndarray):
@@ -273,7 +274,8 @@ def _of_list(y: Sequence[Any], name: str, start: int, what: str) -> Any:
 
 
 def _of_array(array: npt.NDArray[Any], name: str, start: int, what: str) -> npt.NDArray[Any]:
-    refuse_complex(array.dtype, name, f"{array.dtype} as {what}s")
+    if array.dtype.kind == "c":
+        refuse_complex(array.dtype, name, f"{array.dtype} as {what}s")
     column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if column.ndim != 1:
         return array

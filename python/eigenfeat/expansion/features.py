@@ -8,6 +8,7 @@ samples. `ExpandedFeatures`, which linear models accept, is the feature matrix g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -292,7 +293,9 @@ class ExpandedFeatures:
         """Select samples by indices or a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
-        return replace(self, X=X, projections=stored)
+        part = copy(self)  # its parts are checked
+        vars(part).update(X=X, projections=stored)
+        return part
 
     def toarray(self) -> RealArray:
         """All features as an array of shape (n, p)."""
@@ -339,6 +342,9 @@ def core_rows(X: Rows | ExpandedFeatures, constant: bool) -> CoreRows:
     """Convert an array, a sparse matrix or `ExpandedFeatures` for the core's linear models."""
     if isinstance(X, ExpandedFeatures):
         return X.core(constant)
+    if type(X) is np.ndarray and X.dtype in _CORE_ROWS and X.ndim == 2 and X.flags.carray:
+        plain: CoreRows = _CORE_ROWS[X.dtype](X=X, constant=constant)
+        return plain
     rows = check_rows(X)
     result: CoreRows = _CORE_ROWS[rows.dtype](**row_arguments(rows), constant=constant)
     return result

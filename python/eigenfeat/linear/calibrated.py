@@ -116,12 +116,12 @@ def label_products(block: Block, k: int, n_threads: int | None) -> tuple[_Array]
     result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
     if block.weight is not None:
         result *= block.weight[:, None]
-    return (block.products(result, True, n_threads),)
+    return (block.products(result, True, resolve(n_threads)),)
 
 
 def score_ranges(block: Block, k: int, n_threads: int | None, W: _Array) -> tuple[Floats, Floats]:
     """Least and largest scores (k,) of the classes; for `merge_ranges`."""
-    scores = block.scores(W, True, n_threads)
+    scores = block.scores(W, True, resolve(n_threads))
     return scores.min(axis=0), scores.max(axis=0)
 
 
@@ -129,7 +129,7 @@ def calibration_sums(
     block: Block, k: int, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
     """Sums for `ScoreMap.fitted`; merged by `reductions.add`."""
-    return mapped.sums(block.scores(W, True, n_threads), block)
+    return mapped.sums(block.scores(W, True, resolve(n_threads)), block)
 
 
 def residual_products(
@@ -141,7 +141,7 @@ def residual_products(
     products: bool,
 ) -> tuple[float, _Array]:
     """Sum of squared errors and, with `products`, ``Phi^T (Y - P)``; for `reductions.add`."""
-    scores = block.scores(W, True, n_threads)
+    scores = block.scores(W, True, resolve(n_threads))
     out, total = np.empty_like(scores), 0.0
     calibrated = calibration.apply(scores)
     for rows in row_slices(*scores.shape):
@@ -154,7 +154,7 @@ def residual_products(
             total += float(block.weight[rows] @ squares)
             R *= block.weight[rows, None]
         out[rows] = R
-    return total, block.products(out, True, n_threads) if products else np.zeros(0)
+    return total, block.products(out, True, resolve(n_threads)) if products else np.zeros(0)
 
 
 # ---- rows of scores ------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         check_is_fitted(self, "coef_")
         X = self._checked(X)
         W = np.vstack([self.coef_.T, self.intercept_])
-        scores = Block(X).scores(W, True, self.n_threads)
+        scores = Block(X).scores(W, True, resolve(self.n_threads))
         return self.calibration_.apply(scores)
 
     def _most_steps(self) -> int:

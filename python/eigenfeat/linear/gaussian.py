@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import by_class, thinned
 from eigenfeat._base.subsamples import draw_subsample
+from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats
 from eigenfeat.linear.logit_problem import Logits, log_loss, on_features, scaled_gram, temperature
 from eigenfeat.samples import reductions
@@ -84,7 +85,7 @@ class GaussianClasses:
 
     def __init__(self, problem: LogitProblem, common: bool, random: np.random.RandomState) -> None:
         rows, k = problem.rows, problem.shape[1]
-        self._n_threads, self._given_threads = problem.n_threads, rows.n_threads
+        self._n_threads = problem.n_threads
         self.total, varying = problem.total, problem.varying
         self.scale = problem.scale[:varying]
         sums, weights = rows.reduce(class_sums, reductions.add, k, rows.n_threads)
@@ -192,9 +193,7 @@ class GaussianClasses:
     def _logits(self, result: Shrunk, rows: Block) -> Logits:
         """Logits of samples, each from the weights of all others; see the head of the file."""
         out: Logits = []
-        Q = Block(np.ascontiguousarray(self.means.T)).scores(
-            result.W[:-1], False, self._given_threads
-        )
+        Q = Block(np.ascontiguousarray(self.means.T)).scores(result.W[:-1], False, self._n_threads)
         for first in range(0, len(rows), _PIECE):
             piece = rows.take(slice(first, first + _PIECE))
             out.append((self._piece_logits(result, piece, Q), np.asarray(piece.y), piece.weight))
@@ -206,7 +205,7 @@ class GaussianClasses:
         length = np.einsum("ij,ij->j", moved, result.solve(moved))
         A = result.W[:-1]
         shifted = np.vstack([A, -(self.centre * A).sum(axis=0)])
-        scores = piece.scores(shifted, True, self._given_threads).astype(np.float64)
+        scores = piece.scores(shifted, True, self._n_threads).astype(np.float64)
         own = np.arange(len(piece)), np.asarray(piece.y)
         distances = length[:, None] - 2.0 * scores
         distances += np.diag(Q)
@@ -242,5 +241,5 @@ def class_sums(block: Block, k: int, n_threads: int | None) -> tuple[_Array, _Ar
         present, local = np.unique(piece.y, return_inverse=True)
         of_class = np.zeros((len(piece), len(present)), dtype=dtype)
         of_class[np.arange(len(piece)), local] = 1.0 if piece.weight is None else piece.weight
-        out[:, present] += piece.products(of_class, False, n_threads)
+        out[:, present] += piece.products(of_class, False, resolve(n_threads))
     return out, np.bincount(y, weights=block.weight, minlength=k).astype(np.float64)

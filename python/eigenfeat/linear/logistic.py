@@ -349,18 +349,18 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         random: np.random.RandomState,
     ) -> Iterator[Any]:
         """Models for each penalty; None is the estimator's own, which may be "auto"."""
-        problem, given = sample_problem(problem, self._penalty(1.0), self.tol), problem
+        searched = sample_problem(problem, self._penalty(1.0), self.tol)
         energies: Any = [self.penalty] if penalties is None else penalties
         chooses = penalties is None and self.penalty == "auto"
         choice, parts, start = None, [], None
         if chooses or self.temperature == "auto":
             parts = draw_folds(problem.rows.codes, len(self.classes_), random)
         if chooses or (self.temperature == "auto" and len(energies) == 1):
-            choice = self._choose(problem, parts, PENALTIES if chooses else energies)
+            choice = self._choose(searched, parts, PENALTIES if chooses else energies)
             energies = [PENALTIES[choice.number]] if chooses else energies
             start = choice.weights if len(parts) == 1 else None
         path = minima(
-            problem,
+            searched,
             [self._penalty(energy) for energy in energies],
             tolerance=self.tol,
             max_iterations=self.max_iter,
@@ -375,10 +375,10 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             for name in ("classes_", "n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     setattr(model, name, getattr(self, name))
-            model._record(minimum, given.uncentred(minimum.point))
+            model._record(minimum, problem.uncentred(searched.feature_weights(minimum.point)))
             chosen = choice
             if chosen is None and self.temperature == "auto":
-                chosen = self._choose(problem, parts, [energy])
+                chosen = self._choose(searched, parts, [energy])
             model._apply_temperature(self.temperature if chosen is None else chosen.temperature)
             yield model
 
@@ -522,9 +522,10 @@ class SampleProblem(LogitProblem):
     def feature_weights(self, W: _Array) -> _Array:
         """Weights (p, k) of the original features, from weights W of the samples' features."""
         n = self.varying
-        factor = np.asarray(self.rows.together().X, dtype=np.float64)
+        assert self._block is not None  # samples are in memory
+        factor = np.asarray(self._block.X, dtype=np.float64)
         A = solve_triangular(factor, W[:n], trans="T", lower=True, check_finite=False)
-        out = self.samples.products(np.ascontiguousarray(A), self.constant, self.rows.n_threads)
+        out = self.samples.products(np.ascontiguousarray(A), self.constant, self.n_threads)
         out *= self.squares[:, None]
         if self.constant:
             out[-1] = W[-1]
@@ -648,10 +649,6 @@ def choose_penalty(
         Index of the best penalty, given the held-out logits of several penalties; by default the
         penalty of the least log loss.
     """
-
-    def loss_of(logits: Logits) -> float:
-        return log_loss(logits, fixed or temperature(logits))
-
     tried = list(range(len(penalties)))
     logits: dict[int, Logits] = {i: [] for i in tried}
     weights: dict[int, _Array] = {}
@@ -664,9 +661,9 @@ def choose_penalty(
         losses, few = {}, held.n_samples < _MIN_CHOOSING
         how = problem.constant, held.n_threads
         for i, minimum in zip(tried, path, strict=True):
-            weights[i] = W = np.ascontiguousarray(minimum.point)
-            logits[i] = logits[i] + held.reduce(held_out_logits, operator.add, W, *how)
-            losses[i] = loss_of(logits[i])
+            weights[i] = W = np.ascontiguousarray(problem.feature_weights(minimum.point))
+            logits[i] = logits[i] + held.reduce(Block.logits, operator.add, W, *how)
+            losses[i] = log_loss(logits[i], fixed or temperature(logits[i]))
             if first and not few and losses[i] > (1.0 + _RISE) * min(losses.values()):
                 break
         ended = list(losses)
@@ -681,10 +678,3 @@ def choose_penalty(
     if not losses:
         return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
     return Choice(best, fixed or temperature(logits[best]), losses, logits[best], weights[best])
-
-
-def held_out_logits(
-    block: Block, W: _Array, constant: bool, n_threads: int | None = None
-) -> Logits:
-    """Logits, indices of labels and weights of a block of features, as a list of one tuple."""
-    return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]

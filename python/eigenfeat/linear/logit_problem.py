@@ -147,11 +147,10 @@ class LogitProblem:
     ) -> None:
         self.constant, self.common, self.n_original = constant, common, n_original
         self.n_threads = threads.resolve(rows.n_threads)
-        self.n_samples, self.dtype = rows.n_samples, rows.dtype
         self._arguments = constant, rows.n_threads  # each worker resolves None itself
         self._read(rows)
         sums, squares, self.total = self._sum(feature_sums)
-        self.centre = _far_means(rows, sums, squares, self.total) if centre else None
+        self.centre = self._far_means(sums, squares) if centre else None
         if self.centre is not None:
             self._read(rows.centred(self.centre))
             sums, squares, self.total = self._sum(feature_sums)
@@ -170,8 +169,9 @@ class LogitProblem:
             self.ridge_squares[: self.varying] = self.ridge_squares.sum() / count
 
     def _read(self, rows: LabelledSamples) -> None:
-        self.rows = rows
-        self._block = rows.together() if rows.in_memory else None
+        self.rows, self.n_samples, self.dtype = rows, rows.n_samples, rows.dtype
+        self._dense, self._sparse = rows.dense, rows.sparse
+        self._block = rows.block if rows.in_memory else None
         self._features = None if self._block is None else self._block.core(self.constant)
 
     def _sum(self, function: Callable[..., Any], *arguments: object) -> Any:
@@ -192,11 +192,29 @@ class LogitProblem:
         problem = LogitProblem(rows, constant=self.constant, common=self.common)
         return problem, self.rows.subset(held)
 
+    def _far_means(self, sums: _Array, squares: _Array) -> _Array | None:
+        """Means (d,) of the columns whose means exceed ten deviations, 0 elsewhere, or None.
+
+        With an intercept, centring these columns leaves the minimum of the loss unchanged and makes
+        the float32 metric accurate. Their mean squares in the ridge become variances. Constant
+        columns are not centred. `sums` and `squares` include the constant feature.
+        """
+        if not self._dense:
+            return None
+        mean: _Array = sums[:-1] / self.total
+        with np.errstate(over="ignore", invalid="ignore"):  # such columns are refused later
+            far = squares[:-1] / self.total - mean**2 < 0.01 * mean**2
+        if far.any():
+            low, high = self.rows.reduce(column_ranges, merge_ranges)
+            size = np.maximum(np.abs(low), np.abs(high))
+            far &= ~is_rounding(high / 2 - low / 2, size, self.n_samples, self.dtype)
+        return np.where(far, mean, 0.0) if far.any() else None
+
     def _check_squares(self, squares: _Array) -> None:
         """Raise ValueError for features whose squares overflow or vanish."""
         rows, finite = self.rows, np.isfinite(squares)
         lost = ~finite
-        if finite.all() and rows.dense and rows.in_memory and not squares.all():
+        if finite.all() and self._dense and rows.in_memory and not squares.all():
             low, high = rows.reduce(column_ranges, merge_ranges)
             lost[: len(squares) - self.constant] = (low != 0) | (high != 0)
             lost &= squares == 0
@@ -271,9 +289,9 @@ class LogitProblem:
     def in_float32(self) -> LogitProblem | None:
         """The problem with features in float32; None if its passes do not repay the copy."""
         rows = self.rows
-        if not (rows.in_memory and rows.dense and rows.dtype == np.float64):
+        if not (rows.in_memory and self._dense and self.dtype == np.float64):
             return None
-        if rows.n_samples * rows.n_features < _MIN_COPIED:
+        if self.n_samples * self.varying < _MIN_COPIED:
             return None
         squares = self.mean_squares[~self.flat]
         if len(squares) and not _MIN_SQUARE <= squares.min() <= squares.max() <= 1 / _MIN_SQUARE:
@@ -298,7 +316,9 @@ class LogitProblem:
         includes the mean curvature outside their span. With `coarse`, features are multiplied in 8
         bits where that is faster, and the factor of a subsample's kernel is in float32.
         """
-        rows = self.rows if sample is None else self.rows.subset(sample)
+        rows, n = self.rows, self.n_samples
+        if sample is not None:
+            rows, n = rows.subset(sample), len(sample)
         plain = self.quadratic(penalty)
         if not np.isfinite(plain).all():
             raise ValueError(
@@ -309,7 +329,7 @@ class LogitProblem:
         with np.errstate(divide="ignore", over="ignore"):
             scale = np.minimum(self.scale, np.sqrt(_MAX_DIAGONAL * self.total / plain))
         p = self.shape[0]
-        dual = rows.n_samples < self.varying and self.n_original is None
+        dual = n < self.varying and self.n_original is None
         coarse &= sample is not None or not dual
         weight, squares, factorise, block = self._gram(rows, scale, dual, coarse)
         share = self.total / weight
@@ -343,8 +363,11 @@ class LogitProblem:
         """
         p = self.shape[0]
         if rows.in_memory or dual or rows.n_samples * rows.n_features <= p * (p + 1):
-            block = rows.together()
-            features, weights, how = block.core(self.constant), block.weight, (dual, coarse)
+            block, features = self._block, self._features
+            if block is None or features is None or rows is not self.rows:
+                block = rows.together()
+                features = block.core(self.constant)
+            weights, how = block.weight, (dual, coarse)
 
             def factorise(diagonal: Any, factor: float) -> core.Metric:
                 return features.metric(weights, scale, diagonal, factor, *how, self.n_threads)
@@ -364,7 +387,7 @@ class LogitProblem:
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * p * k
         most = _MAX_GRAM_PASSES * evaluation
-        if n * p * min(n, p) <= most or self.rows.sparse:  # a subsample misses rare features
+        if n * p * min(n, p) <= most or self._sparse:  # a subsample misses rare features
             return self.metric(penalty, coarse=True)
         count = _SAMPLES_PER_FEATURE * p
         if count < n and count * p * p <= most:
@@ -441,7 +464,7 @@ def minima(
     """Minima for several penalties, in the metric of the largest one.
 
     Each search starts from the minimum before; the first one from `start` or from zero weights.
-    Points of the minima are weights (p, k), also of a reduced problem, which starts from zero.
+    A problem with a feature for each sample starts from zero weights.
     """
     if problem.n_original is not None:
         tolerance, start = min(tolerance, _REDUCED_TOLERANCE), None
@@ -460,7 +483,7 @@ def minima(
             rough=None if rough is None else rough.objective_of(penalty),
         )
         W = result.point
-        yield replace(result, point=problem.feature_weights(W))
+        yield result
 
 
 def minimise(
@@ -634,28 +657,6 @@ def together(logits: Logits) -> tuple[_Array, Codes, _Array]:
     codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
     weight = np.concatenate([np.ones(len(p[0])) if p[2] is None else p[2] for p in logits])
     return z, codes, weight / weight.sum()
-
-
-# ---- columns far from zero -----------------------------------------------------------------------
-
-
-def _far_means(rows: LabelledSamples, sums: _Array, squares: _Array, total: float) -> _Array | None:
-    """Means (d,) of the columns whose means exceed ten deviations, 0 elsewhere; None if none do.
-
-    With an intercept, centring these columns leaves the minimum of the loss unchanged and makes the
-    float32 metric accurate. Their mean squares in the ridge become variances. Constant columns are
-    not centred. `sums` and `squares` include the constant feature.
-    """
-    if not rows.dense:
-        return None
-    mean: _Array = sums[:-1] / total
-    with np.errstate(over="ignore", invalid="ignore"):  # such columns are refused later
-        far = squares[:-1] / total - mean**2 < 0.01 * mean**2
-    if far.any():
-        low, high = rows.reduce(column_ranges, merge_ranges)
-        size = np.maximum(np.abs(low), np.abs(high))
-        far &= ~is_rounding(high / 2 - low / 2, size, rows.n_samples, rows.dtype)
-    return np.where(far, mean, 0.0) if far.any() else None
 
 
 # ---- sums over the samples of a block ------------------------------------------------------------

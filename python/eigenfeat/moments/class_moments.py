@@ -206,12 +206,14 @@ class ClassMoments:
             n, d = rows.shape
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
-            names = check_same_names(self._names, names_of(X), "X")
+            names = self._names
+            if not isinstance(X, np.ndarray):
+                names = check_same_names(names, names_of(X), "X")
             few = None
             if self._formed is None and not as_bytes:
                 few = (self._few or _FewSamples(d)).added(rows, codes, weights)
             if few is None:
-                core = self._with_room(len(table), d)
+                core = self._with_room(len(table.labels), d)
                 _update(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
@@ -282,7 +284,9 @@ class ClassMoments:
             columns, result = self._known_columns(), other._known_columns()
             if columns is not None and result is not None and columns != result:
                 raise ValueError(f"other: expected {columns} columns, got {result}")
-            names = check_same_names(self._names, other._names, "other")
+            names = self._names
+            if other._names is not None:
+                names = check_same_names(names, other._names, "other")
             if other._width() is not None:
                 self._merge_samples(other, table, threads)
             self._table, self._names = table, names
@@ -290,7 +294,7 @@ class ClassMoments:
         return self
 
     def _merge_samples(self, other: ClassMoments, table: LabelTable, n_threads: int) -> None:
-        places = [table.index(label) for label in other._table.labels]
+        places = [table.positions[label] for label in other._table.labels]
         if other._few is not None and self._formed is None:
             class_map = np.array(places, dtype=np.int32)
             few = self._few or _FewSamples(other._few.n_features)
@@ -300,7 +304,7 @@ class ClassMoments:
                 return
         theirs = other._core
         assert theirs is not None  # `other` has samples
-        core = self._with_room(len(table), theirs.n_features)
+        core = self._with_room(len(table.labels), theirs.n_features)
         class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unlabelled classes are empty
         class_map[: len(places)] = places
         core.merge(theirs.copy() if theirs is core else theirs, class_map, n_threads)
@@ -333,12 +337,13 @@ class ClassMoments:
 
     def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
         """Return the core with at least this many classes; extra empty classes are hidden."""
-        check_memory("ClassMoments", n_classes, n_features, _ALTERNATIVE)
         formed = self._core
+        if formed is not None and formed.n_classes >= n_classes:
+            return formed
+        check_memory("ClassMoments", n_classes, n_features, _ALTERNATIVE)
         if formed is None:
             return core.ClassMoments(n_classes, n_features)
-        if formed.n_classes < n_classes:
-            formed.grow(n_classes)
+        formed.grow(n_classes)
         return formed
 
     def _class(self, label: Any) -> tuple[core.ClassMoments, int]:
@@ -427,9 +432,13 @@ class ClassMoments:
 
     def covariance(self, c: Hashable) -> _Array:
         """E[(x - mu_c)(x - mu_c)^T | c], shape (d, d). ValueError as for `mean`."""
+        return self.covariances([c])[0]
+
+    def covariances(self, classes: Sequence[Hashable]) -> list[_Array]:
+        """Covariances (d, d) of several classes."""
         with self._lock:
-            core, index = self._class(c)
-            return core.covariance(index)
+            indices, core = self._with_weights(classes), self._core
+            return [] if core is None else [core.covariance(index) for index in indices]
 
     def copy(self) -> ClassMoments:
         """An independent copy."""

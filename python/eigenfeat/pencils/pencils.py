@@ -460,7 +460,8 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
         span = span_of(moments, options.scale, about_mean=about_mean)
     problems, matrices, options = _problems_and_matrices(moments, labels, options, span)
     result = _solve_problems(problems, matrices, options)
-    _report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
+    if (result.status != Status.OK).any():
+        _report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
     if span is None:
         return result
     constants = None

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable, UnknownClassError
-from eigenfeat._base.threads import resolve
 from eigenfeat._base.validation import (
     Generator,
     check_flag,
@@ -119,17 +119,17 @@ class PencilOptions:
             given["ridge"] = DEFAULT_RIDGE
         return cls(random_state=seed, **given)
 
-    @property
+    @cached_property
     def about_mean(self) -> bool:
         """Whether both matrices of a pencil are about the denominator's mean."""
         return self.denominator == "covariance"
 
-    @property
+    @cached_property
     def bordered(self) -> bool:
         """Whether matrices have a row and a column of the constant."""
         return self.constant and not self.about_mean
 
-    @property
+    @cached_property
     def noise_threshold(self) -> bool:
         """Whether the sampling noise of each pencil decides the threshold."""
         return self.threshold == "auto"
@@ -146,7 +146,6 @@ class PencilOptions:
             )
         check_solver(self.solver)
         directions_per_pair(self.n_directions, 1)
-        resolve(self.n_threads)
         scale = self.scale
         if scale is not None:
             scale = check_vector(scale, n_features, "scale", positive=True)
@@ -480,6 +479,14 @@ class Unions:
     def _covariance(self, index: Any) -> _Array:
         return self._moments.covariance(self._labels[index])
 
+    def of_each(self, contractions: list[Contraction]) -> list[tuple[_Array, _Array]]:
+        """The results of `of` for several contractions."""
+        if any(len(c.indices) > 1 or c.others for c in contractions):
+            return [self.of(c) for c in contractions]
+        classes = [int(c.indices[0]) for c in contractions]
+        covariances = self._moments.covariances([self._labels[c] for c in classes])
+        return [(self.means[c], S) for c, S in zip(classes, covariances, strict=True)]
+
 
 def _merged(weights: _Array, means: _Array, covariances: Iterable[_Array]) -> tuple[_Array, _Array]:
     """Mean and covariance of a union: mean covariance of its parts plus covariance of means."""
@@ -528,6 +535,8 @@ class ClassMatrices:
 
     Attributes
     ----------
+    n_features, order : int
+        Number of columns d of the samples, and order D of the matrices.
     units, ridges : (G,) arrays
         Mean eigenvalue of each formed denominator, and its ridge in multiples of that eigenvalue.
     """
@@ -541,9 +550,10 @@ class ClassMatrices:
         n_columns: int | None = None,
     ) -> None:
         self._unions, self._groups = unions, groups
-        self._d = unions.means.shape[1]
+        self.n_features = self._d = unions.means.shape[1]
         self._columns = self._d if n_columns is None else n_columns
         self._border, self._about_mean = options.bordered, options.about_mean
+        self.order = self._d + self._border
         self.scale = None if options.scale is None else np.asarray(options.scale)
         self._mean_unit: float | None = None
         self.centre = centre
@@ -553,24 +563,16 @@ class ClassMatrices:
         self.ridges = np.full(len(groups), np.nan if self._auto_ridge else options.ridge)
         self._spectra: dict[int, _Array] = {}
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns d of the samples."""
-        return self._d
-
-    @property
-    def order(self) -> int:
-        """Order D of the matrices."""
-        return self._d + self._border
-
     def batch(self, items: _Rows) -> Batch:
         """Form the matrices of the pencils `items` (n, 2), indices of their two groups."""
         if self._about_mean:
             return self._about_means_below(items)
         below = set(items[:, 1].tolist())
         formed = {}
-        for group in np.unique(items).tolist():
-            mean, covariance = self._union(group)
+        groups = np.unique(items).tolist()
+        unions = self._unions.of_each([self._groups[group] for group in groups])
+        for group, (mean, covariance) in zip(groups, unions, strict=True):
+            mean = mean if self.centre is None else mean - self.centre
             unit = self._unit(mean, covariance) if group in below else 0.0
             formed[group] = self._formed(covariance, mean, overwrite=True)
             if group in below:

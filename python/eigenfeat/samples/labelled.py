@@ -84,23 +84,34 @@ class Block:
         y = None if self.y is None else _array(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         missing = None if self.missing is None else self.missing[rows]
-        return Block(take_rows(self.X, rows), y, weight, self.start, missing)
+        X = self.X[rows] if isinstance(self.X, np.ndarray) else take_rows(self.X, rows)
+        return Block(X, y, weight, self.start, missing)
 
     def core(self, constant: bool) -> CoreRows:
         """The core's view of the features, optionally with a last feature of ones."""
         return core_rows(self.X, constant)
 
-    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
-        """Logits (m, k) for the weights W (p, k), in the type of the samples."""
+    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int) -> Floats:
+        """Logits (m, k) for the weights W (p, k), in the type of the samples.
+
+        `n_threads` is the core's number, as from `threads.resolve`.
+        """
         weights = np.ascontiguousarray(W, dtype=_floating(self.X))
-        return self.core(constant).scores(weights, threads.resolve(n_threads))
+        return self.core(constant).scores(weights, n_threads)
+
+    def logits(
+        self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None
+    ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
+        """A list of one tuple: logits, indices of labels and weights of the samples."""
+        scores = self.scores(W, constant, threads.resolve(n_threads))
+        return [(scores, np.asarray(self.y), self.weight)]
 
     def products(
-        self, residuals: Floats, constant: bool, n_threads: int | None
+        self, residuals: Floats, constant: bool, n_threads: int
     ) -> npt.NDArray[np.float64]:
         """``Phi^T residuals``, (p, k)."""
         residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
-        return self.core(constant).products(residuals, threads.resolve(n_threads))
+        return self.core(constant).products(residuals, n_threads)
 
 
 def _floating(X: Any) -> Any:
@@ -121,7 +132,7 @@ class CachedBlock(Block):
             cores[constant] = super().core(constant)
         return cores[constant]
 
-    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
+    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int) -> Floats:
         """See `Block.scores`; the result for the latest weights is cached."""
         cached = self.__dict__.get("_scores")
         if cached is None or cached[0] is not W:

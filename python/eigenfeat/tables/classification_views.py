@@ -143,7 +143,7 @@ class LogitView(View):
     def outputs(self, table: Table) -> _Array:
         features = Block(self.features(table))
         W = np.ascontiguousarray(self.logit.coef_.T)
-        scores = features.scores(W, False, table.n_threads)
+        scores = features.scores(W, False, resolve(table.n_threads))
         scores = np.asarray(scores, dtype=np.float64) + self.logit.intercept_
         if scores.shape[1] == 1:
             scores = np.hstack([np.zeros_like(scores), scores])

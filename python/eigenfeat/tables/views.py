@@ -486,7 +486,7 @@ class Kernel:
 
 def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
     """``A B``, of the core, whose roundings depend neither on threads nor on the other samples."""
-    out: _Features = Block(A).scores(np.ascontiguousarray(B), False, n_threads)
+    out: _Features = Block(A).scores(np.ascontiguousarray(B), False, resolve(n_threads))
     return out
 
 
@@ -574,13 +574,13 @@ def bin_tables(
     """Tables of counts (k, B, B) of all pairs of bins, for each class: second moments."""
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
     width = int(np.sum(counts))
-    out = np.zeros((n_classes, width, width))
+    out, threads = np.zeros((n_classes, width, width)), resolve(n_threads)
     for c in range(n_classes):
         rows = np.flatnonzero(codes == c)
         B = np.zeros((len(rows), width), dtype=np.float64 if weight is not None else np.float32)
         B[np.arange(len(rows))[:, None], bins[rows] + starts] = 1.0
         weighted = B if weight is None else B * weight[rows, None]
-        out[c] = Block(B).products(weighted, False, n_threads)
+        out[c] = Block(B).products(weighted, False, threads)
     return out
 
 
