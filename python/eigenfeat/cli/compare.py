@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenfeat._base.saved_files import taking_the_place_of
 from eigenfeat.cli.files import check_output, rows_of, weights_of
-from eigenfeat.cli.output import Output, UsageError, aligned
+from eigenfeat.cli.output import Output, UsageError, aligned, naming_options
 from eigenfeat.report.comparison import ComparedModel, comparison_figure
 from eigenfeat.report.comparison import compare as compare_models
 from eigenfeat.report.measures import ClassificationMeasures
@@ -44,7 +44,7 @@ def compare(options: SimpleNamespace) -> int:
         if output.shows_progress:
             output.say(f"{model.name}: {model.note or f'{model.fit_seconds:.1f} s for a fit'}")
 
-    try:
+    with naming_options("task", "cv"):
         found = compare_models(
             whole.X,
             whole.y,
@@ -56,11 +56,6 @@ def compare(options: SimpleNamespace) -> int:
             n_threads=options.threads,
             progress=say,
         )
-    except ValueError as error:
-        option, _, text = str(error).partition(": ")
-        if option in ("task", "cv"):
-            raise UsageError(f"--{option}: {text}") from None
-        raise
     if options.picture is not None:
         with taking_the_place_of(options.picture) as scratch:
             figure = comparison_figure(found)

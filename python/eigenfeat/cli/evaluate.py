@@ -20,16 +20,9 @@ from eigenfeat.cli.files import (
     some_rows,
     weights_of,
 )
-from eigenfeat.cli.output import WIDTH, Output, UsageError, aligned, wrapped
+from eigenfeat.cli.output import WIDTH, Output, aligned, naming_options, wrapped
 from eigenfeat.io.rows import FileRows
-from eigenfeat.report.evidence import (
-    N_NEIGHBORS,
-    class_predictions,
-    codes_of,
-    evidence_of,
-    features_of,
-    neighbour_labels,
-)
+from eigenfeat.report.evidence import class_predictions, codes_of, evidence_of
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import (
     ClassificationMeasures,
@@ -94,13 +87,8 @@ def held_out_measures(
 ) -> Measures:
     """Measures of new fits of a model on rows that they have not seen, by --holdout or --cv."""
     given = {"holdout": options.holdout, "cv": options.cv, "random_state": options.seed}
-    try:
+    with naming_options("holdout", "cv"):
         return evidence_of(model, X, np.asarray(y), None, given, weight).measures
-    except ValueError as error:
-        option, _, text = str(error).partition(": ")
-        if option not in ("holdout", "cv", "model"):
-            raise
-        raise UsageError(f"--{'holdout, --cv' if option == 'model' else option}: {text}") from None
 
 
 # ---- the saved model -----------------------------------------------------------------------------
@@ -136,17 +124,12 @@ def _regression(model: Any, rows: FileRows, weight: _Weight, output: Output) -> 
 def _neighbours(model: Any, rows: FileRows, weight: _Weight, output: Output) -> _Found:
     """Of a transformer: classes of the nearest neighbours by its features."""
     some = some_rows(rows, MOST_ROWS, output)
-    y, n = some.y, some.n
-    classes, true = np.unique(y, return_inverse=True)
-    if len(y) < 2 or len(classes) < 2:
-        raise ValueError(
-            f"{rows.sources[0].path}: expected rows of two classes, got {len(y)} of {len(classes)}"
-        )
-    predicted = neighbour_labels(features_of(model, some.X), true.astype(np.intp), len(classes))
-    by = f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"
+    if len(classes := np.unique(some.y)) < 2:
+        path, n = rows.sources[0].path, len(some.y)
+        raise ValueError(f"{path}: expected rows of two classes, got {n} of {len(classes)}")
     weight = None if weight is None else weight[some.index]
-    measures = classification_measures(classes.tolist(), true, predicted, None, weight)
-    return _Found(measures, more={"by": by, "of_rows": n})
+    evidence = evidence_of(model, some.X, some.y, None, None, weight)
+    return _Found(evidence.measures, more={"by": evidence.by, "of_rows": some.n})
 
 
 def _classification(
@@ -274,9 +257,8 @@ def _confused(measures: ClassificationMeasures) -> list[str]:
     """The pairs of classes that are confused most often; two classes are one pair."""
     if len(measures.classes) < 3:
         return []
-    wrong = measures.confusion - np.diag(np.diag(measures.confusion))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:_NAMED_PAIRS]
     labels = measures.classes
-    pairs = [divmod(int(at), len(labels)) for at in order]
-    confused = [f"{labels[i]} as {labels[j]} ({wrong[i, j]:,})" for i, j in pairs if wrong[i, j]]
+    confused = [
+        f"{labels[i]} as {labels[j]} ({n:,})" for i, j, n in measures.confused(_NAMED_PAIRS)
+    ]
     return wrapped(f"most often confused: {', '.join(confused)}") if confused else []

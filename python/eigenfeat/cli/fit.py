@@ -26,7 +26,7 @@ from eigenfeat.io.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.report.card import columns_by_kind, counted, reasons
 from eigenfeat.report.held_out import origin
-from eigenfeat.report.measures import classification_measures, regression_measures
+from eigenfeat.report.measures import measures_of
 
 __all__ = ["fit"]
 
@@ -153,25 +153,17 @@ def _scores(
 
 def _out_of_fold(model: Any, training: Training) -> Measures | None:
     """Measures of the predictions that a pool made of rows without their fold."""
-    if training.whole is None:
+    name = f"out_of_fold_{'prediction' if is_regressor(model) else 'proba'}_"
+    found = getattr(model, name, None)
+    if training.whole is None or found is None or len(found) != len(training.labels):
         return None
-    y = training.labels
-    if is_regressor(model):
-        predicted = getattr(model, "out_of_fold_prediction_", np.empty(0))
-        known = ~np.isnan(predicted)
-        if len(predicted) != len(y) or not known.any():
-            return None
-        weight = None if training.weight is None else training.weight[known]
-        return regression_measures(y[known].astype(float), predicted[known], weight)
-    proba = getattr(model, "out_of_fold_proba_", None)
-    if proba is None or len(proba) != len(y):
-        return None
-    known = ~np.isnan(proba).any(axis=1)
-    true = np.searchsorted(model.classes_, y[known])
-    proba = proba[known]
+    known = ~np.isnan(found.reshape(len(found), -1)).any(axis=1)
+    y, found = training.labels[known], found[known]
     weight = None if training.weight is None else training.weight[known]
-    classes = model.classes_.tolist()
-    return classification_measures(classes, true, proba.argmax(axis=1), proba, weight)
+    if is_regressor(model):
+        return measures_of([], y.astype(float), found, None, weight) if known.any() else None
+    true, classes = np.searchsorted(model.classes_, y), model.classes_.tolist()
+    return measures_of(classes, true, found.argmax(axis=1), found, weight)
 
 
 def _left_out(model: Any, training: Training) -> dict[str, str]:

@@ -236,7 +236,6 @@ def evaluate() -> None:
     *opt.inputs(),
     opt.target_options(),
     opt.output_option(),
-    click.option("--title", metavar="TEXT", help="Title of the page."),
     click.option(
         "--image-shape",
         type=opt.image_shape,
@@ -340,11 +339,6 @@ def inspect() -> None:
         help="Values of a parameter to try; several times for several parameters.",
     ),
     click.option("--cv", type=opt.FOLDS, metavar="N", help="Number of folds."),
-    click.option(
-        "--scoring",
-        type=click.Choice(["accuracy", "log_loss"]),
-        help="Criterion of --model gem (default accuracy).",
-    ),
     opt.task_option(),
     opt.model_options("gem", ("gem", "reliable")),
     opt.categorical_option(),

@@ -71,19 +71,14 @@ def _candidates(searched: Any) -> list[dict[str, Any]]:
 
 def _search(options: SimpleNamespace, base: Any, grid: dict[str, list[Any]]) -> Any:
     """Unfitted search over a grid for the model that the options name."""
-    if options.model_kind != "gem" and options.scoring is not None:
-        raise UsageError(f"--scoring: expected none with --model {options.model_kind}")
     grid = {
         full: [suited(base, full, value) for value in values]
         for name, values in grid.items()
         for full in [full_name(base, name, f"--grid {name}")]
     }
     if options.model_kind == "gem":
-        scoring = {"log_loss": "log_loss"}.get(options.scoring, "error")
         seed = base.random_state
-        return GEMClassifierCV(
-            base, grid or None, cv=options.cv, scoring=scoring, random_state=seed
-        )
+        return GEMClassifierCV(base, grid or None, cv=options.cv, random_state=seed)
     from eigenfeat.early import ReliableClassifierCV
 
     taus = grid.pop("reliability", None)

@@ -12,17 +12,19 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = [
     *("STANDARD_OUTPUT", "Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError"),
-    *("WIDTH", "aligned", "discard_output", "printable", "report_error", "show_warning"),
-    "wrapped",
+    *("WIDTH", "aligned", "discard_output", "naming_options", "printable", "report_error"),
+    *("show_warning", "wrapped"),
 ]
 
 FAILURE, USAGE = 1, 2
 STANDARD_OUTPUT = "standard output"
-_SECONDS = 5.0  # between two lines of progress
 
 
 class UsageError(ValueError):
@@ -38,6 +40,18 @@ class InterruptedRunError(KeyboardInterrupt):
 
 
 # ---- errors --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def naming_options(*names: str) -> Iterator[None]:
+    """Raise UsageError for ValueError about one of these parameters, which are options."""
+    try:
+        yield
+    except ValueError as error:
+        name, _, text = str(error).partition(": ")
+        if name not in names:
+            raise
+        raise UsageError(f"--{name.replace('_', '-')}: {text}") from None
 
 
 def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
@@ -131,38 +145,33 @@ class Output:
     @contextmanager
     def rows(self, what: str) -> Iterator[Advance]:
         """Yield a function to call after every block, which shows progress."""
-        advance = Advance(what, self.shows_progress)
-        yield advance
-        advance.line(", 100%", end="\n")
+        from rich.console import Console
+        from rich.progress import Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        text = TextColumn("{task.description}: {task.fields[rows]}")
+        columns, console = (text, TaskProgressColumn(), TimeRemainingColumn()), Console(stderr=True)
+        with Progress(*columns, console=console, disable=not self.shows_progress) as progress:
+            advance = Advance(progress, what)
+            yield advance
+            advance(0, 1.0)
 
 
 class Advance:
-    """Counts rows and prints their number on stderr at intervals.
+    """Counts rows, and shows their number."""
 
-    On a terminal each line replaces the previous one.
-    """
-
-    def __init__(self, what: str, shown: bool) -> None:
-        self.what, self.shown, self.started, self.rows = what, shown, time.perf_counter(), 0
-        self._end, self._every = ("\r", 0.2) if sys.stderr.isatty() else ("\n", _SECONDS)
-        self._printed = -_SECONDS
+    def __init__(self, progress: Progress, what: str) -> None:
+        self._progress, self._task = progress, progress.add_task(what, total=1.0, rows="")
+        self.rows, self.started = 0, time.perf_counter()
 
     def __call__(self, rows: int, fraction: float | None) -> None:
         """Add rows; `fraction` is the part of all rows done so far (None: unknown)."""
         self.rows += rows
-        if self.seconds - self._printed >= self._every:
-            self._printed, more = self.seconds, ""
-            if fraction is not None and fraction >= 0.005:  # a single piece is at 0 to its end
-                left = self.seconds * (1 - fraction) / fraction
-                more = f", {100 * fraction:.0f}%" + (f", {left:.0f} s left" if left >= 1 else "")
-            self.line(more)
+        text = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
+        self._progress.update(self._task, completed=fraction or 0.0, rows=text)
 
-    def line(self, more: str, end: str | None = None) -> None:
-        """Print how many rows there were."""
-        if self.shown:
-            text = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s{more}"
-            end = self._end if end is None else end
-            print(text.ljust(79 if self._end == "\r" else 0), end=end, file=sys.stderr, flush=True)
+    def hide(self) -> None:
+        """Show nothing more."""
+        self._progress.update(self._task, visible=False)
 
     @property
     def seconds(self) -> float:

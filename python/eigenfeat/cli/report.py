@@ -53,7 +53,6 @@ def report(options: SimpleNamespace) -> int:
             some.X,
             y,
             options.output,
-            title=options.title,
             image_shape=options.image_shape,
             sources=sources,
             seen_in_fit=seen_in_fit(model, rows),

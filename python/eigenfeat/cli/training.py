@@ -72,7 +72,8 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
             rows = rows.prepared_for(reader, fitted=False)
             coded = rows.encoder is not None and rows.encoder.coded
             whole = None if coded else rows.gathered(rows.memory, advance)
-        advance.shown = advance.shown and whole is not None
+        if whole is None:
+            advance.hide()
     if weight is not None and whole is None:
         raise UsageError("--weight: expected rows that fit into --memory")
     return Training(rows, whole, weight)

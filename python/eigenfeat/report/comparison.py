@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +13,11 @@ from sklearn.base import is_regressor
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.validation import check_number, check_whole, is_table, show
 from eigenfeat.report.evidence import quietly
-from eigenfeat.report.held_out import HeldOut, cross_predict, held_out_parts, target_numbers
+from eigenfeat.report.held_out import cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import (
     ClassificationMeasures,
     RegressionMeasures,
-    classification_measures,
-    regression_measures,
+    measures_of,
 )
 from eigenfeat.report.peers import Peer, peer_table, peers
 from eigenfeat.samples.labelled import row_weights
@@ -203,41 +201,18 @@ def _compared(
         return ComparedModel(peer.name, note="a regressor, which predicts no classes")
     if peer.texts:
         X = _with_texts(X)
-    started, held = time.perf_counter(), []
-    for part in parts:
-        try:
-            with quietly():
-                held.append(cross_predict(peer.model, X, y, [part], weight))
-        except Exception as error:  # whatever a model of another package raises
-            reason = " ".join(str(error).split())[:200]
-            return ComparedModel(peer.name, note=f"{type(error).__name__}: {reason}")
-        if time_limit is not None and time.perf_counter() - started > time_limit:
-            break
-    found = ComparedModel(
-        peer.name,
-        _measures(held, y, classes, weight),
-        float(np.mean([one.fit_seconds for one in held])),
-        float(np.mean([one.predict_seconds for one in held])),
-        len(held),
-    )
-    if len(held) == len(parts):
-        return found
-    return replace(found, note=f"time limit after {len(held)} of {len(parts)} folds")
-
-
-def _measures(
-    held: list[HeldOut], y: NDArray[Any], classes: NDArray[Any], weight: NDArray[np.float64] | None
-) -> ClassificationMeasures | RegressionMeasures:
-    rows = np.concatenate([one.rows for one in held])
-    predicted = np.concatenate([one.predicted for one in held])
-    weight = None if weight is None else weight[rows]
-    if not len(classes):
-        return regression_measures(y[rows], predicted, weight)
-    found = [one.proba for one in held if one.proba is not None]
-    proba = np.concatenate(found) if found else None
-    return classification_measures(
-        classes.tolist(), y[rows], predicted.ravel().astype(np.intp), proba, weight
-    )
+    try:
+        with quietly():
+            held = cross_predict(peer.model, X, y, parts, weight, time_limit)
+    except Exception as error:  # whatever a model of another package raises
+        reason = " ".join(str(error).split())[:200]
+        return ComparedModel(peer.name, note=f"{type(error).__name__}: {reason}")
+    weight = None if weight is None else weight[held.rows]
+    predicted = held.predicted.ravel().astype(np.intp) if len(classes) else held.predicted
+    measures = measures_of(classes.tolist(), y[held.rows], predicted, held.proba, weight)
+    n = len(held.parts)
+    note = "" if n == len(parts) else f"time limit after {n} of {len(parts)} folds"
+    return ComparedModel(peer.name, measures, held.fit_seconds, held.predict_seconds, n, note)
 
 
 def _with_texts(table: Any) -> Any:

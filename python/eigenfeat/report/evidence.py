@@ -18,19 +18,13 @@ from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting.directions import check_image_shape
 from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
-from eigenfeat.report.measures import (
-    ClassificationMeasures,
-    RegressionMeasures,
-    classification_measures,
-    regression_measures,
-)
+from eigenfeat.report.measures import ClassificationMeasures, RegressionMeasures, measures_of
 
 __all__ = [
-    *("N_NEIGHBORS", "Evidence", "class_predictions", "codes_of", "evidence_of", "features_of"),
-    *("neighbour_labels", "quietly", "standard_error"),
+    *("Evidence", "class_predictions", "codes_of", "evidence_of", "quietly", "standard_error")
 ]
 
-N_NEIGHBORS = 3
+_N_NEIGHBORS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +53,8 @@ class Evidence:
     @cached_property
     def measures(self) -> ClassificationMeasures | RegressionMeasures:
         """Measures of the predictions."""
-        if self.regression:
-            return regression_measures(self.true, self.predicted, self.weight)
-        return classification_measures(
-            self.classes.tolist(), self.true, self.predicted, self.proba, self.weight
-        )
+        classes = self.classes.tolist()
+        return measures_of(classes, self.true, self.predicted, self.proba, self.weight)
 
     @property
     def probe(self) -> tuple[Any, Any, NDArray[Any]]:
@@ -141,9 +132,9 @@ def evidence_of(
             return replace(evidence, predicted=np.asarray(model.predict(X)))
     if not predicts:
         classes, codes = np.unique(y, return_inverse=True)
-        features = features_of(model, X)
-        predicted = neighbour_labels(features, codes, len(classes))
-        by = f"{N_NEIGHBORS} nearest neighbours in the features of the other samples"
+        features = _features_of(model, X)
+        predicted = _neighbour_labels(features, codes, len(classes))
+        by = f"{_N_NEIGHBORS} nearest neighbours in the features of the other samples"
         return replace(
             evidence, classes=classes, true=codes, predicted=predicted, features=features, by=by
         )
@@ -207,7 +198,7 @@ def class_predictions(model: Any, X: Any) -> tuple[NDArray[np.intp], NDArray[np.
         return predicted, np.asarray(model.predict_proba(X), dtype=np.float64)
 
 
-def features_of(model: Any, X: Any) -> NDArray[np.float64]:
+def _features_of(model: Any, X: Any) -> NDArray[np.float64]:
     """Features of samples as a dense array."""
     with quietly():
         features = model.transform(X)
@@ -215,9 +206,9 @@ def features_of(model: Any, X: Any) -> NDArray[np.float64]:
     return np.asarray(dense, dtype=np.float64)
 
 
-def neighbour_labels(features: Any, codes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def _neighbour_labels(features: Any, codes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
     """Return the most common class among the nearest neighbours of each sample."""
-    wanted = min(N_NEIGHBORS, len(codes) - 1)
+    wanted = min(_N_NEIGHBORS, len(codes) - 1)
     if wanted < 1:
         return codes.copy()
     near = codes[NearestNeighbors(n_neighbors=wanted).fit(features).kneighbors(

@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Predictions of held-out samples, and the times of all fits and of all predictions."""
+    """Predictions of held-out samples, and the mean times of a fit and of its predictions."""
 
     rows: Codes  # ascending indices of the samples
     predicted: NDArray[Any]  # labels or numbers
@@ -95,16 +95,20 @@ def cross_predict(
     y: NDArray[Any],
     parts: Sequence[tuple[Codes, Codes]],
     sample_weight: NDArray[np.float64] | None = None,
+    time_limit: float | None = None,
 ) -> HeldOut:
     """Fit a clone of an estimator for each of `held_out_parts`, and predict the held-out samples.
 
-    A pipeline passes the weights to its last step.
+    A pipeline passes the weights to its last step. The part in which the time limit, in seconds,
+    ends is the last one.
     """
-    classes = np.unique(y)
+    classes, begun = np.unique(y), time.perf_counter()
     found: list[Part] = []
     predictions, probabilities = [], []
     fit_seconds = predict_seconds = 0.0
     for train, test in parts:
+        if found and time_limit is not None and time.perf_counter() - begun > time_limit:
+            break
         weights = {}
         if sample_weight is not None:
             last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
@@ -121,15 +125,15 @@ def cross_predict(
         fit_seconds += fitted - started
         predict_seconds += time.perf_counter() - fitted
         found.append(Part(model, test))
-    rows = np.concatenate([test for _, test in parts])
+    rows = np.concatenate([part.rows for part in found])
     order = np.argsort(rows)
     return HeldOut(
         rows[order],
         np.concatenate(predictions)[order],
         np.concatenate(probabilities)[order] if probabilities else None,
         found,
-        fit_seconds,
-        predict_seconds,
+        fit_seconds / len(found),
+        predict_seconds / len(found),
     )
 
 

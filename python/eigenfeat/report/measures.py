@@ -26,6 +26,7 @@ __all__ = [
     "ClassificationMeasures",
     "RegressionMeasures",
     "classification_measures",
+    "measures_of",
     "regression_measures",
 ]
 
@@ -114,6 +115,13 @@ class ClassificationMeasures:
     def classes(self) -> list[Any]:
         """Labels of the classes."""
         return [one.label for one in self.by_class]
+
+    def confused(self, most: int) -> list[tuple[int, int, int]]:
+        """The most frequent confusions: true class, predicted class, number of samples."""
+        wrong = self.confusion - np.diag(np.diag(self.confusion))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+        pairs = (divmod(int(at), len(wrong)) for at in order)
+        return [(i, j, int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
 
     def verdict(self, unit: str = "samples") -> str:
         """Say in sentences how the predictions compare with those of a constant.
@@ -207,6 +215,19 @@ class RegressionMeasures:
     def as_dict(self) -> dict[str, Any]:
         """The measures as JSON can hold them, None where a number is not defined."""
         return dict(_plain({one.name: getattr(self, one.name) for one in fields(self)}))
+
+
+def measures_of(
+    classes: Sequence[Any],
+    true: NDArray[Any],
+    predicted: NDArray[Any],
+    proba: _Array | None = None,
+    sample_weight: _Array | None = None,
+) -> ClassificationMeasures | RegressionMeasures:
+    """Measure predictions of classes, or of numbers where there are no classes."""
+    if not len(classes):
+        return regression_measures(true, predicted, sample_weight)
+    return classification_measures(classes, true, predicted, proba, sample_weight)
 
 
 def classification_measures(

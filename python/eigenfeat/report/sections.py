@@ -119,17 +119,9 @@ def _confusion(evidence: Evidence) -> Html:
     if not few:
         figure.axes[0].set(xticks=[], yticks=[], xlabel="predicted class", ylabel="true class")
     caption = "Number of samples" if few else "Share of the true class, classes in ascending order"
-    wrong = counts - np.diag(np.diag(counts))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:8]
-    pairs = [divmod(int(at), k) for at in order if wrong.flat[at]]
     lines = [
-        (
-            evidence.labels[i],
-            evidence.labels[j],
-            f"{wrong[i, j]:,}",
-            f"{wrong[i, j] / counts[i].sum():.1%}",
-        )
-        for i, j in pairs
+        (evidence.labels[i], evidence.labels[j], f"{n:,}", f"{n / counts[i].sum():.1%}")
+        for i, j, n in measures.confused(8)
     ]
     head = ("true class", "predicted as", "samples", "of the true class")
     rest = table(head, lines, words=(0, 1)) if lines else paragraph("No sample is confused.")

@@ -178,7 +178,6 @@ def test_search_of_the_others(files):
         (("--grid", "colour=1"), "--grid colour: expected a parameter of GEMClassifier: catego"),
         (("--model", "table"), "'--model': 'table' is not one of 'gem', 'reliable'."),
         (("--extractor", "pca"), "No such option"),
-        (("--model", "reliable", "--scoring", "log_loss"), "--scoring: expected none with"),
     ],
 )
 def test_wrong_searches_are_named(files, more, message):

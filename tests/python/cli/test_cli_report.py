@@ -31,12 +31,12 @@ COMMAND = ["report", "model.efm", "test.csv", "--target", "kind", "-o", "page.ht
 
 
 def test_the_page_says_what_evaluate_says(files):
-    status, out, err = run(*COMMAND, "--title", "Insects & co")
+    status, out, err = run(*COMMAND)
     assert (status, err) == (0, "")
     assert out.startswith("page.html: 200 rows, ")
     text = Path("page.html").read_text()
     measured = json.loads(run("evaluate", *COMMAND[1:5], "--json")[1])
-    assert "<title>Insects &amp; co</title>" in text
+    assert "<title>Report: GEMClassifier</title>" in text
     assert f">{measured['accuracy']:.1%}<" in text
     assert "test.csv" in text
     assert "model.efm" in text

@@ -182,7 +182,7 @@ def test_progress_ends_at_the_end(files, monkeypatch):
         status, _, err = run(*command, "--progress")
         assert status == 0
         lines = err.splitlines()
-        assert re.fullmatch(r"\w+: 90 rows, [\d,]+ rows/s, 100%", lines[-1])
+        assert re.fullmatch(r"\w+: 90 rows, [\d,]+ rows/s 100% 0:00:00", lines[-1])
         assert " 0%" not in err
     err = run(*FIT, "--progress", "--memory", "0")[2]
     assert "%" not in err  # it went through the first block alone
