@@ -1,7 +1,6 @@
-"""What several test files share: the slow and obvious references, and the data sets."""
+"""What several test files share: fixed random numbers, and slow and obvious references."""
 
 import os
-from pathlib import Path
 
 # The references' BLAS, before NumPy starts it: its threads would fight those under test for the
 # cores. The package's own copy has one thread anyway.
@@ -13,26 +12,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import numpy as np
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
 def rng():
     """Fixed random numbers, new for every test."""
     return np.random.default_rng(20140621)
-
-
-@pytest.fixture
-def shared_data():
-    """Function: the arrays of a data set by file name; skips the test where it is missing."""
-
-    def load(name):
-        path = REPOSITORY.parent / "shared" / "data" / name
-        if not path.exists():
-            pytest.skip(f"data set {name} is not at ../shared/data beside the repository")
-        return np.load(path, allow_pickle=False)
-
-    return load
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 from eigenfeat import GEM, MultinomialLogit, load, save
+from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.gem import RandomizedGEM
 from eigenfeat.gem._randomized import denominator
 from eigenfeat.gem._randomized.pencils import TOLERANCES
@@ -209,6 +210,11 @@ def test_gem_names_the_alternative():
     X = sparse.csr_matrix(([1.0, 1.0], ([0, 1], [0, 999_999])), shape=(2, 1_000_000))
     with pytest.raises(MemoryError, match=r"bytes .*use eigenfeat\.gem\.RandomizedGEM"):
         GEM().fit(X, [0, 1])
+
+
+def test_zeros_alone_are_refused():
+    with pytest.raises(SingularDenominatorError, match="all samples of all classes are zero"):
+        fitted(sparse.csr_matrix((10, 5)), np.arange(10) % 2)
 
 
 def test_the_default_ridge_follows_samples_and_columns():
