@@ -115,7 +115,7 @@ MODELS = {name: partial(_fitted, name) for name in AS_THEY_ARE} | {
     "KernelLDG": lambda: ldg.KernelLDG(kernel="rbf", n_components=2, gamma=1.0, n_neighbors=8).fit(
         X[:30], Y[:30]
     ),
-    "MulticlassSVM, sparse": lambda: ef.MulticlassSVM().fit(sp.csr_array(X), Y).sparsify_duals(),
+    "MulticlassSVM, sparse": lambda: ef.MulticlassSVM().fit(sp.csr_array(X), Y),
     "RandomizedCCA": lambda: ef.embedding.RandomizedCCA(2).fit(X, X[:, :2] ** 2),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(

@@ -31,8 +31,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     The search starts from `LDG`; each number of components needs its own search. Steps follow the
     gradient, are orthonormalised by QR, and have Barzilai-Borwein lengths with the nonmonotone line
-    search of Wen and Yin (2013). After Ctrl-C the estimator is fitted, with the best directions so
-    far, and KeyboardInterrupt is raised.
+    search of Wen and Yin (2013).
 
     Parameters
     ----------
@@ -61,8 +60,8 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     n_iter_ : int
         Number of steps, including rejected ones.
     stop_reason_ : str
-        "converged", "precision" (the decrease is below rounding error), "iterations", "stopped" (by
-        a callback) or "interrupted".
+        "converged", "precision" (the decrease is below rounding error), "iterations" or "stopped"
+        (by a callback).
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 
@@ -147,8 +146,6 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
                     f"{self.gradient_norm_:.1e}, above tol={self.tol:g}; raise max_iter or tol",
                     ConvergenceWarning,
                 )
-        if self.stop_reason_ == "interrupted":
-            raise KeyboardInterrupt  # the fitted directions remain
         return self
 
     def _keep(

@@ -439,9 +439,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         counts = selection.useful_counts(candidates, problem.codes)
         if len(counts) == 1:
             return int(counts[0])
-        folds = selection.stratified_folds(
-            problem.codes, N_FOLDS, random_generator(self.random_state)
-        )
+        folds = selection.class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
         accuracies = selection.local_qda_accuracies(
             problem.rows,
             problem.codes,

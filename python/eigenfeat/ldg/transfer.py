@@ -33,8 +33,8 @@ from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_doma
 from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, Reduction, count_components
 from eigenfeat.ldg._solving.selection import (
     NEIGHBORS,
+    class_folds,
     local_qda_accuracies,
-    stratified_folds,
     useful_counts,
 )
 from eigenfeat.neighbours.local_means import (
@@ -127,10 +127,9 @@ class TwoDomains:
             return []
         counts = np.bincount(self.target_codes)
         n_folds = int(np.clip(counts[counts > 0].min(), 2, _MAX_FOLDS))
-        order = np.argsort(self.target_codes, kind="stable")
-        held_out = [np.sort(order[part::n_folds]) for part in range(n_folds)]
-        known = [np.setdiff1d(order, part) for part in held_out]
-        return [(k, h, self.target_scatters(k)) for k, h in zip(known, held_out, strict=True)]
+        folds = class_folds(self.target_codes, n_folds)
+        parts = [(np.flatnonzero(folds != i), np.flatnonzero(folds == i)) for i in range(n_folds)]
+        return [(known, held, self.target_scatters(known)) for known, held in parts]
 
     def _scores(
         self, name: str, values: list[float], pairs: list[tuple[float, float]], m: int
@@ -372,7 +371,7 @@ class TransferLDG(Reducer):
             rows,
             codes,
             counts,
-            stratified_folds(codes, _MAX_FOLDS, random_generator(0)),
+            class_folds(codes, _MAX_FOLDS, random_generator(0)),
             coordinates=coordinates,
             n_threads=self.n_threads,
         )

@@ -16,7 +16,7 @@ The sums over j leave out the constant feature. An evaluation is one pass over t
 bounds the curvature of the loss (Boehning 1992), the second is the curvature of the sums over j. H
 has two forms: a Cholesky factor of the Gram matrix of the features, or of the kernel of samples
 where these are fewer. The minimum does not depend on H. If H of all samples would take most of the
-time, a subsample replaces them: the Gram matrix of two samples per feature, or a smaller kernel.
+time, the kernel of a subsample replaces it, plus the mean curvature outside the subsample's span.
 
 **Temperature.** Probabilities are the softmax of ``z / T`` (Guo, Pleiss, Sun and Weinberger, "On
 calibration of modern neural networks", ICML 2017, section 4.2). T minimises the log loss of
@@ -76,11 +76,9 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 
-# `bench/run.py logit logit_gem` shows the effect of the first four numbers.
-_MAX_GRAM_PASSES = 60  # evaluations that a Gram matrix may cost
-_SAMPLES_PER_FEATURE = 2  # of the Gram matrix of a subsample
-_SUBSAMPLE_PASSES = 8  # evaluations that the kernel of the subsample costs
-_MIN_METRIC_ENERGY = 0.03  # of a subsample's metric, which lacks directions of small penalties
+# `bench/run.py logit logit_gem` shows the effect of the first three numbers.
+_MAX_GRAM_PASSES = 60  # evaluations that the metric of all samples may cost
+_SUBSAMPLE_PASSES = 8  # evaluations that the kernel of a subsample costs
 _MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
 _MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
 _REDUCED_TOLERANCE = 1e-4  # largest; logits of other samples converge later than the loss
@@ -308,13 +306,12 @@ class LogitProblem:
         sample: npt.NDArray[np.intp] | None = None,
         *,
         coarse: bool = False,
-        damped: bool = False,
     ) -> core.Metric:
         """Cholesky factor of H for a penalty, its diagonal raised if rounding makes H indefinite.
 
-        With `sample`, indices of a subsample represent all samples; if `damped`, the diagonal
-        includes the mean curvature outside their span. With `coarse`, features are multiplied in 8
-        bits where that is faster, and the factor of a subsample's kernel is in float32.
+        With `sample`, indices of a subsample represent all samples. With `coarse`, features are
+        multiplied in 8 bits where that is faster, the factor of a subsample's kernel is in float32,
+        and its diagonal includes the mean curvature outside the subsample's span.
         """
         rows, n = self.rows, self.n_samples
         if sample is not None:
@@ -341,7 +338,7 @@ class LogitProblem:
             every = self.total * self.mean_squares
             missing = every - share * squares
             floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
-            if damped and block is not None:
+            if coarse and block is not None:
                 pilot = block.take(draw_subsample(len(block), _PILOT_SAMPLES))
                 features, how = pilot.core(self.constant), (scale, least, self.n_threads)
                 outside = float(features.residual(pilot.weight, *how)) / p
@@ -385,17 +382,12 @@ class LogitProblem:
     def search_metric(self, penalty: Penalty) -> core.Metric:
         """The most accurate metric that does not take most of the time of a search."""
         n, (p, k) = self.n_samples, self.shape
-        evaluation = 4 * n * p * k
-        most = _MAX_GRAM_PASSES * evaluation
-        if n * p * min(n, p) <= most or self._sparse:  # a subsample misses rare features
+        evaluation = 4 * n * k  # operations per feature
+        cost = min(n, 2 * p) * min(n, p)  # of a Gram matrix; products with many samples are fast
+        if cost <= _MAX_GRAM_PASSES * evaluation or self._sparse:  # rare features
             return self.metric(penalty, coarse=True)
-        count = _SAMPLES_PER_FEATURE * p
-        if count < n and count * p * p <= most:
-            return self.metric(penalty, draw_subsample(n, count), coarse=True)
-        count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation / p), p // 2, n))
-        penalty = replace(penalty, energy=max(penalty.energy, _MIN_METRIC_ENERGY))
-        sample = draw_subsample(n, count)
-        return self.metric(penalty, sample, coarse=True, damped=True)
+        count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
+        return self.metric(penalty, draw_subsample(n, count), coarse=True)
 
 
 # ---- the search ----------------------------------------------------------------------------------
@@ -577,11 +569,7 @@ def _line_search(
             return _State(point, objective, gradient, gradient)
         if -step * slope <= noise * abs(state.objective):
             return None
-        shrink = 0.5
-        bend = objective - state.objective - step * slope
-        if np.isfinite(bend) and bend > 0:  # minimum of the parabola through both objectives
-            shrink = float(np.clip(-step * slope / (2 * bend), 0.1, 0.5))
-        step *= shrink
+        step *= 0.5
     return None
 
 

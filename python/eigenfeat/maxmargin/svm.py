@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
@@ -29,9 +28,6 @@ from eigenfeat.samples.estimator import (
     with_steps,
 )
 from eigenfeat.samples.labelled import class_weighted
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 __all__ = ["MulticlassSVM", "hinge_costs"]
 
@@ -79,8 +75,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         Weights of every class, ``dual_coef_.T @ X``; they sum to 0 over the classes.
     dual_coef_ : (n, k) array
         Dual variables. The entry of the sample's own class is at most C times the sample's weight,
-        other entries are at most 0, and the entries of a sample sum to 0. `sparsify_duals` makes
-        the array sparse.
+        other entries are at most 0, and the entries of a sample sum to 0.
     classes_ : (k,) array
         Labels, sorted.
     objective_ : float
@@ -122,7 +117,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     True
     """
 
-    dual_coef_: NDArray[np.float64] | csr_array
+    dual_coef_: NDArray[np.float64]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, np.inf, closed="neither")],
@@ -186,12 +181,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         scores = self.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
         return self.classes_[np.asarray(best, dtype=np.intp)]
-
-    def sparsify_duals(self) -> MulticlassSVM:
-        """Convert `dual_coef_` to a sparse CSR array; in large problems most rows are 0."""
-        check_is_fitted(self, "coef_")
-        self.dual_coef_ = sp.csr_array(self.dual_coef_)
-        return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows = self._prepared(X, y, sample_weight)

@@ -121,28 +121,6 @@ def test_the_estimator_improves_on_its_start(rows):
     assert np.all(np.diff(model.eigenvalues_) >= 0)
 
 
-def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
-    X, y = rows
-    calls, evaluate = [], LocalGaussians.__call__
-
-    def interrupted(self, B):
-        calls.append(B)
-        if len(calls) == 8:
-            raise KeyboardInterrupt
-        return evaluate(self, B)
-
-    monkeypatch.setattr(LocalGaussians, "__call__", interrupted)
-    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, verbose=1)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    assert model.stop_reason_ == "interrupted"
-    assert model.objective_ == min(model.objective_history_)
-    assert model.transform(X).shape == (120, 3)
-    printed = capsys.readouterr().err.splitlines()
-    assert len(printed) == len(model.objective_history_) - 1
-    assert printed[-1].startswith("[DiscriminativeGaussian] step ")
-
-
 def test_one_sample_of_each_class_is_refused():
     X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]])
     with pytest.raises(ValueError, match="y: expected a class of two samples or more, got one"):

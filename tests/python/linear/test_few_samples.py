@@ -159,7 +159,7 @@ def test_a_subsample_moves_no_minimum(rng, kind, size):
         X[size::50, 5] *= 300.0
     problem = LogitProblem(MemorySamples.of(X, y, None, 1), constant=True)
     penalty = Penalty(0.02, 0.5, 0.0)
-    metric = problem.metric(penalty, sample, coarse=True, damped=size < problem.varying)
+    metric = problem.metric(penalty, sample, coarse=True)
     found = search(problem, penalty, metric, 1e-6)
     expected = search(problem, penalty)
     assert found.objective == pytest.approx(expected.objective, rel=1e-4)

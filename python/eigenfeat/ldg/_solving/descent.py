@@ -11,7 +11,7 @@ The ``D_ij`` are never formed: projections of local means are local means of pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,11 +82,11 @@ class LocalGaussians:
 
 @dataclass
 class Descent:
-    """Result of a search.
+    """A point of a search, and after the search its best point.
 
     ``reason``: "converged" (gradient within the tolerance), "precision" (no step decreases the
-    objective in this arithmetic), "iterations" or "interrupted" (Ctrl-C; the best point so far).
-    ``gradient_norm`` is relative to the start's.
+    objective in this arithmetic), "iterations" or "stopped" (by a callback). ``gradient_norm`` is
+    relative to the start's. ``history`` has the objectives at the start and after accepted steps.
     """
 
     point: _Array
@@ -108,8 +108,9 @@ def minimise(
 ) -> Descent:
     """Minimise a function of matrices B with ``B^T B = I`` that depends on ``B B^T`` alone.
 
-    Step lengths come from the last change of the gradient, with a nonmonotone line search (Wen and
-    Yin 2013).
+    Steps follow the gradient, projected on the tangent space of the constraint. Their lengths come
+    from the last change of the gradient (Barzilai and Borwein, the long and the short rule in
+    turn), with a nonmonotone line search (Wen and Yin 2013).
 
     Parameters
     ----------
@@ -125,92 +126,59 @@ def minimise(
     log : callable
         Called with a text after every accepted step.
     stops : callable
-        Called after every step; the search ends if it returns True.
+        Called after every accepted step; the search ends if it returns True.
     """
-    objective, gradient = evaluate(start)
-    search = _Search(evaluate, start, objective, gradient, float(np.linalg.norm(gradient)))
-    best = search.descent()
-    best.history = [objective]
-    length = 1.0 / max(search.slope, np.finfo(np.float64).tiny)
-    search.length, search.reference, search.size = length, objective, abs(objective)
-    try:
-        while not search.finished(tol) and search.n_iter < max_iter:
-            if not search.take_step():
-                continue
-            best.history.append(search.objective)
-            log(f"step {search.n_iter}: objective {search.objective:.9g}")
-            if search.objective <= best.objective:
-                best = search.descent(best.history)
-            if stops():
-                search.reason = "stopped"
-                break
-    except KeyboardInterrupt:
-        search.reason = "interrupted"
-    best.n_iter, best.reason = search.n_iter, search.reason
-    return best
+    B, (objective, gradient) = start, evaluate(start)
+    unit = float(np.linalg.norm(gradient)) or 1.0
+    tangent = _tangent(B, gradient)
+    slope, size = float(np.linalg.norm(tangent)), abs(objective)
+    length = 1.0 / max(slope, np.finfo(np.float64).tiny)
+    reference, memory = objective, 1.0  # a step's objective must be below the reference
+    best, reason, n_iter, history = (
+        Descent(B, objective, slope / unit),
+        "iterations",
+        0,
+        [objective],
+    )
+    while n_iter < max_iter:
+        if slope <= tol * unit:
+            reason = "converged"
+            break
+        if length * slope**2 <= _EPS * max(abs(objective), size):
+            reason = "precision"  # the decrease would be below the rounding of the objective
+            break
+        n_iter += 1
+        new = _orthonormal(B - length * tangent)
+        new_objective, gradient = evaluate(new)
+        if not new_objective <= reference - _MIN_DECREASE * length * slope**2:
+            length /= 2.0
+            continue
+        moved, before = new - B, tangent
+        B, objective, tangent = new, new_objective, _tangent(new, gradient)
+        slope = float(np.linalg.norm(tangent))
+        length = _step_length(moved, tangent - before, long=n_iter % 2 == 1) or length
+        reference = (_MEMORY * memory * reference + objective) / (_MEMORY * memory + 1.0)
+        memory = _MEMORY * memory + 1.0
+        history.append(objective)
+        log(f"step {n_iter}: objective {objective:.9g}")
+        if objective <= best.objective:
+            best = Descent(B, objective, slope / unit)
+        if stops():
+            reason = "stopped"
+            break
+    return replace(best, n_iter=n_iter, reason=reason, history=history)
 
 
-@dataclass(eq=False)
-class _Search:
-    evaluate: Evaluate
-    point: _Array
-    objective: float
-    gradient: _Array
-    scale: float  # norm of the gradient at the start
-    size: float = 0.0  # of the objective at the start
-    length: float = 0.0
-    reference: float = 0.0  # value that a Barzilai-Borwein step must stay below
-    weight: float = 1.0
-    n_iter: int = 0
-    reason: str = "iterations"
+def _tangent(B: _Array, gradient: _Array) -> _Array:
+    """The gradient, projected on the tangent space of the constraint."""
+    return gradient - B @ (B.T @ gradient)
 
-    @property
-    def tangent(self) -> _Array:
-        """The gradient, projected on the tangent space of the constraint."""
-        return self.gradient - self.point @ (self.point.T @ self.gradient)
 
-    @property
-    def slope(self) -> float:
-        return float(np.linalg.norm(self.tangent))
-
-    def descent(self, history: list[float] | None = None) -> Descent:
-        relative = self.slope / self.scale if self.scale > 0 else 0.0
-        return Descent(self.point, self.objective, relative, history=history or [])
-
-    def finished(self, tol: float) -> bool:
-        if self.slope <= tol * self.scale:
-            self.reason = "converged"
-        elif self.length * self.slope**2 <= _EPS * max(abs(self.objective), self.size):
-            self.reason = "precision"  # the decrease would be below the rounding of the objective
-        return self.reason != "iterations"
-
-    def take_step(self) -> bool:
-        """Take a Barzilai-Borwein step, or halve the length of the next one."""
-        tangent = self.tangent
-        point = _orthonormal(self.point - self.length * tangent)
-        objective, gradient = self.evaluate(point)
-        self.n_iter += 1
-        decrease = _MIN_DECREASE * self.length * _inner(tangent, tangent)
-        if not objective <= self.reference - decrease:
-            self.length /= 2.0
-            return False
-        moved = point - self.point
-        self.point, self.objective, self.gradient = point, objective, gradient
-        self._measure(moved, self.tangent - tangent)
-        weight = _MEMORY * self.weight + 1.0
-        self.reference = (_MEMORY * self.weight * self.reference + objective) / weight
-        self.weight = weight
-        return True
-
-    def _measure(self, moved: _Array, changed: _Array) -> None:
-        """Set the next step's length by the long and the short Barzilai-Borwein rule in turn."""
-        along = abs(_inner(moved, changed))
-        if self.n_iter % 2:
-            above, below = _inner(moved, moved), along
-        else:
-            above, below = along, _inner(changed, changed)
-        if below > 0 and 0 < above / below < np.inf:
-            self.length = above / below
+def _step_length(moved: _Array, changed: _Array, *, long: bool) -> float:
+    """The long or the short Barzilai-Borwein length; 0 if it is not a positive number."""
+    along = abs(_inner(moved, changed))
+    above, below = (_inner(moved, moved), along) if long else (along, _inner(changed, changed))
+    return above / below if below > 0 and 0 < above / below < np.inf else 0.0
 
 
 def _inner(a: _Array, b: _Array) -> float:

@@ -9,7 +9,7 @@ number contain those for smaller numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from eigenfeat._base.labels import by_class
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import Generator, show
 from eigenfeat.ldg._solving.coordinates import SMALL, preferring, smallest_eigenpairs, span_of
@@ -41,13 +42,13 @@ __all__ = [
     "N_FOLDS",
     "FoldAccuracies",
     "best_gamma",
+    "class_folds",
     "dimensions",
     "fold_accuracies",
     "greedy_dimension",
     "local_qda_accuracies",
     "members",
     "spread_out",
-    "stratified_folds",
     "useful_counts",
 ]
 
@@ -114,14 +115,14 @@ def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
     return within + [count for count in ascending if count >= largest][:1]
 
 
-def stratified_folds(codes: Codes, n_folds: int, random: Generator) -> NDArray[np.int64]:
-    """Return the fold (n,) of every sample, with each class spread evenly over the folds."""
+def class_folds(codes: Codes, n_folds: int, random: Generator | None = None) -> Codes:
+    """Return the fold (n,) of every sample, with each class spread evenly over the folds.
+
+    Samples of a class are taken in a random order, or without `random` in the order given.
+    """
+    order = np.arange(len(codes)) if random is None else random.permutation(len(codes))
     folds = np.empty(len(codes), dtype=np.int64)
-    dealt = 0
-    for c in np.unique(codes):
-        members = random.permutation(np.flatnonzero(codes == c))
-        folds[members] = (dealt + np.arange(len(members))) % n_folds
-        dealt += len(members)
+    folds[by_class(order, codes)] = np.arange(len(codes)) % n_folds
     return folds
 
 
@@ -243,7 +244,10 @@ def fold_accuracies(
     if coordinates.shape[1] >= len(coordinates):
         coordinates = span_of(coordinates)[1]
     hits = np.zeros((len(counts), len(gammas), len(dimensions)), dtype=np.int64)
-    for fold in dealt(codes):
+    n_folds = min(N_FOLDS, len(codes))
+    folds = class_folds(codes, n_folds)
+    for number in range(n_folds):
+        fold = folds == number
         known = ~fold
         rows, held_out = _within(coordinates, known)
         first = (
@@ -258,15 +262,6 @@ def fold_accuracies(
             projected = [(rows @ vectors, held_out @ vectors) for vectors in result]
             hits[i] += _hits(projected, codes[known], codes[fold], dimensions)
     return FoldAccuracies(counts, gammas, dimensions, hits / len(codes))
-
-
-def dealt(codes: Codes) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of the held-out samples of each fold; folds are stratified by class."""
-    order = np.argsort(codes, kind="stable")
-    for number in range(min(N_FOLDS, len(codes))):
-        fold = np.zeros(len(codes), dtype=bool)
-        fold[order[number::N_FOLDS]] = True
-        yield fold
 
 
 def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArray[Any], Array]:
