@@ -115,7 +115,7 @@ def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
     return within + [count for count in ascending if count >= largest][:1]
 
 
-def class_folds(codes: Codes, n_folds: int, random: Generator | None = None) -> Codes:
+def class_folds(codes: Codes, n_folds: int, random: Generator | None = None) -> NDArray[np.int64]:
     """Return the fold (n,) of every sample, with each class spread evenly over the folds.
 
     Samples of a class are taken in a random order, or without `random` in the order given.
