@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
@@ -55,10 +56,13 @@ class Spectra:
         """Return the spectra of one part."""
         return Spectra(self.values[:, g : g + 1], self.are_moments)
 
-    def tail(self, pattern: NDArray[np.intp], x: _Array) -> _Array:
-        """P(Q > x) (n,), or a bound, of the first part's spectrum of each pattern."""
+    def tail(self, pattern: NDArray[np.intp], x: _Array, largest: _Array) -> _Array:
+        """P(Q > x) (n,), or a bound, of the first part's spectrum of each pattern.
+
+        Tails above `largest` (n,) may be bounds.
+        """
         values = self.values[pattern, 0]
-        return bounded_tail(values, x) if self.are_moments else tail(values, x)
+        return bounded_tail(values, x) if self.are_moments else tail(values, x, largest)
 
 
 def moments_of(weights: _Array) -> _Array:
@@ -79,11 +83,19 @@ def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
     return Spectra(np.array(values), are_moments)
 
 
-def tail(weights: _Array, x: _Array) -> _Array:
-    """(n,): P(Q > x), to within `TOLERANCE` of it, or a bound, for weights (n, m)."""
+def tail(weights: _Array, x: _Array, most: _Array | float = 1.0) -> _Array:
+    """(n,): P(Q > x), to within `TOLERANCE` of it, or a bound, for ascending weights (n, m).
+
+    Tails above `most` are bounds. They are found by Q >= w_j chi2_j, where w_j is the j-th largest
+    weight.
+    """
     out = bounded_tail(moments_of(weights), x)
     largest = weights.max(axis=1, initial=0.0)
-    left = np.flatnonzero((largest > 0) & (x > 0) & (out > 0))
+    possible = (largest > 0) & (x > 0) & (out > 0)
+    for j in 2 ** np.arange(weights.shape[1].bit_length()):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            possible &= ~(chdtrc(j, x / weights[:, -j]) > most)
+    left = np.flatnonzero(possible)
     width = max(1, BLOCK_NUMBERS // (NODES * max(weights.shape[1], 1)))
     for begin in range(0, len(left), width):
         rows = left[begin : begin + width]

@@ -53,8 +53,11 @@ class ConfidenceSet(ABC):
     # Largest radius of the search, in roots of the number of features; its probability is 1.
     largest_radius = 10.0
 
-    def probability(self, rule_input: RuleInput, radius: _Array) -> _Array:
-        """Probability (n,) of each sample's set of a radius; 1 without degrees of freedom."""
+    def probability(self, rule_input: RuleInput, radius: _Array, least: _Array) -> _Array:
+        """Probability (n,) of each sample's set of a radius; 1 without degrees of freedom.
+
+        Probabilities below `least` (n,) may be smaller ones.
+        """
         degrees = self.degrees(rule_input)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(degrees == 0, 1.0, self.reliability(radius, degrees))
@@ -124,11 +127,11 @@ class QuadraticSet(MahalanobisSet):
 
     full_covariance = False
 
-    def probability(self, rule_input: RuleInput, radius: _Array) -> _Array:
+    def probability(self, rule_input: RuleInput, radius: _Array, least: _Array) -> _Array:
         """As `ConfidenceSet.probability`, from the eigenvalues or a bound by their moments."""
         conditional = rule_input.conditional
         assert conditional.spectra is not None
-        return 1.0 - conditional.spectra.tail(conditional.pattern, np.square(radius))
+        return 1.0 - conditional.spectra.tail(conditional.pattern, np.square(radius), 1.0 - least)
 
 
 class BoxSet(ConfidenceSet):
@@ -182,20 +185,26 @@ class SetRule(Rule):
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`: with parts, sum_g p(g|z) t_g over the parts whose mean has the class."""
         if not self._in_parts(rule_input):
-            return self._probability(rule_input, best)
+            return self._probability(rule_input, best, np.zeros(len(best)))
         weights, total = rule_input.conditional.weights, np.zeros(len(best))
         for g, codes in enumerate(_classes_of_parts(rule_input).T):
             rows = np.flatnonzero((codes == best) & (weights[:, g] > 0))
             if len(rows):
-                tau = self._probability(rule_input.part(g, rows), best[rows])
+                tau = self._probability(rule_input.part(g, rows), best[rows], np.zeros(len(rows)))
                 total[rows] += weights[rows, g] * tau
         return np.minimum(total, 1.0)
 
     def _in_parts(self, rule_input: RuleInput) -> bool:
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
 
-    def _probability(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        return self.kind.probability(rule_input, largest_radii(rule_input, self.kind, best))
+    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
+        """As `Rule.decides`; probabilities below tau need not be accurate."""
+        if self._in_parts(rule_input):
+            return super().decides(rule_input, best, tau)
+        return np.asarray(self._probability(rule_input, best, tau) >= tau)
+
+    def _probability(self, rule_input: RuleInput, best: _Codes, least: _Array) -> _Array:
+        return self.kind.probability(rule_input, largest_radii(rule_input, self.kind, best), least)
 
 
 def _classes_of_parts(rule_input: RuleInput) -> _Codes:

@@ -105,5 +105,9 @@ def test_weighted_chi_squares(rng):
         found = tail(np.repeat(weights[None], 5, axis=0), x)
         assert np.all(np.abs(found - wanted) <= 4 * np.sqrt(wanted * (1 - wanted) / len(draws)))
         assert np.all(bounded_tail(moments_of(weights), x) >= found)  # Laurent and Massart
+        ascending = np.repeat(np.sort(weights)[None], 5, axis=0)
+        rough = tail(ascending, x, 0.2)  # tails above 0.2 may be bounds
+        assert_allclose(rough[found <= 0.2], found[found <= 0.2], rtol=1e-6)
+        assert np.all(rough >= (1 - 1e-6) * found)
     assert_array_equal(tail(np.zeros((1, 3)), np.ones(1)), 0.0)
     assert_array_equal(tail(np.ones((2, 3)), np.array([0.0, 1e18])), [1.0, 0.0])
