@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator as SklearnEstimator
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -24,12 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import Codes
-from eigenfeat._base.validation import show, warn_caller
+from eigenfeat._base.validation import show
 from eigenfeat.early.chi_squares import Spectra, spectra_of
 from eigenfeat.early.discriminants import Affine, affine_of
 from eigenfeat.moments.class_moments import ClassMoments, ledoit_wolf
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
-from eigenfeat.samples.completion import known_entries
+from eigenfeat.samples.completion import GaussianImputer, known_entries
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 __all__ = [
@@ -53,8 +52,6 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"ledoit-wolf"})],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     _TRAINING: ClassVar[dict[str, Any]] = {
@@ -71,15 +68,10 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         shrinkage: float | str = "ledoit-wolf",
         ridge: float = 1e-6,
         n_threads: int | None = None,
-        *,
-        max_iter: int = 200,
-        tol: float = 1e-4,
     ) -> None:
         self.shrinkage = shrinkage
         self.ridge = ridge
         self.n_threads = n_threads
-        self.max_iter = max_iter
-        self.tol = tol
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Fill missing entries with their conditional means.
@@ -136,15 +128,11 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN without values
         if np.all(low == high):
             raise ValueError("X: expected samples that differ, got equal ones")
+        spread = None
         if np.isnan(X).any():
-            means, covariances, shrinkages, self.log_likelihoods_ = fit_incomplete(
-                self, X, codes, classes
-            )
-        else:
-            means, covariances, shrinkages = class_gaussians(self, X, codes)
-            self.log_likelihoods_ = np.empty(0)
+            X, codes, spread = completed_classes(X, codes, classes, self.n_threads)
+        means, covariances, shrinkages = class_gaussians(self, X, codes, spread)
         shares = np.bincount(codes) / len(codes)
-        self.n_iter_ = max(1, len(self.log_likelihoods_))
         self.mixture_ = GaussianMixture(shares, means, covariances)
         try:
             self.mixture_.prefix_models(n_threads=self.n_threads)
@@ -197,8 +185,9 @@ class GaussianCompletion(Completion):
         m = \bar x + \Sigma_{xz} \Sigma_{zz}^{-1} (z - \bar z), \qquad
         R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx} .
 
-    Training samples may also be incomplete, if entries are missing at random. Mean and covariance
-    are then estimated by expectation-maximisation.
+    Training samples may also be incomplete, if entries are missing at random. Conditional means by
+    a Gaussian that is estimated by expectation-maximisation then complete them, and conditional
+    covariances are added to the covariance.
 
     Parameters
     ----------
@@ -208,10 +197,6 @@ class GaussianCompletion(Completion):
         Multiple of the mean variance that is added to the diagonal.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
-    max_iter : int >= 1, default=200
-        Maximum number of iterations if training samples are incomplete.
-    tol : float >= 0, default=1e-4
-        Iterations stop when the relative changes of covariances and means are smaller.
 
     Attributes
     ----------
@@ -221,10 +206,6 @@ class GaussianCompletion(Completion):
         Covariance, with shrinkage and ridge.
     shrinkage_ : float
         The shrinkage that was used.
-    n_iter_ : int
-        Number of iterations; 1 if training samples were complete.
-    log_likelihoods_ : (n_iter,) array
-        Mean log density of the known entries before each iteration; empty for complete samples.
     mixture_ : object
         The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
     n_features_in_ : int
@@ -292,7 +273,7 @@ class MixtureCompletion(Completion):
         Weight of the class's mean variance times the identity in its covariance.
     ridge : float >= 0, default=1e-6
         Multiple of the mean variance within classes that is added to every diagonal.
-    n_threads, max_iter, tol
+    n_threads
         As in `GaussianCompletion`.
 
     Attributes
@@ -309,8 +290,8 @@ class MixtureCompletion(Completion):
         The shrinkages that were used.
     mixture_ : object
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
-    n_iter_, log_likelihoods_, n_features_in_
-        As in `GaussianCompletion`.
+    n_features_in_ : int
+        Number of columns, d.
 
     See Also
     --------
@@ -394,108 +375,33 @@ def class_gaussians(
     return means, covariances, shrinkages
 
 
-def fit_incomplete(
-    completion: Completion, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
-) -> tuple[_Array, _Array, _Array, _Array]:
-    """Estimate as `class_gaussians` does, from samples with NaN.
+def completed_classes(
+    X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None, n_threads: int | None
+) -> tuple[_Array, NDArray[np.int32], _Array]:
+    """Completed samples with a known entry, their codes, and mean conditional covariances.
 
-    Each iteration completes samples with their conditional means, and adds the conditional
-    covariances of missing entries to the covariances of completed samples. One factor serves all
-    samples of a class and pattern. Shrinkage and ridge are applied in each iteration. The last
-    result is the mean log density of the known entries before each iteration.
+    A Gaussian of each class completes its samples; columns without a known entry in the class get
+    the mean of all samples. Covariances (G, d, d) are those of the completed entries.
     """
-    known = _known_rows(X, codes, classes)
-    rows, codes = X[known], codes[known]
-    max_iter, tol = completion.max_iter, completion.tol
-    current = class_gaussians(completion, _first_guess(rows, codes), codes)
-    likelihoods: list[float] = []
-    for _ in range(max_iter):
-        filled, spread, likelihood = _expected(rows, codes, current, completion.n_threads, classes)
-        likelihoods.append(likelihood)
-        fresh = class_gaussians(completion, filled, codes, spread)
-        moved = _moved(current, fresh)
-        current = fresh
-        if moved <= tol:
-            break
-    else:
-        warn_caller(
-            f"no convergence after max_iter={max_iter} iterations: the last one moved means or "
-            f"covariances by {moved:.2g} of their size, tol={tol:g}",
-            ConvergenceWarning,
-        )
-    return *current, np.array(likelihoods)
-
-
-def _known_rows(
-    X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
-) -> NDArray[np.bool_]:
-    """Which samples have a known entry; others carry no information and slow the convergence."""
     known = known_entries(X).any(axis=1)
-    counts = np.bincount(codes[known], minlength=int(codes.max()) + 1)
+    X, codes, n_classes = X[known], codes[known], int(codes.max()) + 1
+    counts = np.bincount(codes, minlength=n_classes)
     if not counts.all():
         empty = int(counts.argmin())
         raise ValueError(
             "X: expected a row with a known entry in every class, got NaN only in class "
             f"{empty if classes is None else show(classes[empty])}"
         )
-    return np.asarray(known)
-
-
-def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
-    """Fill missing entries with the column means of the class, or of all samples."""
-
-    def known_means(rows: _Array, default: Any) -> _Array:
-        known = ~np.isnan(rows)
-        counts, sums = known.sum(axis=0), np.where(known, rows, 0.0).sum(axis=0)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), default)
-
-    filled, overall = X.copy(), known_means(X, 0.0)
-    for g in range(int(codes.max()) + 1):
-        part = X[codes == g]
-        filled[codes == g] = np.where(np.isnan(part), known_means(part, overall), part)
-    return filled
-
-
-def _expected(
-    X: _Array,
-    codes: NDArray[np.int32],
-    current: tuple[_Array, _Array, _Array],
-    n_threads: int | None,
-    classes: NDArray[Any] | None,
-) -> tuple[_Array, _Array, float]:
-    """Completed samples, mean conditional covariances (G, d, d), and the mean log density."""
-    means, covariances, _ = current
-    threads = _threads.resolve(n_threads)
-    filled, spread, likelihood = X.copy(), np.zeros_like(covariances), 0.0
-    for g in range(len(means)):
-        rows = np.flatnonzero(codes == g)
-        for pattern, members in patterns_of(~np.isnan(X[rows])):
-            chosen, t = rows[members], pattern.known
-            model = PrefixGaussian.of(means[g], covariances[g], None, pattern.permutation, threads)
-            if model is None:
-                whose = "" if classes is None else f" of class {show(classes[g])}"
-                raise ValueError(
-                    f"ridge: expected one that makes the covariance{whose} of incomplete samples "
-                    "positive definite, got a smaller one"
-                )
-            e = model.innovations(X[np.ix_(chosen, pattern.order[:t])], t)
-            likelihood += float(model.log_densities(e, t).sum())
-            if pattern.missing:
-                missing = pattern.order[t:]
-                filled[np.ix_(chosen, missing)] = model.means(e, t)[:, 0][:, missing]
-                spread[g] += len(chosen) * model.covariances(t)[0]
-        spread[g] /= len(rows)
-    return filled, spread, likelihood / len(X)
-
-
-def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:
-    """The largest relative change of a covariance, or of a mean in standard deviations."""
-    steps = []
-    for mean, R, other, S in zip(*before[:2], *after[:2], strict=True):
-        size = np.trace(S)  # divided by first, so that no square overflows
-        steps.append(np.linalg.norm((S - R) / size) / np.linalg.norm(S / size))
-        steps.append(np.linalg.norm((other - mean) / np.sqrt(size)))
-    return float(max(steps))
+    out, spread = X.copy(), np.empty((n_classes, X.shape[1], X.shape[1]))
+    for g in range(n_classes):
+        own = X[codes == g]
+        unknown = np.isnan(own).all(axis=0)
+        own[:, unknown] = np.nanmean(X[:, unknown], axis=0)
+        imputer = GaussianImputer.fit(own, n_threads=n_threads)
+        out[codes == g] = imputer.filled(own, n_threads)
+        one_class = np.zeros(len(own), dtype=np.int32)
+        spread[g] = imputer.spread(np.isnan(own), one_class, 1, n_threads=n_threads)[0] / len(own)
+    return out, codes, spread
 
 
 # ---- mixtures of Gaussians, conditioned on known entries

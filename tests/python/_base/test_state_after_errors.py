@@ -137,8 +137,6 @@ HASTY = {
     "MaxMarginShift": lambda: ef.MaxMarginShift(
         PCA(2), sigma2=0.5, svm=ef.MulticlassSVM(max_iter=1, tol=1e-12)
     ),
-    "GaussianCompletion": lambda: early.GaussianCompletion(max_iter=1, tol=1e-12),
-    "MixtureCompletion": lambda: early.MixtureCompletion(max_iter=1, tol=1e-12),
     "LocalQDA": lambda: early.LocalQDA(n_neighbors=50),
 }
 
