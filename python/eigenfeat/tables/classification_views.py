@@ -23,6 +23,7 @@ predicts each training sample by the trees that were grown without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
-from eigenfeat.linear.logit_problem import LOG_FLOOR, Logits, together
+from eigenfeat.linear.logit_problem import LOG_FLOOR, Logits, loss_at_best, together
 from eigenfeat.linear.pools import cross_fit, fit_quietly, log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
@@ -73,6 +74,7 @@ MANY_SAMPLES = 5_000  # beyond, some views are smaller
 _MAX_COLUMNS = 200  # of many samples, for other views than "gem" and "forest"
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
+_PENALTIES = (3.0, *PENALTIES)  # the first for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
 # Features are correlated, so that squared weights are a better penalty than the energy of logits.
 _RIDGES = {"columns": 100.0, "splines": 100.0}
@@ -83,10 +85,11 @@ _FOREST = (
     (np.inf, {"n_estimators": 50, "max_features": 0.5}),
 )
 _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
-    (7_500, {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}),
+    (10_000, {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}),
     (20_000, {"max_iter": 200, "min_samples_leaf": 10}),
     (np.inf, {"max_iter": 100, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
 )
+_STEP = 25  # of boosting: multiples are tried
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
@@ -122,7 +125,7 @@ class LogitView(View):
 
     def penalties(self, samples: Samples) -> Sequence[float]:
         """Penalties to try, from large to small."""
-        return PENALTIES
+        return _PENALTIES
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """As `View.cross_fit`, with the penalty of the least log loss."""
@@ -210,7 +213,7 @@ class GemView(LogitView):
         self.learned = as_layer(gem)
 
     def penalties(self, samples: Samples) -> Sequence[float]:
-        return _GEM_PENALTIES if samples.size > MANY_SAMPLES else PENALTIES
+        return _GEM_PENALTIES if samples.size > MANY_SAMPLES else _PENALTIES
 
     def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
         rows = self._rows(samples)
@@ -336,6 +339,29 @@ class ForestClassifierView(ForestView):
 class BoostingClassifierView(BoostingView):
     """Gradient boosting of small trees, one series of trees for each class."""
 
+    steps: int
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        """As `View.cross_fit`, with the number of steps of the least log loss."""
+        self.steps = samples.sized(_BOOSTING)["max_iter"]
+        parts = []
+        for train, held in folds.parts:
+            self.fit(samples.subset(train))
+            parts.append(self._staged(samples.table.subset(held)))
+        staged = np.concatenate(parts, axis=1)
+        codes, weight = samples.targets[folds.held], samples.weight_of(folds.held)
+        best = int(np.argmin([loss_at_best(logits, codes, weight)[0] for logits in staged]))
+        self.steps = (best + 1) * _STEP
+        chosen: _Array = staged[best]
+        return chosen
+
+    def _staged(self, table: Table) -> _Array:
+        """Logits (stages, n, k) after each 25 steps."""
+        X = getattr(table, self.features)
+        roots = np.split(self.trees.roots, self.steps // _STEP)
+        parts = [replace(self.trees, roots=some).predict(X) for some in roots]
+        return self.start + np.cumsum(parts, axis=0)
+
     def grown(
         self, samples: Samples, X: NDArray[np.float32]
     ) -> tuple[_Array, list[tuple[int, Any]]]:
@@ -344,7 +370,7 @@ class BoostingClassifierView(BoostingView):
             l2_regularization=1.0,  # without it, boosting of many classes diverges
             early_stopping=False,
             random_state=samples.seed,
-            **samples.sized(_BOOSTING),
+            **samples.sized(_BOOSTING) | {"max_iter": self.steps},
         )
         n_first, weight = samples.table.for_trees.shape[1], unequal(samples.weight)
         steps = grow(boosting, X, samples.targets, weight, n_first, samples.n_threads)

@@ -67,9 +67,8 @@ class TableStatistics(OmitsCaches):
     mean : (D,) array
         Means.
     scale : (D,) array
-        Standard deviations, or half the difference of two values, which is the largest deviation of
-        such a column (Gelman 2008); 0 for a column without spread. A penalty of standardised
-        columns then shrinks rare categories most.
+        Standard deviations, or the difference of two values; 0 for a column without spread. A
+        penalty of standardised columns then shrinks categories, and rare ones most.
     indicator : (D,) array of bool
         Columns of two values, which have neither splines nor ranks.
     quantiles : (Q, D) array
@@ -124,11 +123,11 @@ class TableStatistics(OmitsCaches):
             first = np.searchsorted(ascending, quantiles[:, j])
             below[:, j] = ascending[np.maximum(first - 1, 0)]
             indicator[j] = np.count_nonzero(np.diff(ascending)) <= 1
-        half = quantiles[-1] / 2 - quantiles[0] / 2
+        apart = quantiles[-1] - quantiles[0]
         groups = np.arange(d) if groups is None else groups
         return cls(
             mean * unit,
-            np.where(constant, 0.0, np.where(indicator, half, spread * unit)),
+            np.where(constant, 0.0, np.where(indicator, apart, spread * unit)),
             indicator,
             quantiles,
             below,
