@@ -47,7 +47,7 @@ prediction, Vovk 2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,7 +135,6 @@ def held_out_decisions(
     times: NDArray[np.int64],
     promises: Sequence[str],
     least: float,
-    done: Callable[[str, int], None],
 ) -> HeldOutDecisions:
     """Evaluate a rule on samples outside of its fit.
 
@@ -163,7 +162,6 @@ def held_out_decisions(
             scores = bound + time_weight * times[at][time] / model.layout.width
             decided = bound >= least if right_too else bound > 0
             score[row, begin + time] = np.where(decided, scores, 0.0)
-        done("held-out samples at all times", now.size)
     return HeldOutDecisions(score, codes)
 
 

@@ -62,46 +62,20 @@ class Affine(OmitsCaches):
 
 
 def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
-    """The map of a fitted transformer; None for None, ValueError if it is not affine.
+    """The map of a fitted transformer, from the images of 0 and of the unit vectors.
 
-    Linear reductions are read from ``components_``, ``mean_`` and ``scale_``, or from
-    ``directions_`` and ``offset_``; other maps from the images of 0 and of the unit vectors.
+    None for None, ValueError if the transformer is not affine.
     """
     if features is None:
         return None
     if not hasattr(features, "transform"):
         raise ValueError(f"features: expected a fitted transformer or None, got {show(features)}")
-    if hasattr(features, "components_") and not getattr(features, "whiten", False):
-        components = np.asarray(features.components_, dtype=np.float64)
-        mean = getattr(features, "mean_", None)
-        mean = np.zeros(n_columns) if mean is None else np.asarray(mean, dtype=np.float64)
-        scale = getattr(features, "scale_", None)
-        components = components if scale is None else components / scale
-        affine = _of(components.T, -np.einsum("ji,i->j", components, mean))
-    elif hasattr(features, "directions_") and hasattr(features, "offset_"):
-        affine = _of(features.directions_, features.offset_)
-    else:
-        affine = _probed(features, n_columns)
-    if affine.B.shape[0] != n_columns:
-        raise ValueError(
-            f"features: expected a map of {n_columns} columns, got {affine.B.shape[0]}"
-        )
-    return _checked(features, affine)
-
-
-def _of(B: Any, b: Any) -> Affine:
-    return Affine(np.ascontiguousarray(B, dtype=np.float64), np.asarray(b, dtype=np.float64))
-
-
-def _probed(features: Any, n_columns: int) -> Affine:
-    origin = np.asarray(features.transform(np.zeros((1, n_columns))), dtype=np.float64)
-    images = np.asarray(features.transform(np.eye(n_columns)), dtype=np.float64)
-    return _of(images - origin, origin[0])
-
-
-def _checked(features: Any, affine: Affine) -> Affine:
-    """Compare the map with the transformer at random points."""
-    d = len(affine.B)
+    d = n_columns
+    if (width := getattr(features, "n_features_in_", d)) != d:
+        raise ValueError(f"features: expected a map of {d} columns, got {width}")
+    origin = np.asarray(features.transform(np.zeros((1, d))), dtype=np.float64)
+    images = np.asarray(features.transform(np.eye(d)), dtype=np.float64)
+    affine = Affine(np.ascontiguousarray(images - origin), origin[0])
     points = np.sin(np.arange(3 * d, dtype=float).reshape(3, d) * 1.3 + 0.7)
     scale = np.abs(points) @ np.abs(affine.B) + np.abs(affine.b)
     error = np.abs(np.asarray(features.transform(points), dtype=np.float64) - affine(points))

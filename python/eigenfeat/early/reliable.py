@@ -67,7 +67,6 @@ from eigenfeat.early.stages import KnownStages, convolutions, fit_stages
 from eigenfeat.early.streams import Stream, Streams
 from eigenfeat.samples.estimator import (
     BaseEstimator,
-    progress_bar,
     unchanged_on_error,
     validate_data,
 )
@@ -138,8 +137,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Seed for "sampled" and for drawing held-out samples.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar of the held-out samples on stderr.
 
     Attributes
     ----------
@@ -215,7 +212,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -232,7 +228,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         held_out: int | float = 5,
         random_state: RandomState = 0,
         n_threads: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.classifier = classifier
         self.completion = completion
@@ -245,7 +240,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.held_out = held_out
         self.random_state = random_state
         self.n_threads = n_threads
-        self.verbose = verbose
 
     # ---- fit
 
@@ -699,14 +693,12 @@ def correct_rule(
     needs_tau = model.stages is None or "time" in promises
     floor = tau if needs_tau else 0.0
     parts, order = [], []
-    total = int(drawn.sum()) * len(steps)
-    with progress_bar(total, "ReliableClassifier", estimator.verbose) as done:
-        for other, own in models if total else ():  # no times if samples have one entry
-            own_rows, times = tested.take(own), steps * layout.channels
-            parts.append(held_out_decisions(other, own_rows, times, promises, floor, done))
-            order.append(own)
+    for other, own in models if len(steps) else ():  # no times if samples have one entry
+        own_rows, times = tested.take(own), steps * layout.channels
+        parts.append(held_out_decisions(other, own_rows, times, promises, floor))
+        order.append(own)
     if not parts:
-        if total:
+        if len(steps):
             warn_caller(
                 "correct: expected folds that the classifier can be fitted to, got none; samples "
                 "are decided when they are complete",

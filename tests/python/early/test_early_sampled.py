@@ -1,6 +1,5 @@
 """The sampled rule: any classifier, and a bound that holds however early the test stops."""
 
-import re
 import warnings
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -211,10 +209,3 @@ def test_too_few_samples_warn(rng):
     for given in (1000, "many", 0):
         with pytest.raises(ValueError, match=r"n_samples: expected a power of two in 2\.\.104857"):
             Sampled(n_samples=given)
-
-
-def test_progress_is_shown(capsys):
-    X, y = walks(np.random.default_rng(0), 36)
-    model = ReliableClassifier(KNeighborsClassifier(5), rule="sampled", held_out=2, verbose=1)
-    model.fit(X, y)
-    assert re.search(r"\d+/\d+.*held-out samples at all times", capsys.readouterr().err)
