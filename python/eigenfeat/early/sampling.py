@@ -70,8 +70,7 @@ class Sampled:
 class SampledRule(Rule):
     """Time-uniform lower bounds of P(g(X) = c | z), from independent completions.
 
-    Suits classifiers without discriminants and local ones: no other rule is about the label of the
-    complete sample. All samples use the random numbers of `seed`.
+    All samples use the random numbers of `seed`.
     """
 
     def __init__(self, predict: ClassCodes, n_samples: int, seed: int) -> None:

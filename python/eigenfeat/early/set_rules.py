@@ -87,9 +87,6 @@ class ChebyshevSet(ConfidenceSet):
 
     ell is the rank of R or a bound of it: for linear discriminants min(missing entries,
     classes - 1), the dimension of the differences of scores.
-
-    Suits completions that are far from Gaussian: without a correction none of 21 sets is below a
-    tau of .99 or less. Decisions are later than with "mahalanobis".
     """
 
     full_covariance = True
@@ -102,11 +99,7 @@ class ChebyshevSet(ConfidenceSet):
 
 
 class MahalanobisSet(ConfidenceSet):
-    """``(x - m)^T R^-1 (x - m)`` up to the chi-square quantile of tau, exact for Gaussians.
-
-    Suits linear discriminants with few samples: without a correction one of 21 sets is below a tau
-    of .95, with the pairwise rule seven.
-    """
+    """``(x - m)^T R^-1 (x - m)`` up to the chi-square quantile of tau, exact for Gaussians."""
 
     full_covariance = True
 
@@ -120,9 +113,6 @@ class QuadraticSet(MahalanobisSet):
 
     The sum is one of chi-squares, weighted by the eigenvalues of the conditional correlation. The
     chi-square of the thesis, `reliability`, holds for uncorrelated components only.
-
-    Suits quadratic discriminants: on 21 sets naive Bayes and local QDA decide earlier than with
-    boxes at every tau, and its checks are separable.
     """
 
     full_covariance = False
@@ -138,9 +128,6 @@ class BoxSet(ConfidenceSet):
     """``|x_i - m_i| <= z sqrt(R_ii)``, with probability tau^(1/ell) for each of ell entries (5.5).
 
     By Sidak's inequality the probability is at least tau for Gaussians of any correlation.
-
-    Suits a tau of .999 without a correction: with LDA none of 21 sets is below it, and decisions
-    are earlier than with Chebyshev's sets.
     """
 
     shape = "box"
