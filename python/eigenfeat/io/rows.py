@@ -27,7 +27,6 @@ _BLOCK_BYTES = 32e6
 _MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
 _SPARSE_ROWS = 16384  # of a block of sparse samples
 _CACHED_ROWS = 2048  # rows whose columns are copied while they are in the cache
-_KINDS = {"text": "category", "date": "date"}  # kinds of `TableColumns` by kind of the file
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
 _END = object()
@@ -196,12 +195,12 @@ class FileRows(RowBlocks):
 
     def _encoded_rows(self) -> FileRows:
         """Return these files with text encoded as categories, after a pass that counts them."""
-        places, kinds = self._kinds_of_features()
         frames = self.frames()
-        if {*kinds} <= {"number"} or frames is None:
+        if frames is None or frames._form is None or frames._form.numeric:
             return self
         counts = frames.reduce(_column_counts, merge_counts)
-        encoder = TableColumns().fit_counts(list(self.sources[0].feature_names), counts)
+        encoder = TableColumns().fit_counts(frames.feature_names, counts)
+        places = frames.sources[0].choice.features
         used = [(places[at], encoder.kinds_[at]) for at in encoder.used]
         return self._changed(self._choice_by_places(used), encoder)
 
@@ -212,7 +211,9 @@ class FileRows(RowBlocks):
         places = [] if source.sparse else [*source.choice.features]
         declared = {*source.choice.categorical}
         mixed = [j for j in places if j in source.mixed and j not in declared]
-        kind_of = {j: _KINDS.get(source.kinds[j], "number") for j in places}
+        kind_of = {
+            j: "category" if source.kinds[j] in ("text", "date") else "number" for j in places
+        }
         kind_of |= dict.fromkeys(mixed, "category") | dict.fromkeys(declared, "declared")
         kinds = [kind_of[j] for j in places]
         if mixed:

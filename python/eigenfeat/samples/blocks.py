@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArrayBlocks",
-    "Checksum",
     "GeneratedBlocks",
     "RowBlocks",
     "RowTransform",
@@ -61,6 +60,7 @@ __all__ = [
     "read",
     "stacked",
     "stays_on_disk",
+    "sum_of_bits",
 ]
 
 _BLOCK_BYTES = 64e6
@@ -356,7 +356,6 @@ def _block_rows(X: Any) -> int:
 # ---- from raw samples to features, in the same way in each pass ---------------------------------
 
 
-_CHECKSUM_MODULUS = 2**64
 _SMALL_TYPES = ("uint8", "int8", "uint16", "int16", "bool")
 
 
@@ -466,36 +465,14 @@ class RowTransform:
         return csr if csr.dtype == rows.dtype else csr.astype(rows.dtype)
 
 
-@dataclass(frozen=True)
-class Checksum:
-    """Number of samples of a pass and sum of their bits, which detect changes between passes.
-
-    The sum depends neither on the blocks nor on the order of the samples.
-    """
-
-    n_samples: int
-    words: int
-
-    @classmethod
-    def of(cls, X: Floats | csr_array) -> Checksum:
-        """The checksum of checked samples."""
-        parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices]
-        return cls(X.shape[0], sum(map(_words, parts)) % _CHECKSUM_MODULUS)
-
-    def __add__(self, other: Checksum) -> Checksum:
-        return Checksum(
-            self.n_samples + other.n_samples, (self.words + other.words) % _CHECKSUM_MODULUS
-        )
-
-
 def read(
     block: Block,
     reading: RowTransform,
     function: Callable[..., _Result],
     merge: Callable[[_Result, _Result], _Result],
     *arguments: object,
-) -> tuple[Checksum, _Result | None]:
-    """Apply a function to the features of one block, and compute a checksum.
+) -> tuple[int, int, _Result | None]:
+    """Number of samples of a block, sum of their bits, and result of a function of the features.
 
     Results of ``function(piece, *arguments)`` are merged; None if no sample of the block is used.
     """
@@ -504,16 +481,27 @@ def read(
     for piece in reading.features(reading.weighted(checked)):
         total = merged(merge, total, function(piece, *arguments))
         del piece  # free it before the next piece is made
-    return Checksum.of(checked.X), total
+    return len(checked), sum_of_bits(checked.X), total
 
 
 def merge_read(
     merge: Callable[[_Result, _Result], _Result],
-    a: tuple[Checksum, _Result | None],
-    b: tuple[Checksum, _Result | None],
-) -> tuple[Checksum, _Result | None]:
+    a: tuple[int, int, _Result | None],
+    b: tuple[int, int, _Result | None],
+) -> tuple[int, int, _Result | None]:
     """Merge two results of `read`; `merge` merges results of its function."""
-    return a[0] + b[0], merged(merge, a[1], b[1])
+    return a[0] + b[0], a[1] + b[1], merged(merge, a[2], b[2])
+
+
+def sum_of_bits(X: Any) -> int:
+    """A number that changes with the values of samples, and adds up over blocks modulo 2^64."""
+    total = 0
+    for part in [X] if isinstance(X, np.ndarray) else [X.data, X.indices]:
+        size = part.dtype.itemsize
+        words = np.ascontiguousarray(part).view(f"u{size}")
+        # The sum wraps around in its own type; in the top bits, sums of these sums wrap as well.
+        total += int(words.sum(dtype=words.dtype)) << (64 - 8 * size)
+    return total
 
 
 def check_finite(X: Any, start: int, *, missing: bool = False) -> None:
@@ -553,10 +541,3 @@ def merged(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 def _part(block: Block, rows: slice, X: Any) -> Block:
     weight = None if block.weight is None else block.weight[rows]
     return Block(X, None if block.y is None else block.y[rows], weight, block.start + rows.start)
-
-
-def _words(array: npt.NDArray[Any]) -> int:
-    size = array.dtype.itemsize
-    words = np.ascontiguousarray(array).view(f"u{size}")
-    # The sum wraps around in its own type; in the top bits, sums of these sums wrap as well.
-    return int(words.sum(dtype=words.dtype)) << (64 - 8 * size)

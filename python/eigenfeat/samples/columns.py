@@ -14,6 +14,7 @@ import numbers
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -328,17 +329,14 @@ class _Column:
         self.type = "O" if self.declared else _type(column)
         if self.type == "c":
             raise ValueError(f"X: expected real numbers, got complex ones in column {name!r}")
-        self._exact: _Array | None = None
 
     def __len__(self) -> int:
         return len(self._column)
 
-    @property
+    @cached_property
     def values(self) -> _Array:
         """The values as they are, missing ones among objects None or NaN."""
-        if self._exact is None:
-            self._exact = _as_array(self._column)
-        return self._exact
+        return _as_array(self._column)
 
     @property
     def kind(self) -> str:
