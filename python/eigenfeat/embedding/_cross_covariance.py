@@ -35,11 +35,11 @@ from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import core_rows, row_blocks
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.columns import column_signs
-from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
     RowTransform,
+    add,
     check_finite,
     is_blocks,
     merge_read,
@@ -278,7 +278,7 @@ def _pass(
     """One pass over all samples; the means are subtracted as far as they are known."""
     offsets = means[0] @ P, means[1] @ R
     arguments = P, R, *offsets, formed, n_threads
-    merged: Any = samples.reduce(_block_sums, reductions.add, *arguments)
+    merged: Any = samples.reduce(_block_sums, add, *arguments)
     squares, target_squares, products, image, target_sum, gram, target_gram, *moments = merged
     total = products[-1, -1]
     x_sum, t_sum = products[:-1, -1], products[-1, :-1]
@@ -302,7 +302,7 @@ def _block_sums(
     formed: tuple[bool, bool],
     n_threads: int | None,
 ) -> tuple[Any, ...]:
-    """Sums of a block for `_pass`, not centred; merged by `reductions.add`."""
+    """Sums of a block for `_pass`, not centred; merged by `add`."""
     check_finite(block.X, block.start)
     with_offset = np.vstack([P, -offset])
     total: tuple[Any, ...] | None = None
@@ -323,7 +323,7 @@ def _block_sums(
             if wanted:
                 labels = np.zeros(len(part), dtype=np.int64)
                 sums.append(ClassMoments().update(values, labels, weight, n_threads=n_threads))
-        total = tuple(sums) if total is None else reductions.add(total, tuple(sums))
+        total = tuple(sums) if total is None else add(total, tuple(sums))
     assert total is not None
     return total
 

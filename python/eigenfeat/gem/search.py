@@ -29,8 +29,8 @@ from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.samples import reductions
 from eigenfeat.samples.block_samples import BlockSamples
+from eigenfeat.samples.blocks import add
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
 from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import BlockScores
@@ -552,7 +552,7 @@ class _Split:
         fits = _timed(logit.iterate_path(train, None, penalties))
         for batch in _batches(fits, held_out):
             logits = [fitted for fitted, _ in batch]
-            losses, total = held_out.reduce(_held_out_losses, reductions.add, logits)
+            losses, total = held_out.reduce(_held_out_losses, add, logits)
             for (fitted, seconds), (error, loss) in zip(batch, losses / total, strict=True):
                 result = {
                     "error": float(error),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
+from eigenfeat._base.version import __version__
 from eigenfeat.early.correction import CorrectedRule
 from eigenfeat.early.minimum_cost import MinimumCostClassifier
 from eigenfeat.early.reliable import ReliableClassifier
@@ -21,7 +23,6 @@ from eigenfeat.early.rules import PairwiseRule, TargetRule, all_pair_variances
 from eigenfeat.early.series import decision_times, taus_of
 from eigenfeat.early.stages import shares_features
 from eigenfeat.early.stopping import Regression
-from eigenfeat.io.c_text import CNumbers, filled_template, integers
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def to_c(
     name = _name_of(path, name)
     if isinstance(model, ReliableClassifierCV):
         model = getattr(model, "best_estimator_", model)
-    numbers = CNumbers(dtype)
+    numbers = _Numbers(dtype)
     if isinstance(model, (MinimumCostClassifier, ConvolutionClassifier)):
         if reliability is not None or steps is not None:
             raise ValueError("reliability, steps: expected none with this model, got one")
@@ -133,7 +134,7 @@ def _name_of(path: Any, name: Any) -> str:
 
 
 def _stream_header(
-    model: ReliableClassifier, reliability: Any, steps: Any, name: str, numbers: CNumbers
+    model: ReliableClassifier, reliability: Any, steps: Any, name: str, numbers: _Numbers
 ) -> str:
     """Header of a `ReliableClassifier` with the rule "pairwise" and linear discriminants."""
     check_is_fitted(model)
@@ -188,13 +189,13 @@ def _stream_header(
         "PARTS": str(len(parts)),
         "ENTRIES": str(d),
         "TARGETS": ", ".join(map(str, is_target.astype(int))),
-        "LOOKS": integers(looks),
+        "LOOKS": _integers(looks),
         "N_LOOKS": str(max(1, len(times))),
         "N_PAIRS": str(max(1, len(higher))),
         "FACTOR_LENGTH": str(max(1, len(rows))),
         "STATE_BYTES": str(numbers.itemsize * (len(parts) * (d + k + 1) + layout.channels) + 8),
     }
-    return filled_template("early_stream.h.in", name, fitted.classes, numbers, words, arrays)
+    return _filled_template("early_stream.h.in", name, fitted.classes, numbers, words, arrays)
 
 
 def _stages_of(
@@ -215,7 +216,7 @@ def _stages_of(
     return stages, model.times_, model.onset_
 
 
-def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
+def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
     """Header of a `MinimumCostClassifier` with convolutions, or of a `ConvolutionClassifier`."""
     stages, times, onset = _stages_of(model)
     features, k, p = stages[0].features_, len(model.classes_), len(stages)
@@ -261,19 +262,19 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
         "DILATIONS": str(len(features.dilations_)),
         "FEATURES": str(len(features.thresholds_)),
         "CONTESTS": str(contests),
-        "RIVALS": integers([*features.rivals_.ravel(), 0]),
+        "RIVALS": _integers([*features.rivals_.ravel(), 0]),
         "BUFFER": str(buffer),
-        "DILATION": integers(features.dilations_),
-        "ORDER": integers(features.orders_),
-        "PER_KERNEL": integers(features.thresholds_per_kernel_),
-        "CHANNEL_BEGIN": integers(features.channel_begin_),
-        "CHANNEL": integers(features.channels_),
-        "TIMES": integers(times),
-        "SUMMARY_BEGIN": integers(
+        "DILATION": _integers(features.dilations_),
+        "ORDER": _integers(features.orders_),
+        "PER_KERNEL": _integers(features.thresholds_per_kernel_),
+        "CHANNEL_BEGIN": _integers(features.channel_begin_),
+        "CHANNEL": _integers(features.channels_),
+        "TIMES": _integers(times),
+        "SUMMARY_BEGIN": _integers(
             [-1 if one.n_times_ is None else at for one, at in zip(stages, begin, strict=True)]
         ),
         "N_SUMMARIES": str(max(1, len(arrays["SUMMARY_WEIGHTS"]))),
-        "POLICY_BEGIN": integers(np.cumsum([0, *(len(one.known) for one in regressions)])),
+        "POLICY_BEGIN": _integers(np.cumsum([0, *(len(one.known) for one in regressions)])),
         "N_POINTS": str(max(1, len(arrays["POLICY_POINTS"]))),
         "STATE_BYTES": str(
             numbers.itemsize * (channels * (buffer + 1) + k + 168 * contests)
@@ -281,4 +282,96 @@ def _convolution_header(model: Any, name: str, numbers: CNumbers) -> str:
             + 8
         ),
     }
-    return filled_template("convolutions.h.in", name, model.classes_, numbers, words, arrays)
+    return _filled_template("convolutions.h.in", name, model.classes_, numbers, words, arrays)
+
+
+# ---- numbers, labels and templates of C ----------------------------------------------------------
+
+
+class _Numbers:
+    """Arrays and numbers of a type as C writes them, without loss.
+
+    Attributes
+    ----------
+    itemsize : int
+        Bytes of a number.
+    """
+
+    def __init__(self, dtype: str) -> None:
+        self._dtype = np.dtype(dtype)
+        self._digits = ".9g" if dtype == "float32" else ".17g"
+        self._suffix = "f" if dtype == "float32" else ""
+        self.itemsize = self._dtype.itemsize
+
+    def __call__(self, array: NDArray[Any]) -> str:
+        """Initialiser of an array; C has no empty arrays, so that these become a zero."""
+        if not array.size:
+            array = np.zeros([max(length, 1) for length in array.shape])
+        if array.ndim > 1:
+            return "{" + ",\n".join(self(row) for row in array) + "}"
+        return "{" + _lines([self._number(value) for value in array], 6) + "}"
+
+    def _number(self, value: float) -> str:
+        with np.errstate(over="ignore"):
+            rounded = self._dtype.type(value)
+        if not np.isfinite(rounded):
+            raise ValueError(f"dtype: expected a type that holds the model's numbers, got {value}")
+        text = format(rounded, self._digits)
+        return (text if "." in text or "e" in text else f"{text}.0") + self._suffix
+
+
+def _integers(values: Any) -> str:
+    """Whole numbers in lines."""
+    return _lines([str(int(value)) for value in values], 24)
+
+
+def _lines(pieces: list[str], width: int) -> str:
+    return ",\n".join(", ".join(pieces[i : i + width]) for i in range(0, len(pieces), width))
+
+
+def _filled_template(
+    template: str,
+    name: str,
+    classes: NDArray[Any],
+    numbers: _Numbers,
+    words: dict[str, str],
+    arrays: dict[str, NDArray[Any]],
+) -> str:
+    """Replace the words of a template, and its arrays of numbers."""
+    kind, labels, print_as = _labels(classes)
+    words = {
+        "NAME": name,
+        "UPPER": name.upper(),
+        "VERSION": __version__,
+        "F": "f" if numbers.itemsize == 4 else "",
+        "REAL": "float" if numbers.itemsize == 4 else "double",
+        "CLASSES": str(len(classes)),
+        "LABEL_TYPE": kind,
+        "LABELS": labels,
+        "FORMAT": f'"{print_as} after %d samples\\n"',
+        "TABLE_BYTES": str(numbers.itemsize * sum(array.size for array in arrays.values())),
+        **words,
+        **{key: numbers(array) for key, array in arrays.items()},
+    }
+    text = files("eigenfeat.io").joinpath(template).read_text(encoding="utf-8")
+    return re.sub(r"@([A-Z_]+)@", lambda match: words[match.group(1)], text)
+
+
+def _labels(classes: NDArray[Any]) -> tuple[str, str, str]:
+    """The type of the labels in C, the labels, and their format for ``printf``."""
+    if classes.dtype.kind in "iub":
+        whole = [int(label) for label in classes]
+        if max(map(abs, whole)) < 2**31:
+            return "const long", ", ".join(map(str, whole)), "%ld"
+    elif all(isinstance(label, str) for label in classes.tolist()):
+        return "const char *const", ", ".join(map(_quoted, classes.tolist())), "%s"
+    raise ValueError(
+        "classes: expected strings, or whole numbers of at most 31 bits, got "
+        f"{show(classes.tolist())}"
+    )
+
+
+def _quoted(text: str) -> str:
+    """A string of C; bytes other than plain ASCII in octal, which ends after three digits."""
+    plain = set(range(32, 127)) - set(b'"\\?')
+    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'

@@ -20,10 +20,10 @@ from eigenfeat._base.types import Floats, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.logistic import Features, LinearModel
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges
+from eigenfeat.samples.blocks import add
 from eigenfeat.samples.estimator import Iterative, Verbose, unchanged_on_error, with_steps
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
-from eigenfeat.samples.reductions import add
 
 __all__ = ["CalibratedLeastSquares", "ScoreMap", "on_simplex", "row_slices"]
 
@@ -112,7 +112,7 @@ def _reduced(problem: LogitProblem, function: Any, merge: Any, *arguments: Any) 
 
 
 def label_products(block: Block, k: int, n_threads: int | None) -> tuple[_Array]:
-    """``Phi^T Y`` (p, k) of a block, rows weighted; merged by `reductions.add`."""
+    """``Phi^T Y`` (p, k) of a block, rows weighted; merged by `add`."""
     result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
     if block.weight is not None:
         result *= block.weight[:, None]
@@ -128,7 +128,7 @@ def score_ranges(block: Block, k: int, n_threads: int | None, W: _Array) -> tupl
 def calibration_sums(
     block: Block, k: int, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
-    """Sums for `ScoreMap.fitted`; merged by `reductions.add`."""
+    """Sums for `ScoreMap.fitted`; merged by `add`."""
     return mapped.sums(block.scores(W, True, resolve(n_threads)), block)
 
 
@@ -140,7 +140,7 @@ def residual_products(
     calibration: ScoreMap,
     products: bool,
 ) -> tuple[float, _Array]:
-    """Sum of squared errors and, with `products`, ``Phi^T (Y - P)``; for `reductions.add`."""
+    """Sum of squared errors and, with `products`, ``Phi^T (Y - P)``; for `add`."""
     scores = block.scores(W, True, resolve(n_threads))
     out, total = np.empty_like(scores), 0.0
     calibrated = calibration.apply(scores)

@@ -36,7 +36,7 @@ from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats
 from eigenfeat.linear.logit_problem import Logits, log_loss, on_features, scaled_gram, temperature
-from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import add
 from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ class GaussianClasses:
         self._n_threads = problem.n_threads
         self.total, varying = problem.total, problem.varying
         self.scale = problem.scale[:varying]
-        sums, weights = rows.reduce(class_sums, reductions.add, k, rows.n_threads)
+        sums, weights = rows.reduce(class_sums, add, k, rows.n_threads)
         self.weights = weights
         self.means = np.ascontiguousarray(sums / weights)  # (p, k)
         self.centre = (sums.sum(axis=1) / self.total)[:, None]
         self.means -= self.centre
         how = False, rows.n_threads, self.scale, False
-        within = rows.reduce(on_features, reductions.add, scaled_gram, *how)[0]
+        within = rows.reduce(on_features, add, scaled_gram, *how)[0]
         self._within = within - self._of_means(self.means + self.centre)
         row = np.arange(varying)
         variances = np.maximum(self._within[row * (row + 3) // 2] / self.total, 0.0)

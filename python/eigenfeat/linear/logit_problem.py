@@ -45,8 +45,8 @@ from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.block_samples import LabelledSamples
+from eigenfeat.samples.blocks import add
 from eigenfeat.samples.labelled import Block, CachedBlock, MemorySamples
-from eigenfeat.samples.reductions import add
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats

@@ -35,7 +35,7 @@ from eigenfeat.samples.estimator import (
     validate_data,
 )
 from eigenfeat.samples.labelled import MemorySamples, weighted_rows
-from eigenfeat.samples.out_of_core import over_blocks, pooled_moments
+from eigenfeat.samples.out_of_core import grouped_moments, one_group, over_blocks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -241,7 +241,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
             blocks = given_blocks(X, None, sample_weight, estimator=self, labelled=False)
         if blocks is None:
             return partial(self._with_samples, *self._validated(X, sample_weight, first), first)
-        moments = pooled_moments(blocks, n_threads=self.n_threads)
+        moments = grouped_moments(blocks, one_group, self.n_threads)
         keep_columns(self, blocks, moments.n_features_in_)
         return lambda: moments
 

@@ -15,15 +15,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
-from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import real_array
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
-from eigenfeat.samples.blocks import RowBlocks, RowTransform, merged
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import given_blocks, keep_columns
-from eigenfeat.samples.out_of_core import FromLogits, all_targets, over_blocks
-from eigenfeat.samples.reductions import grouped_moments, slices
+from eigenfeat.samples.labelled import Block
+from eigenfeat.samples.out_of_core import (
+    FromLogits,
+    all_targets,
+    grouped_moments,
+    over_blocks,
+)
 from eigenfeat.samples.targets import assign_bins, bin_edges
 
 __all__ = ["FisherLDA", "SlicedInverseRegression"]
@@ -280,10 +285,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
             super()._fit_moments(blocks, None, None)
             return
         edges = bin_edges(real_array(targets, "y", np.dtype(np.float64)), self.n_slices, weight)
-        reading = RowTransform(n_threads=self.n_threads)
-        merge, groups = partial(merged, ClassMoments.merge), partial(slices, edges=edges)
-        moments = blocks.reduce(grouped_moments, merge, reading, groups)
-        assert moments is not None  # a sample has weight
+        moments = grouped_moments(blocks, partial(_slices, edges=edges), self.n_threads)
         keep_columns(self, blocks, moments.n_features_in_)
         self._keep_moments(moments)
         self.slice_edges_ = edges
@@ -292,3 +294,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
         if self.target == "auto":
             return str(type_of_target(y, input_name="y")) == "continuous"
         return self.target == "continuous"
+
+
+def _slices(block: Block, edges: Any) -> Labels:
+    """Slices of the targets of a block; `edges` are their lower ends but the first."""
+    return assign_bins(np.asarray(block.y, dtype=np.float64), edges)

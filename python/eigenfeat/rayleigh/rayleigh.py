@@ -31,7 +31,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
 from eigenfeat.samples.estimator import check_array, given_blocks, unchanged_on_error
-from eigenfeat.samples.out_of_core import pooled_moments
+from eigenfeat.samples.out_of_core import grouped_moments, one_group
 
 if TYPE_CHECKING:
     from eigenfeat.samples.blocks import RowBlocks
@@ -362,7 +362,7 @@ class OrientedPCA(UnsupervisedRayleigh):
     def _noise_moments(self, noise: Any, label: Any) -> ClassMoments:
         blocks = given_blocks(noise, None, estimator=self, labelled=False)
         if blocks is not None:
-            return pooled_moments(blocks, label=label, n_threads=self.n_threads)
+            return grouped_moments(blocks, partial(one_group, label=label), self.n_threads)
         rows = check_array(noise, accept_sparse="csr", dtype=FLOATS, order="C", input_name="noise")
         groups = np.full(rows.shape[0], label)
         return ClassMoments().update(rows, groups, n_threads=self.n_threads)

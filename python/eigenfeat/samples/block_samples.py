@@ -83,12 +83,10 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
     checked = reading.checked(block)
     check_finite(checked.X, block.start, missing=reading.allows_missing)
     missing = has_missing(checked.X)
-    if block.y is None:
-        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     n = len(checked)
     keep = None if checked.weight is None else checked.weight > 0
     rows = reading.weighted(checked)
-    codes, table = LabelTable().encode(rows.y, len(rows), block.start)
+    codes, table = LabelTable().encode(rows.labels, len(rows), block.start)
     result = None
     if with_moments and len(rows) and not missing:
         result = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)

@@ -49,6 +49,7 @@ __all__ = [
     "GeneratedBlocks",
     "RowBlocks",
     "RowTransform",
+    "add",
     "as_blocks",
     "check_finite",
     "check_no_list",
@@ -529,6 +530,14 @@ def check_finite(X: Any, start: int, *, missing: bool = False) -> None:
 
 def _row_of(X: csr_array, entry: int) -> int:
     return int(np.searchsorted(X.indptr, entry, side="right")) - 1
+
+
+def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Add tuples of numbers and arrays, as results of `reduce`; changes the arrays of `a`."""
+    result = list(a)
+    for i, other in enumerate(b):
+        result[i] += other
+    return tuple(result)
 
 
 def merged(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:

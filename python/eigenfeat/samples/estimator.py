@@ -44,7 +44,6 @@ from eigenfeat.samples.blocks import (
 from eigenfeat.samples.columns import has_categories, warn_identifiers
 from eigenfeat.samples.completion import ALLOW_NAN, first_missing
 from eigenfeat.samples.dask_blocks import DaskBlocks
-from eigenfeat.samples.encoding import encoded_table, with_statistics
 from eigenfeat.samples.labelled import (
     Block,
     MemorySamples,
@@ -52,6 +51,7 @@ from eigenfeat.samples.labelled import (
     row_weights,
     weighted_rows,
 )
+from eigenfeat.samples.target_statistics import encoded_table, with_statistics
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -79,6 +79,15 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
+    @property
+    def labels(self) -> Any:
+        """Labels or targets; ValueError if they are not known."""
+        if self.y is None:
+            raise ValueError(
+                f"y: expected the labels of the samples from {self.start} on, got None"
+            )
+        return self.y
+
     def take(self, rows: Codes | slice) -> Block:
         """Select samples by their indices within the block."""
         y = None if self.y is None else _array(self.y)[rows]

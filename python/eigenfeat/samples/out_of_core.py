@@ -13,15 +13,16 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
-from eigenfeat._base.validation import check_some_weight, check_weights
+from eigenfeat._base.validation import check_some_weight, check_weights, show
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
     RowTransform,
+    add,
     as_blocks,
     check_finite,
     check_no_list,
@@ -30,7 +31,7 @@ from eigenfeat.samples.blocks import (
     merged,
     stays_on_disk,
 )
-from eigenfeat.samples.dask_predictions import on_partitions
+from eigenfeat.samples.dask_blocks import dask_module, is_dask_array, is_dask_frame
 from eigenfeat.samples.estimator import given_blocks, without_names
 from eigenfeat.samples.labelled import Block
 
@@ -43,26 +44,43 @@ __all__ = [
     "BlockScores",
     "FromLogits",
     "all_targets",
+    "block_moments",
     "class_moments",
     "completes",
+    "grouped_moments",
+    "one_group",
     "over_blocks",
-    "pooled_moments",
 ]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def pooled_moments(
-    blocks: RowBlocks, *, label: Hashable = 0, n_threads: int | None = None
+def grouped_moments(
+    blocks: RowBlocks, groups: Callable[[Block], Labels], n_threads: int | None
 ) -> ClassMoments:
-    """Moments of all samples as one class; labels are ignored."""
+    """Moments of groups of samples, which `groups` gives for the samples of a block."""
     reading = RowTransform(n_threads=n_threads)
-    groups = partial(reductions.one_group, label=label)
-    merge = partial(merged, ClassMoments.merge)
-    result = blocks.reduce(reductions.grouped_moments, merge, reading, groups)
+    result = blocks.reduce(_moments_of_groups, partial(merged, ClassMoments.merge), reading, groups)
     if result is None:
         raise ValueError("X: expected at least one sample of positive weight, got none")
     return result
+
+
+def _moments_of_groups(
+    block: Block, reading: RowTransform, groups: Callable[[Block], Labels]
+) -> ClassMoments | None:
+    """Moments of one block, checked; None without samples of positive weight."""
+    checked = reading.checked(block)
+    check_finite(checked.X, block.start)
+    rows = reading.weighted(checked)
+    if len(rows) == 0:
+        return None
+    return ClassMoments().update(rows.X, groups(rows), rows.weight, n_threads=reading.n_threads)
+
+
+def one_group(block: Block, label: Hashable = 0) -> Labels:
+    """The same label for all samples of a block."""
+    return np.full(len(block), label)
 
 
 def class_moments(
@@ -100,13 +118,27 @@ def class_moments(
     if blocks is None:
         moments, rows, labels = ClassMoments(classes, dtype), cast("Any", X), cast("Any", y)
         return moments.update(rows, labels, sample_weight, n_threads=n_threads)
-    return blocks.reduce(reductions.moments, ClassMoments.merge, classes, dtype, n_threads)
+    return blocks.reduce(block_moments, ClassMoments.merge, classes, dtype, n_threads)
+
+
+def block_moments(
+    block: Block,
+    classes: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    n_threads: int | None = None,
+) -> ClassMoments:
+    """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one labelled block.
+
+    `ClassMoments.merge` merges results in any tree, such as that of `RowBlocks.reduce`, Dask,
+    Spark's ``treeReduce`` or Ray.
+    """
+    result = ClassMoments(classes, dtype)
+    return result.update(block.X, block.labels, block.weight, n_threads=n_threads)
 
 
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     """Targets (n,) of all samples with weight, and the weights."""
-    parts = blocks.reduce(reductions.targets, operator.add)
-    parts.sort(key=lambda part: part[0])
+    parts = sorted(blocks.reduce(_targets, operator.add), key=lambda part: part[0])
     y = np.concatenate([y for _, y, _ in parts])
     weights = [weight for _, _, weight in parts if weight is not None]
     if 0 < len(weights) < len(parts):
@@ -116,6 +148,14 @@ def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
             f"row {start} on"
         )
     return y, np.concatenate(weights) if weights else None
+
+
+def _targets(block: Block) -> list[tuple[int, Labels, NDArray[np.float64] | None]]:
+    """A list of one tuple: start of a block, targets and weights of its samples with weight."""
+    y, weight = np.asarray(block.labels), check_weights(block.weight, len(block), block.start)
+    if weight is None:
+        return [(block.start, y, None)]
+    return [(block.start, y[weight > 0], weight[weight > 0])]
 
 
 def over_blocks(method: _Method) -> _Method:
@@ -135,7 +175,7 @@ def over_blocks(method: _Method) -> _Method:
             return method(self, X, *arguments, **options)
         check_is_fitted(self)
         if is_collection(X):
-            return on_partitions(self, method.__name__, X, *arguments, **options)
+            return _on_partitions(self, method.__name__, X, *arguments, **options)
 
         def with_arguments(estimator: Any, rows: Any) -> Any:
             return method(estimator, rows, *arguments, **options)
@@ -186,7 +226,7 @@ class BlockScores:
             return float(ClassifierMixin.score(self, X, plain_labels(y), sample_weight))
         check_is_fitted(self)
         blocks = blocks.prepared_for(self, fitted=True)
-        right, total = blocks.reduce(correct_weight, reductions.add, without_names(self))
+        right, total = blocks.reduce(correct_weight, add, without_names(self))
         check_some_weight(total > 0)
         return float(right / total)
 
@@ -223,15 +263,14 @@ class FromLogits(BlockScores):
 
 def correct_weight(block: Block, classifier: ClassifierMixin) -> tuple[float, float]:
     """Weight of the correctly predicted samples of a block, and of all samples; merged by `add`."""
-    if block.y is None:
-        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
+    labels = block.labels
     if len(block) == 0:
         return 0.0, 0.0
     predicted = classifier.predict(_checked_block(classifier, block).X)
     if predicted.ndim == 2:  # indicators, which may be sparse
-        right = np.asarray((predicted != block.y).sum(axis=1)).ravel() == 0
+        right = np.asarray((predicted != labels).sum(axis=1)).ravel() == 0
     else:
-        right = np.asarray(predicted == block.y)
+        right = np.asarray(predicted == labels)
     weight = check_weights(block.weight, len(block), block.start)
     if weight is None:
         return float(right.sum()), float(len(block))
@@ -274,3 +313,53 @@ def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> 
             out = np.empty((blocks.n_rows, *result.shape[1:]), dtype=result.dtype)
         out[block.start : block.start + len(result)] = result
     return out
+
+
+def _on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **options: Any) -> Any:
+    """Apply a method of an estimator to each partition of a Dask array or data frame, lazily.
+
+    The estimator is sent to each worker once, with its cached properties, which pickles omit, so
+    that workers do not solve for directions again. The result is a Dask array with the chunks of X
+    along the rows.
+    """
+    call, of_frame = getattr(estimator, method), is_dask_frame(X)
+    if of_frame:
+        row = X._meta_nonempty
+        encoder = getattr(estimator, "columns_", None)
+        if encoder is not None:  # Dask's row has words in place of dates
+            encoder.transform(X._meta)  # raises the error for columns that are missing
+            row = np.zeros((1, len(encoder.feature_names_)))
+            call = getattr(without_names(estimator), method)
+    else:
+        if not is_dask_array(X) or X.ndim != 2:
+            raise ValueError(f"X: expected a dask array (n, d) or a data frame, got {show(X)}")
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        row = np.zeros((1, X.shape[1]), dtype=X.dtype)
+        row = type(X._meta)(row) if hasattr(X._meta, "tocsr") else row
+    empty = np.asarray(call(row, *arguments, **options))[:0]
+    sent = type(estimator), vars(estimator).copy()  # with what the call has cached
+    model = dask_module("dask").delayed(sent, pure=False, traverse=False)
+    shared = model, method, empty, arguments, options
+    if of_frame:
+        return X.map_partitions(_of_rows, *shared, meta=empty)
+    return X.map_blocks(
+        _of_rows,
+        *shared,
+        dtype=empty.dtype,
+        meta=empty,
+        drop_axis=1 if empty.ndim == 1 else [],
+        new_axis=list(range(2, empty.ndim)),
+        chunks=(X.chunks[0], *((size,) for size in empty.shape[1:])),
+    )
+
+
+def _of_rows(X: Any, sent: Any, method: str, empty: Any, arguments: Any, options: Any) -> Any:
+    """Apply the method to a partition, which may be empty."""
+    if X.shape[0] == 0:
+        return empty
+    kind, attributes = sent
+    estimator = kind.__new__(kind)
+    vars(estimator).update(attributes)
+    with threads.default(1):
+        result = getattr(estimator, method)(X, *arguments, **options)
+        return np.asarray(result, dtype=empty.dtype)

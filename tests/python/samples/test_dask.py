@@ -10,7 +10,8 @@ from sklearn.exceptions import NotFittedError
 
 import eigenfeat
 from eigenfeat import ClassMoments
-from eigenfeat.samples import DaskBlocks, class_moments, dask_blocks, reductions
+from eigenfeat.samples import DaskBlocks, class_moments, dask_blocks
+from eigenfeat.samples.out_of_core import block_moments
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
@@ -93,7 +94,7 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
     blocks = DaskBlocks(table, "label", "weight")
     assert (blocks.n_rows, blocks.n_features) == X.shape
     assert blocks.column_names == tuple("abcdef")
-    found = blocks.reduce(reductions.moments, ClassMoments.merge)
+    found = blocks.reduce(block_moments, ClassMoments.merge)
     assert_same_moments(found, expected)
     for parts in (
         (table[list("abcdef")], table["label"], table["weight"]),

@@ -11,7 +11,8 @@ from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import ClassMoments
-from eigenfeat.samples import DaskBlocks, class_moments, reductions
+from eigenfeat.samples import DaskBlocks, class_moments
+from eigenfeat.samples.out_of_core import block_moments
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
@@ -65,7 +66,7 @@ def test_samples_in_memory_of_workers_give_the_same_bits(client, split_every):
 
     def moments(X, y):
         blocks = DaskBlocks(X, y, split_every=split_every)
-        return blocks.reduce(reductions.moments, ClassMoments.merge)
+        return blocks.reduce(block_moments, ClassMoments.merge)
 
     expected, labels = moments(*lazy), held[1].compute()
     for X, y in (held, (held[0], labels), (lazy[0], labels)):

@@ -8,9 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
 from eigenfeat.samples.blocks import ArrayBlocks
-from eigenfeat.samples.encoding import encoded_table
 from eigenfeat.samples.estimator import given_blocks
-from eigenfeat.samples.target_statistics import FoldStatistics, Targets
+from eigenfeat.samples.target_statistics import FoldStatistics, Targets, encoded_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
