@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.validation import aligned, check_whole, naming_text, plain_rows, show
+from eigenfeat._base.validation import aligned, naming_text, plain_rows, show
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskBlocks", "dask_module", "is_dask_array", "is_dask_frame"]
 
+_MERGED = 4  # results that a task merges
 _Result = TypeVar("_Result")
 
 
 class DaskBlocks(RowBlocks):
     """Blocks of samples of a Dask array or data frame.
 
-    Estimators that accept blocks also accept Dask collections; use this class to choose the sizes
-    of blocks, trees and tasks. A partition is one block, or several if it is large. Results of
-    partitions are merged in a tree of Dask tasks whose shape depends only on the partitions, so
-    that results are bit-for-bit identical for any number of workers.
+    Estimators that accept blocks also accept Dask collections. A partition is one block, or several
+    if it is large. Results of partitions are merged in a tree of Dask tasks whose shape depends
+    only on the partitions, so that results are bit-for-bit identical for any number of workers. A
+    task runs on one thread; a worker runs as many tasks at a time as it has threads.
 
     Parameters
     ----------
@@ -51,12 +52,6 @@ class DaskBlocks(RowBlocks):
         Labels of any type that can be ordered. A named column is not used as a feature.
     sample_weight : dask array or series, array-like of shape (n,), or name of a column, optional
         Nonnegative weights.
-    block_rows : int, optional
-        Number of samples of a block inside a partition. The default makes blocks of about 64 MB.
-    split_every : int >= 2, default=4
-        Number of results that are merged in one task.
-    n_threads : int, default=1
-        Number of threads of a task. A worker runs as many tasks at a time as it has threads.
 
     Raises
     ------
@@ -77,16 +72,7 @@ class DaskBlocks(RowBlocks):
         X: Array | DataFrame,
         y: Array | Series | str | None = None,
         sample_weight: Array | Series | str | None = None,
-        *,
-        block_rows: int | None = None,
-        split_every: int = 4,
-        n_threads: int = 1,
     ) -> None:
-        if block_rows is not None:
-            block_rows = check_whole(block_rows, "block_rows", at_least=1)
-        self.block_rows = block_rows
-        self.split_every = check_whole(split_every, "split_every", at_least=2)
-        self.n_threads = check_whole(n_threads, "n_threads", at_least=1)
         self._given: tuple[Any, Any, Any] = X, y, sample_weight
         self._encoder: TableColumns | None = None
         self._known: _Partitions | None = None
@@ -155,13 +141,7 @@ class DaskBlocks(RowBlocks):
         apart = [name for name in columns if isinstance(name, str)]
         meta = _encoded_part(X._meta, encoder, apart)
         frame = X.map_partitions(_encoded_part, encoder, apart, meta=meta)
-        result = DaskBlocks(
-            frame,
-            *columns,
-            block_rows=self.block_rows,
-            split_every=self.split_every,
-            n_threads=self.n_threads,
-        )
+        result = DaskBlocks(frame, *columns)
         result._encoder = encoder
         return result
 
@@ -171,7 +151,7 @@ class DaskBlocks(RowBlocks):
         """Compute the partitions one after the other in this process."""
         for sources, start in self._sources():
             (part,) = dask_module("dask").compute(sources)
-            yield from _Pieces(self._partitions.read(*part), start, self.block_rows)
+            yield from _Pieces(self._partitions.read(*part), start)
 
     def reduce(
         self,
@@ -186,15 +166,13 @@ class DaskBlocks(RowBlocks):
         if not self._partitions.sources:
             raise ValueError("X: expected at least one block of rows, got none")
         dask = dask_module("dask")
-        read = self._partitions.read
-        pass_ = _Pass(read, function, merge, arguments, self.block_rows, self.n_threads)
+        pass_ = _Pass(self._partitions.read, function, merge, arguments)
         shared = dask.delayed(pass_, pure=False, traverse=False)  # sent once
         leaf = dask.delayed(_reduced_partition, pure=False, traverse=False)
         node = dask.delayed(_merged_results, pure=False, traverse=False)
         results = [leaf(shared, start, *sources) for sources, start in self._sources()]
         while len(results) > 1:
-            step = self.split_every
-            groups = [results[i : i + step] for i in range(0, len(results), step)]
+            groups = [results[i : i + _MERGED] for i in range(0, len(results), _MERGED)]
             results = [node(shared, *group) if len(group) > 1 else group[0] for group in groups]
         # Arrays from other processes may begin at any byte; copies are aligned.
         return cast("_Result", copy.deepcopy(_computed(results)[0]))
@@ -208,8 +186,8 @@ class DaskBlocks(RowBlocks):
         for (sources, start), length in zip(self._sources(), lengths, strict=True):
             first, last = np.searchsorted(wanted, [start, start + length])
             if last > first:
-                local = dask.delayed(wanted[first:last] - start, pure=False, traverse=False)
-                parts.append(pick(self._partitions.read, start, local, *sources))
+                own = dask.delayed(wanted[first:last], pure=False, traverse=False)
+                parts.append(pick(self._partitions.read, start, own, *sources))
         return joined(_computed(parts))
 
     @property
@@ -236,16 +214,14 @@ class _Pass:
     function: Callable[..., Any]
     merge: Callable[[Any, Any], Any]
     arguments: tuple[Any, ...]
-    block_rows: int | None
-    n_threads: int
 
 
 class _Pieces(RowBlocks):
     """Blocks of one partition, numbered among all samples."""
 
-    def __init__(self, block: Block, start: int, block_rows: int | None) -> None:
+    def __init__(self, block: Block, start: int) -> None:
         y = plain_labels(block.y, start=start)
-        self._blocks = ArrayBlocks(block.X, y, block.weight, block_rows)
+        self._blocks = ArrayBlocks(block.X, y, block.weight)
         self._start = start
 
     def __iter__(self) -> Iterator[Block]:
@@ -254,14 +230,14 @@ class _Pieces(RowBlocks):
 
 def _reduced_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
     """The reduction of one partition."""
-    with threads.default(pass_.n_threads):
-        blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
+    with threads.default(1):
+        blocks = _Pieces(pass_.read(*sources), start)
         return blocks.reduce(pass_.function, pass_.merge, *map(aligned, pass_.arguments))
 
 
 def _merged_results(pass_: _Pass, *results: Any) -> Any:
     """Merge copies of results."""
-    with threads.default(pass_.n_threads):
+    with threads.default(1):
         total = copy.deepcopy(results[0])
         for result in results[1:]:
             total = pass_.merge(total, copy.deepcopy(result))
@@ -269,9 +245,7 @@ def _merged_results(pass_: _Pass, *results: Any) -> Any:
 
 
 def _taken(read: Callable[..., Block], start: int, rows: Any, *sources: Any) -> Block:
-    block = read(*sources)
-    (whole,) = _Pieces(block, start, max(len(block), 1))
-    return whole.take(rows)
+    return _Pieces(read(*sources), start).take(rows)
 
 
 # ---- partitions ----------------------------------------------------------------------------------

@@ -112,9 +112,9 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
 
 def test_blocks_go_through_all_rows_in_order(rows):
     X, y, w = rows
-    blocks = DaskBlocks(da.from_array(X, chunks=(300, 6)), y, w, block_rows=128)
+    blocks = DaskBlocks(da.from_array(X, chunks=(300, 6)), y, w)
     seen = list(blocks)
-    assert [block.start for block in seen] == [0, 128, 256, 300, 428, 556, 600, 728, 856, 900]
+    assert [block.start for block in seen] == [0, 300, 600, 900]
     assert_array_equal(np.vstack([block.X for block in seen]), X)
     assert_array_equal(np.concatenate([block.y for block in seen]), y)
     starts = blocks.reduce(lambda block: [block.start], lambda a, b: a + b)
@@ -128,7 +128,7 @@ def test_rows_are_taken_by_number(rows, kind):
     dX = da.from_array(X, chunks=((300, 0, 200, 500), 6))
     if kind is not np.asarray:
         dX = dX.map_blocks(kind, meta=kind((0, 6)))
-    block = DaskBlocks(dX, y, w, block_rows=64).take(wanted)
+    block = DaskBlocks(dX, y, w).take(wanted)
     assert_array_equal(block.X if kind is np.asarray else block.X.toarray(), X[wanted])
     assert_array_equal(block.y, y[wanted])
     assert_array_equal(block.weight, w[wanted])
@@ -147,8 +147,6 @@ def test_bad_rows_are_refused(rows):
         list(DaskBlocks(dX, y[1:]))
     with pytest.raises(ValueError, match=r"sample_weight: expected one value per sample"):
         list(DaskBlocks(dX, y, dX))
-    with pytest.raises(ValueError, match=r"split_every: expected an integer >= 2, got 1"):
-        DaskBlocks(dX, y, split_every=1)
     with pytest.raises(ValueError, match=r"at least one block of rows"):
         DaskBlocks(dX[:0], y[:0]).reduce(len, int.__add__)
     with pytest.raises(ValueError, match=r"y: expected labels, or the name of a column, got None"):
