@@ -54,7 +54,7 @@ FREE = {
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), ONE, cv=2),
     "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=1),
     "TableClassifier": lambda: ef.TableClassifier(["columns", "gem", "kernel"]),
-    "TableRegressor": lambda: ef.TableRegressor(["columns", "gem", "kernel"]),
+    "TableRegressor": lambda: ef.TableRegressor(["columns", "kernel"]),
     "OrientedPCA": ef.rayleigh.OrientedPCA,
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5, svm=SVM),
     "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(1, sigma2=0.5, svm=SVM, max_iter=2),

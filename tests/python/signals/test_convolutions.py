@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.early import interval_summaries
-from eigenfeat.early.stages import stage_probabilities
 from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
 from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
 from eigenfeat.signals.intervals import count_summaries
@@ -282,8 +281,6 @@ def test_prefixes_are_fitted_with_the_same_features(rng, channels, intervals):
         assert_allclose(model.predict_proba(X[:, :, :t]), rows, atol=1e-12)
     whole = ConvolutionClassifier(168, intervals=intervals, random_state=0).fit(X, y)
     assert_allclose(whole.loo_scores_, models[-1].loo_scores_, atol=1e-9)
-    again = stage_probabilities(models, X, times, np.unique(y))
-    assert_allclose(again, found, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [24, 110])  # fewer series than features, and more
