@@ -26,6 +26,7 @@ _Places = NDArray[np.int64]
 N_KERNELS = 84
 _RIVALS, _ROUNDS = 7, 3  # kernels of a group; contests of a dilation
 _TAPS = 9
+_MAX_DILATIONS = 32  # with thresholds
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
 _MAX_OUTPUTS = 1 << 22  # numbers of outputs that thresholds are taken from at once
 _MIN_PAIRS = 16  # pairs of dilation and kernel whose outputs are computed at once
@@ -46,7 +47,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Parameters
     ----------
     n_features : int >= 84, default=10000
-        Number of thresholds, rounded down to a multiple of 84.
+        Number of thresholds, rounded down to a multiple of 84. They have up to 32 dilations, which
+        grow exponentially from 1 to an eighth of the series' length.
     differences : bool, default=False
         Whether to convolve the differences x[t + 1] - x[t], too: they have half of the thresholds,
         and contests of their own.
@@ -55,9 +57,6 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Each has 168 features: square roots of the mean over time of a convolution's output where it
         is the largest of its group, or else 0, and of the share of the times at which it is the
         smallest.
-    max_dilations : int >= 1, default=32
-        Maximum number of dilations with thresholds. They grow exponentially from 1 to an eighth of
-        the series' length.
     random_state : int, RandomState, Generator or None, default=None
         Draws the training series of each threshold, the channels of each kernel and the groups.
     n_threads : int or None, default=None
@@ -119,7 +118,6 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
         "differences": ["boolean"],
         "contests": ["boolean"],
-        "max_dilations": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -140,14 +138,12 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         *,
         differences: bool = False,
         contests: bool = False,
-        max_dilations: int = 32,
         random_state: Seed = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_features = n_features
         self.differences = differences
         self.contests = contests
-        self.max_dilations = max_dilations
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -174,7 +170,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             per_kernel = int(self.n_features) // N_KERNELS
             halves = [per_kernel - per_kernel // 2, per_kernel // 2]
             counts = [one for one in (halves if self.differences else [per_kernel]) if one]
-            parts = [_dilations(length, one, int(self.max_dilations)) for one in counts]
+            parts = [_dilations(length, one) for one in counts]
             self.dilations_, self.thresholds_per_kernel_ = (
                 np.concatenate(column) for column in zip(*parts, strict=True)
             )
@@ -337,11 +333,9 @@ def _quantiles(values: Floats, levels: _Array) -> _Array:
     return np.asarray(below + (position - low) * (above - below))
 
 
-def _dilations(
-    length: int, per_kernel: int, most: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _dilations(length: int, per_kernel: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return dilations and their numbers of features per kernel: equally many per octave."""
-    count = min(per_kernel, most)
+    count = min(per_kernel, _MAX_DILATIONS)
     top = np.log2(max((length - 1) / (_TAPS - 1), 1.0))
     spread = np.logspace(0, top, count, base=2).astype(np.int64)
     dilations, counts = np.unique(np.maximum(spread, 1), return_counts=True)
