@@ -132,17 +132,10 @@ class _Sums(NamedTuple):
 def leading_pairs(
     samples: Any, n_targets: int, estimator: Any, *, whiten_targets: bool
 ) -> LeadingPairs:
-    """Compute leading singular triplets.
+    """Compute leading singular triplets for `n_targets` targets (c).
 
-    Parameters
-    ----------
-    samples : PairedSamples or LabelledSamples
-    n_targets : int
-        c.
-    estimator : LabelEmbedding or RandomizedCCA
-        Its parameters are the options.
-    whiten_targets : bool
-        Whether B is the metric of the targets instead of the identity.
+    The parameters of `estimator`, a LabelEmbedding or RandomizedCCA, are the options. With
+    `whiten_targets`, B is the metric of the targets instead of the identity.
     """
     width, d = estimator.n_components + estimator.n_oversamples, samples.n_features
     random = check_random_state(estimator.random_state)

@@ -179,10 +179,7 @@ class PCAFisher(ClassReducer):
 def principal_count(rows: ClassDeviations, span: PrincipalBasis, pca_components: int | None) -> int:
     """Return the number of principal components: as given, or by the rule.
 
-    Raises
-    ------
-    ValueError
-        If the rank of the samples is smaller than the given number.
+    ValueError if the rank of the samples is smaller than the given number.
     """
     rank = len(span.sizes)
     if pca_components is None:

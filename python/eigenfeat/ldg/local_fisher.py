@@ -170,10 +170,7 @@ def _scatters(rows: ClassDeviations, n_neighbors: int) -> tuple[Array, Array]:
 def _nonsingular_part(rows: ClassDeviations, span: PrincipalBasis) -> int:
     """Return the number of leading principal components with a nonsingular S_w.
 
-    Raises
-    ------
-    ValueError
-        If S_w vanishes on the first component.
+    ValueError if S_w vanishes on the first component.
     """
     most = principal_count(rows, span, None)
     basis, sizes = span.basis[:, :most], span.sizes[:most]

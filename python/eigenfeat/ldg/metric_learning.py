@@ -210,10 +210,7 @@ class ITML(Iterative, ClassReducer):
 def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:
     """Return the number of pairs: as given, or 20 k (k - 1), at least 200.
 
-    Raises
-    ------
-    MemoryError
-        If the pairs' differences do not fit into memory.
+    MemoryError if the pairs' differences do not fit into memory.
     """
     count = max(20 * n_classes * (n_classes - 1), 200) if given is None else int(given)
     if 24 * count * n_columns > physical_memory():
@@ -309,21 +306,11 @@ def features_of(metric: Array) -> Array:
 
 
 def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[np.intp]:
-    """Return indices of the best features by maximal relevance and minimal redundancy.
+    """Return indices of the best `count` features, by maximal relevance and minimal redundancy.
 
-    The criterion of Peng et al. (2005): mutual information with the codes, less the mean mutual
-    information with the features chosen before. Features are split at their means.
-
-    Parameters
-    ----------
-    features : (n, d) array
-    codes : (n,) array of classes from 0
-    count : int
-
-    Returns
-    -------
-    (count,) array
-        Best first; ties go to the lower index.
+    The criterion of Peng et al. (2005): mutual information with the codes (n,), less the mean
+    mutual information with the features chosen before. Features (n, d) are split at their means;
+    ties go to the lower index.
     """
     bits = (features > features.mean(axis=0)).astype(np.intp)
     relevance = _information(bits, codes)

@@ -635,19 +635,11 @@ def choose_penalty(
     fixed: float | None = None,
     select: Callable[[Sequence[Logits]], int] | None = None,
 ) -> Choice:
-    """Choose the penalty of the least held-out log loss.
+    """Choose among penalties, from large to small, by the least held-out log loss.
 
-    Parameters
-    ----------
-    folds : iterable of (LogitProblem, LabelledSamples)
-        Problem of the training samples, and the held-out samples, of each fold.
-    penalties : sequence of Penalty
-        From large to small.
-    fixed : float, optional
-        Temperature; by default the temperature of the least log loss.
-    select : callable, optional
-        Index of the best penalty, given the held-out logits of several penalties; by default the
-        penalty of the least log loss.
+    Each fold has the problem of its training samples, and its held-out samples. `fixed` is the
+    temperature, by default that of the least log loss. `select` returns the index of the best
+    penalty, given the held-out logits of several penalties.
     """
     tried = list(range(len(penalties)))
     logits: dict[int, Logits] = {i: [] for i in tried}

@@ -103,28 +103,11 @@ def asked_views(
 ) -> tuple[list[str], dict[str, Any]]:
     """Split the parameter `views` into names and estimators.
 
-    Parameters
-    ----------
-    given : "auto", name or list of names and estimators
-        The parameter `views`.
-    known : sequence of str
-        Names of the views, in the order in which they are tried.
-    kind : str
-        Expected kind of estimator, for the error message.
-    is_kind : callable
-        Whether an object is an estimator of this kind.
-
-    Returns
-    -------
-    names : list of str
-        In the order of `known`.
-    estimators : dict of str to estimator
-        By the names of their classes; from the second of a class on, with a number.
-
-    Raises
-    ------
-    ValueError
-        If `given` is empty, or a name is unknown or repeated, or an estimator is of another kind.
+    `given` is "auto", a name, or a list of names and estimators; names are returned in the order of
+    `known`, in which they are tried, and estimators by the names of their classes, from the second
+    of a class on with a number. `is_kind` tells whether an object is an expected estimator, which
+    messages call `kind`. ValueError if nothing is given, a name is unknown or repeated, or an
+    estimator is of another kind.
     """
     asked = known if isinstance(given, str) and given == "auto" else given
     asked = [asked] if isinstance(asked, str) else list(asked)
@@ -244,18 +227,10 @@ def cross_fit(
     penalties: Sequence[float],
     select: Callable[[Sequence[Logits]], int] | None,
 ) -> Choice:
-    """Choose a penalty on held-out samples.
+    """Choose a penalty, from large to small, on held-out samples.
 
-    Parameters
-    ----------
-    logit : MultinomialLogit
-        Estimator with all other parameters.
-    folds : iterable of (LabelledSamples, LabelledSamples)
-        Training and held-out samples of each fold, with their own features.
-    penalties : sequence of float
-        From large to small.
-    select : callable or None
-        As in `choose_penalty`.
+    `logit` has all other parameters. Each fold has training and held-out samples with their own
+    features. `select` is as in `choose_penalty`.
     """
     common = logit.ridge_scale == "common"
     problems = ((LogitProblem(train, constant=True, common=common), held) for train, held in folds)

@@ -34,20 +34,11 @@ _MIN_REMAINDER = 1e-10  # of 1 - h_i
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """A fitted ridge regression of p features and q outputs.
+    """A fitted ridge regression of p features and q outputs."""
 
-    Attributes
-    ----------
-    coef : (p, q) array
-        Coefficients in the units of the features.
-    intercept : (q,) array
-    penalty : float
-        The chosen penalty.
-    """
-
-    coef: _Array
-    intercept: _Array
-    penalty: float
+    coef: _Array  # (p, q) in the units of the features
+    intercept: _Array  # (q,)
+    penalty: float  # the chosen one
 
     def predict(self, features: Floats, n_threads: int | None = None) -> _Array:
         """Outputs (n, q) of features (n, p)."""
@@ -62,23 +53,11 @@ class Ridge:
 def fit_ridge(
     features: Floats, targets: _Array, share: _Array, *, common_scale: bool = False
 ) -> tuple[Ridge, _Array]:
-    """Fit a ridge regression, with leave-one-out predictions.
+    """Fit a ridge regression of `targets` (n, q), with leave-one-out predictions (n, q).
 
-    Parameters
-    ----------
-    features : (n, p) array
-    targets : (n, q) array
-        Outputs of equal importance; they share the penalty.
-    share : (n,) array
-        Positive weights of the samples, of sum 1.
-    common_scale : bool, default=False
-        Whether to divide all features by one number, which keeps the metric of a kernel.
-
-    Returns
-    -------
-    Ridge
-    (n, q) array
-        Leave-one-out predictions, with the means and scales of all samples.
+    All targets share the penalty. `share` (n,) are positive weights of the samples, of sum 1.
+    `common_scale` divides all features by one number, which keeps the metric of a kernel.
+    Predictions are with the means and scales of all samples.
     """
     features = np.asarray(features, dtype=np.float64)
     centre, middle = share @ features, share @ targets

@@ -27,20 +27,9 @@ _MAX_UNSCALED = 2.0**20  # samples between its inverse and this are not scaled
 class DualSvm:
     """A multiclass SVM, solved epoch by epoch.
 
-    Parameters
-    ----------
-    X : (n, d) array or sparse matrix
-        Finite samples.
-    labels : (n,) int32 array in [0, k)
-    costs : (n,) float64 array of positive numbers
-    n_classes : int
-    constant : bool
-        Whether a last feature of ones is added, penalised like the others.
-    n_threads : int
-        Number of threads, resolved.
-    solver : {"sequential", "frank_wolfe"}
-    seed : int
-        Seed of the random orders.
+    Samples X (n, d) of the classes `labels` (n,) in [0, n_classes) have positive `costs` (n,) of
+    their losses. With `constant`, a last feature of ones is penalised like the others. `solver` is
+    "sequential" or "frank_wolfe", and `seed` that of the random orders.
     """
 
     def __init__(

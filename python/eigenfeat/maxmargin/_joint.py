@@ -37,21 +37,10 @@ _FIRST_POWER = 0.25  # moves of separable samples grow with this power of sigma2
 class JointMoves:
     """Means and weights at which J is stationary, for successive values of `sigma2`.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Samples.
-    y : (n,) array
-        Labels.
-    weight : (n,) array
-        Weights of the samples' losses.
-    svm : MulticlassSVM
-        Its parameters and classes define J. The search starts at its `class_coef_` and
-        `dual_coef_` if it was fitted to these samples.
-    max_iter : int
-        Maximum number of steps of a minimisation.
-    tol : float
-        A minimisation stops when a step decreases J by less than this fraction of its first value.
+    The samples X (n, d) have labels y and weights of their losses. Parameters and classes of the
+    `svm` define J; the search starts at its `class_coef_` and `dual_coef_` if it was fitted to
+    these samples. A minimisation takes at most `max_iter` steps, and stops when a step decreases J
+    by less than the fraction `tol` of its first value.
     """
 
     def __init__(

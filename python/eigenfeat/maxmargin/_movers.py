@@ -21,20 +21,11 @@ COARSE_TOL = 1e-4  # tolerance of the joint minimisations that compare scales
 
 
 class MovedSamples:
-    """Samples that the SVM moves once (equation 9).
+    """Samples X (n, d) with labels y that the SVM moves once (equation 9).
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Samples.
-    y : (n,) array
-        Labels.
-    weight : (n,) array
-        Weights of the samples' losses; samples without a class have weight 0 and do not move.
-    svm : MulticlassSVM
-        Fitted to the known samples.
-    fit_extractor : callable
-        Returns an extractor that is fitted to moved samples.
+    The SVM is fitted to the samples of positive `weight` (n,), the weights of the losses; the
+    others have no class and do not move. `fit_extractor` returns an extractor that is fitted to
+    moved samples.
     """
 
     def __init__(

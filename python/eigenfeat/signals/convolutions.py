@@ -361,20 +361,10 @@ def _spectra(values: Floats, summaries: Floats) -> Iterator[tuple[float, _Array,
 def fit_prefixes(
     classifier: ConvolutionClassifier, X: ArrayLike, y: ArrayLike, times: ArrayLike
 ) -> list[ConvolutionClassifier]:
-    """Fit a classifier to the beginnings of series, for all of them with the same features.
+    """Fit a classifier to the beginnings of series (n, channels, d), with the same features.
 
-    Parameters
-    ----------
-    classifier : ConvolutionClassifier
-        Its parameters are used.
-    X : (n, channels, d) array-like
-    y : (n,) array-like
-    times : (p,) array of ascending int in 1..d
-
-    Returns
-    -------
-    list of p ConvolutionClassifier
-        For the first t samples each. Thresholds and dilations are those of the whole series.
+    Returns a classifier with the parameters of `classifier` for the first t samples, for each t of
+    the ascending `times`. Thresholds and dilations are those of the whole series.
     """
     features = classifier._new_features()
     series, _ = read_series(X)
@@ -393,16 +383,7 @@ def prefix_probabilities(
 ) -> _Array:
     """Compute probabilities of beginnings by the classifiers of `fit_prefixes`, in one pass.
 
-    Parameters
-    ----------
-    models : sequence of p ConvolutionClassifier
-    X : (n, channels, d) array-like
-    times : (p,) array of ascending int in 1..d
-
-    Returns
-    -------
-    (p, n, k) array
-        ``models[j].predict_proba(X[..., :times[j]])`` for each j.
+    ``models[j].predict_proba(X[..., :times[j]])`` for each j, (p, n, k).
     """
     features = models[0].features_
     series, _ = read_series(X, features.n_channels_)

@@ -36,54 +36,23 @@ _EXTRA_PAIRS = 3  # eigenpairs in addition to the rank of the last projection
 
 @dataclass(frozen=True, eq=False)
 class SparseDirection:
-    """The solution of one relaxation.
+    """The solution of one relaxation."""
 
-    Attributes
-    ----------
-    vector : (d,) array
-        Unit leading eigenvector of the sparse iterate, without entries of rounding errors; the
-        entry of largest magnitude is positive.
-    matrix : (d, d) array
-        M: positive semidefinite of trace 1, sum of absolute entries at most s.
-    value, bound : float
-        ``tr(C M)``, and a lower bound on the minimum.
-    leading : float
-        Largest eigenvalue of M: 1 if the relaxation is exact and the vector optimal.
-    residuals : (2,) array
-        Primal and dual residual, relative to the sizes of their terms.
-    n_iter : int
-        Number of steps; 0 if an eigenvector is sparse enough.
-    converged : bool
-        Whether both residuals are within the tolerance.
-    """
-
-    vector: _Array
-    matrix: _Array
-    value: float
-    bound: float
-    leading: float
-    residuals: _Array
-    n_iter: int
-    converged: bool
+    vector: _Array  # (d,) unit leading eigenvector of the sparse iterate; largest entry positive
+    matrix: _Array  # (d, d) M: positive semidefinite of trace 1, sum of absolute entries at most s
+    value: float  # tr(C M)
+    bound: float  # lower bound on the minimum
+    leading: float  # largest eigenvalue of M: 1 if the relaxation is exact and the vector optimal
+    residuals: _Array  # (2,) primal and dual, relative to the sizes of their terms
+    n_iter: int  # 0 if an eigenvector is sparse enough
+    converged: bool  # whether both residuals are within the tolerance
 
 
 def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -> SparseDirection:
-    """Solve the relaxation (3.32) for one matrix.
+    """Solve the relaxation (3.32) for a symmetric matrix C (d, d).
 
-    Parameters
-    ----------
-    C : (d, d) array of float64
-        Symmetric and finite.
-    sparsity : float
-        s, at least 1. Values of d or more are no constraint.
-    tol : float
-        The iteration stops when both relative residuals are at most this.
-    max_iter : int
-        Maximum number of steps.
-
-    Returns
-    -------
-    SparseDirection
+    `sparsity` is s, at least 1; values of d or more are no constraint. The iteration stops after
+    `max_iter` steps, or when both relative residuals are at most `tol`.
     """
     smallest, largest, first = _extremes(C)
     spread = largest - smallest

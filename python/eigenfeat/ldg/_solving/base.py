@@ -176,12 +176,8 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
 
     The triangle R of the QR decomposition of the deviations has the same scatter as the deviations.
     The R of several blocks is the R of their stacked triangles. Unlike sums of squares, this keeps
-    all digits, as for samples in memory.
-
-    Raises
-    ------
-    ValueError
-        As `ClassDeviations.of`; or if the samples have weights, but `weighted` is false.
+    all digits, as for samples in memory. ValueError if samples have weights, but `weighted` is
+    false.
     """
     total = rows.scan.weight
     if total is not None and not weighted:

@@ -40,21 +40,12 @@ class Columns:
 
 
 def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
-    """Find the columns' means and scales, and the varying columns of standardised rows.
+    """Find the columns' means and scales, and the varying columns of the standardised rows of X.
 
-    Parameters
-    ----------
-    X : (n, d) array or CSR matrix
-    scaled : bool
-        Whether to divide by the standard deviations; samples are always centred.
-
-    Returns
-    -------
-    columns : Columns
-        The scale of a constant column (deviations within rounding) is 1. The order of the varying
-        columns does not depend on their order in X.
-    rows : (n, varying columns) array
-        Dense; C-contiguous, of X's dtype.
+    X (n, d) is an array or a CSR matrix. Columns are centred and, if `scaled`, divided by their
+    standard deviations; the scale of a constant column (deviations within rounding) is 1. The rows
+    (n, varying columns) are dense, in X's dtype, and the order of their columns does not depend on
+    the order in X.
     """
     if sparse.issparse(X):
         stored = np.asarray(abs(X).max(axis=0).todense()).ravel() > 0
@@ -103,18 +94,10 @@ class Basis:
 
 
 def span_of(rows: Floats) -> tuple[Basis, Floats]:
-    """Return coordinates of centred samples in an orthonormal basis of their span.
+    """Return an orthonormal basis of the span of centred samples (n, d), and coordinates in it.
 
-    Parameters
-    ----------
-    rows : (n, d) array
-        Samples of mean zero.
-
-    Returns
-    -------
-    basis : Basis
-    coordinates : (n, r) array
-        The samples themselves if d < n; otherwise r <= n - 1, with the same distances.
+    The coordinates are the samples themselves if d < n; otherwise (n, r) with r <= n - 1 and equal
+    distances.
     """
     n, d = rows.shape
     if d < n or n < 2:

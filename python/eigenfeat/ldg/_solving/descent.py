@@ -31,19 +31,10 @@ _MEMORY = 0.85  # weight of earlier objectives in the reference value of the lin
 class LocalGaussians:
     """Equation 3.4 and its gradient, equation 3.5.
 
-    Samples without neighbours in their own class are left out. Classes without neighbours of a
-    sample are left out of its sum.
-
-    Parameters
-    ----------
-    X : (n, d) array of float64
-        Samples.
-    codes : (n,) array of int
-        Classes of the samples, 0 to k - 1.
-    neighbours : (n, k, kn) array of int
-        Nearest samples of each sample in each class; -1 if there are fewer.
-    priors : (k,) array
-        Probabilities of the classes.
+    `X` (n, d) has samples of the classes `codes` (n,), 0 to k - 1, with probabilities `priors`
+    (k,), and `neighbours` (n, k, kn) the nearest samples of each sample in each class, -1 if there
+    are fewer. Samples without neighbours in their own class are left out, and of a sample's sum the
+    classes without neighbours.
     """
 
     def __init__(
@@ -112,21 +103,10 @@ def minimise(
     from the last change of the gradient (Barzilai and Borwein, the long and the short rule in
     turn), with a nonmonotone line search (Wen and Yin 2013).
 
-    Parameters
-    ----------
-    evaluate : callable
-        Objective and its gradient (d, m) at B.
-    start : (d, m) array
-        Orthonormal columns.
-    tol : float
-        Stop when the norm of the projected gradient is at most `tol` times the norm of the gradient
-        at the start.
-    max_iter : int
-        Maximum number of steps, including rejected ones.
-    log : callable
-        Called with a text after every accepted step.
-    stops : callable
-        Called after every accepted step; the search ends if it returns True.
+    `evaluate` returns the objective and its gradient (d, m) at B, and `start` (d, m) has
+    orthonormal columns. The search ends when the projected gradient is at most `tol` times the
+    gradient at the start, after `max_iter` steps, which include rejected ones, or when `stops`
+    returns True. `log` and `stops` are called after every accepted step, `log` with a text.
     """
     B, (objective, gradient) = start, evaluate(start)
     unit = float(np.linalg.norm(gradient)) or 1.0

@@ -22,13 +22,9 @@ _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
 def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return the mask (n,) of the samples of the source; None means all samples.
+    """Return the mask (n,) of the samples of the source; `sample_domain` None means all samples.
 
-    Raises
-    ------
-    ValueError
-        If the lengths of `X`, `y` and `sample_domain` differ, a number is 0 or not an integer, or a
-        domain has no samples.
+    ValueError if lengths differ, a number is 0 or not an integer, or a domain has no samples.
     """
     n = len(X)
     if len(y) != n:
@@ -66,22 +62,12 @@ def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
 class DomainScaler:
     """Means and standard deviations that standardise each domain separately.
 
-    Immutable; `learn` creates it. If all samples are of the source, both domains have its units.
-
-    Attributes
-    ----------
-    means : (2, d) array
-        Means of the columns of the source and of the target.
-    scales : (2, d) array
-        Standard deviations; infinite for columns that are constant in either domain, which
-        become 0.
-    varying : (d,) array of bool
-        Columns that vary in both domains.
+    If all samples are of the source, both domains have its units.
     """
 
-    means: NDArray[np.float64]
-    scales: NDArray[np.float64]
-    varying: NDArray[np.bool_]
+    means: NDArray[np.float64]  # (2, d) of the source and of the target
+    scales: NDArray[np.float64]  # (2, d) infinite for columns constant in either, which become 0
+    varying: NDArray[np.bool_]  # (d,) columns that vary in both domains
 
     @classmethod
     def learn(cls, X: RealArray, source: NDArray[np.bool_]) -> DomainScaler:

@@ -59,10 +59,7 @@ class Reduction:
 def count_components(n_components: int | None, most: int, reason: str) -> int:
     """Return how many components to keep, by default all.
 
-    Raises
-    ------
-    ValueError
-        If `n_components` exceeds `most`; the message explains the limit by `reason`.
+    ValueError if `n_components` exceeds `most`; the message explains the limit by `reason`.
     """
     if n_components is None:
         return most
@@ -75,18 +72,10 @@ def count_components(n_components: int | None, most: int, reason: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PrincipalBasis:
-    """Principal directions of centred samples, and standard deviations along them.
+    """Principal directions of centred samples, and standard deviations along them, descending."""
 
-    Attributes
-    ----------
-    basis : (d, r) array
-        Orthonormal directions, one per column.
-    sizes : (r,) array
-        Standard deviations of the samples along them, descending.
-    """
-
-    basis: Array
-    sizes: Array
+    basis: Array  # (d, r) orthonormal directions, one per column
+    sizes: Array  # (r,)
 
     @classmethod
     def of(
@@ -123,40 +112,19 @@ class PrincipalBasis:
 class ClassDeviations:
     """Samples sorted by class, as deviations from the means of their classes.
 
-    Deviations are divided by ``unit``, a power of two, so that squares neither overflow nor
-    vanish. A column that is constant in a class is exactly 0 there.
-
-    Attributes
-    ----------
-    within : (n, d) array
-        Samples minus the mean of their class; if `summed`, a matrix with the same scatter.
-    between : (k, d) array
-        Means of classes minus the mean of all samples.
-    counts : (k,) array
-        Number of samples, or sum of weights up to a common factor, of each class.
-    classes : (k,) array
-        Labels, sorted.
-    mean : (d,) array
-        Mean of all samples, not divided by `unit`.
-    unit : float
-        Divisor of `within` and `between`.
-    summed : bool
-        Whether `within` is not one row per sample: samples have weights or came in blocks.
-    rows : int or None
-        Number of samples if they have weights; otherwise None.
-    rounding : (d,) array or None
-        Largest rounding errors of float32 entries, divided by `unit`.
+    Deviations are divided by `unit`, a power of two, so that squares neither overflow nor vanish. A
+    column that is constant in a class is exactly 0 there.
     """
 
-    within: Array
-    between: Array
-    counts: NDArray[Any]
-    classes: NDArray[Any]
-    mean: Array
+    within: Array  # (n, d) samples minus the mean of their class
+    between: Array  # (k, d) means of classes minus the mean of all samples
+    counts: NDArray[Any]  # (k,) samples, or weights up to a common factor, of each class
+    classes: NDArray[Any]  # (k,) labels, sorted
+    mean: Array  # (d,) of all samples, not divided by `unit`
     unit: float
-    summed: bool = False
-    rows: int | None = None
-    rounding: Array | None = None
+    summed: bool = False  # whether `within` is a matrix with the same scatter: weights, or blocks
+    rows: int | None = None  # number of samples if they have weights
+    rounding: Array | None = None  # (d,) largest rounding errors of float32 entries, over `unit`
 
     @classmethod
     def of(cls, X: RealArray, y: Labels, weight: Array | None = None) -> ClassDeviations:
@@ -301,12 +269,8 @@ def largest_ratios(
     """Return the m largest eigenvalues of ``signal v = lambda (noise + r I) v``, and vectors.
 
     ``r`` is `ridge` times trace(noise) / n_columns, or trace(signal) / n_columns if the noise is
-    zero. Vectors (r, m) have unit noise, including the ridge.
-
-    Raises
-    ------
-    SingularDenominatorError
-        If the noise is singular and the ridge too small; the message names a sufficient ridge.
+    zero. Vectors (r, m) have unit noise, including the ridge. SingularDenominatorError names a
+    sufficient ridge if the noise is singular and the ridge too small.
     """
     r = len(noise)
     trace = float(np.trace(noise))
@@ -362,10 +326,7 @@ def shares_of_variance(
 ) -> Shares:
     """Return directions in a span, by descending share of the variance between classes.
 
-    Raises
-    ------
-    ValueError
-        If class means differ in fewer than `n_components` directions, or in none.
+    ValueError if class means differ in fewer than `n_components` directions, or in none.
     """
     white = span.basis / span.sizes
     _, alphas, turn = np.linalg.svd(rows.between_factor @ white, full_matrices=False)
@@ -395,13 +356,7 @@ def _spread_first(directions: Array) -> Array:
 
 
 def between_rank(rows: ClassDeviations) -> int:
-    """Return the rank of the scatter between classes, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If it is 0.
-    """
+    """Return the rank of the scatter between classes, at least 1; ValueError if it is 0."""
     sizes = np.linalg.svd(rows.between_factor, compute_uv=False)
     return check_means_differ(int(np.sum(sizes > means_rounding(rows))))
 

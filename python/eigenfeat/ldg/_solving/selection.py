@@ -90,11 +90,7 @@ def best_gamma(gammas: Iterable[float], accuracies: Iterable[float]) -> float:
 def greedy_dimension(accuracy: Callable[[int], float], most: int) -> tuple[int, list[float]]:
     """Increase the dimension from 1 until the accuracy decreases, up to 40 or `most`.
 
-    Returns
-    -------
-    dimension : int
-    accuracies : list of float
-        Accuracies of the dimensions 1, 2, ... that were tried.
+    Returns the dimension, and the accuracies of the dimensions 1, 2, ... that were tried.
     """
     tried = [accuracy(1)]
     for dimension in range(2, min(most, GREEDY_LIMIT) + 1):
@@ -135,25 +131,12 @@ def local_qda_accuracies(
     coordinates: Floats | None = None,
     n_threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return cross-validated accuracies of local QDA for several numbers of neighbours.
+    """Return cross-validated accuracies of local QDA for ascending `counts` of neighbours.
 
-    Covariances are diagonal, plus 1e-4 times the mean variance of the columns (1 in section
-    5.6.1). Priors are those of the other folds.
-
-    Parameters
-    ----------
-    rows : (n, d) array
-        Samples on which Gaussians are estimated.
-    codes, folds : (n,) arrays
-    counts : list of int
-        Numbers of neighbours, ascending.
-    coordinates : (n, r) array, optional
-        Coordinates with equal distances and fewer columns, for the search for neighbours.
-    n_threads : int, optional
-
-    Returns
-    -------
-    (counts,) array
+    Gaussians are estimated on `rows` (n, d) of the classes `codes` (n,) with diagonal covariances,
+    plus 1e-4 times the mean variance of the columns (1 in section 5.6.1). Priors are those of the
+    other `folds` (n,). Neighbours are found in `coordinates` (n, r), if given, which have equal
+    distances and fewer columns.
     """
     n_classes = int(codes.max()) + 1
     space = rows if coordinates is None else coordinates
@@ -179,19 +162,12 @@ def spread_out(n_samples: int, n_columns: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class FoldAccuracies:
-    """3-NN accuracies on held-out samples, for all combinations of candidates.
-
-    Attributes
-    ----------
-    counts, gammas, dimensions : list
-        The candidates, ascending.
-    values : (counts, gammas, dimensions) array
-    """
+    """3-NN accuracies on held-out samples, for all combinations of ascending candidates."""
 
     counts: list[int]
     gammas: list[float]
     dimensions: list[int]
-    values: Array
+    values: Array  # (counts, gammas, dimensions)
 
     def best(self) -> tuple[int, float, int]:
         """Return the number of neighbours, gamma and dimension of the highest accuracy.
@@ -228,17 +204,9 @@ def fold_accuracies(
 ) -> FoldAccuracies:
     """Return accuracies of all candidates on held-out samples.
 
-    Parameters
-    ----------
-    coordinates : (n, r) array
-        Centred samples, in any orthonormal basis of their span.
-    codes : (n,) array
-    n_classes : int
-    counts, gammas, dimensions : sequences
-        Candidates. A dimension above the rank of a fold's samples is reduced to the rank.
-    n_threads : int, optional
-    fisher_ridge : float, optional
-        Ridge of Fisher's directions, if they come first.
+    `coordinates` (n, r) are centred samples in any orthonormal basis of their span. A candidate
+    dimension above the rank of a fold's samples is reduced to the rank. `fisher_ridge` is the ridge
+    of Fisher's directions, if they come first.
     """
     counts, gammas, dimensions = sorted(set(counts)), sorted(set(gammas)), sorted(set(dimensions))
     if coordinates.shape[1] >= len(coordinates):
@@ -291,19 +259,10 @@ def _hits(
     held_out_codes: Codes,
     dimensions: Sequence[int],
 ) -> NDArray[np.int64]:
-    """Count held-out samples that their 3 nearest training samples label correctly.
+    """Count held-out samples that their 3 nearest training samples label right.
 
-    Parameters
-    ----------
-    projected : m pairs of (n, r) and (q, r) arrays
-        Training and held-out samples.
-    codes, held_out_codes : (n,) and (q,) arrays
-    dimensions : list of int
-        Numbers of leading columns, ascending.
-
-    Returns
-    -------
-    (m, dimensions) array
+    `projected` has m pairs of training (n, r) and held-out (q, r) samples, and `dimensions` numbers
+    of leading columns, ascending.
     """
     shape = (len(projected), len(dimensions))
     result = np.zeros(shape, dtype=np.int64)

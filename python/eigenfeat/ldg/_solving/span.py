@@ -53,19 +53,10 @@ def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
 
 
 def kernel_coordinates(samples: Any) -> tuple[SpanBasis, _Array, _Array]:
-    """Find coordinates of samples (n, d) in an orthonormal basis of their centred span.
+    """Find an orthonormal basis of the centred span of samples (n, d), and coordinates (n, r).
 
-    Returns
-    -------
-    basis : SpanBasis
-    coordinates : (n, r) array, r <= n - 1
-    kernel : (n, n) array
-        Inner products of the samples, not centred.
-
-    Raises
-    ------
-    MemoryError
-        If the kernel and its eigenvectors exceed the machine's memory.
+    Also returns the kernel (n, n) of the samples, not centred. MemoryError if the kernel and its
+    eigenvectors exceed the machine's memory.
     """
     n = samples.shape[0]
     check_memory("LDG", 3, n)
