@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -72,9 +73,10 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classifier : estimator or None, default=None
-        Classifier with `predict_proba`, or with `decision_function`, whose scores are calibrated on
-        held-out folds; cloned for each time. None: `ConvolutionClassifier` with
-        ``differences=False, contests=False, intervals=True, random_state=0``.
+        Classifier with `predict_proba`, or with `decision_function`, which becomes a
+        ``CalibratedClassifierCV(classifier, cv=2)``; cloned for each time. None:
+        `ConvolutionClassifier` with ``differences=False, contests=False, intervals=True,
+        random_state=0``.
     delay_cost : float or (T,) array-like, default=1.2
         Cost of waiting for the whole series, in proportion for shorter times; or the costs of
         deciding after 1, ..., T values. The default leads to about the largest harmonic mean of
@@ -294,14 +296,14 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     def _classifier(self) -> Any:
         if self.classifier is None:
             return convolutions()
-        if not any(
-            hasattr(self.classifier, name) for name in ("predict_proba", "decision_function")
-        ):
-            raise ValueError(
-                "classifier: expected a classifier with predict_proba or decision_function, got "
-                f"{show(self.classifier)}"
-            )
-        return self.classifier
+        if hasattr(self.classifier, "predict_proba"):
+            return self.classifier
+        if hasattr(self.classifier, "decision_function"):
+            return CalibratedClassifierCV(self.classifier, cv=2, ensemble=False)
+        raise ValueError(
+            "classifier: expected a classifier with predict_proba or decision_function, got "
+            f"{show(self.classifier)}"
+        )
 
     def _costs(self) -> _Array:
         """Costs (p, G, G) by time, true class and decided class."""

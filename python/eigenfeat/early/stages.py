@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -22,18 +22,15 @@ from sklearn.utils import get_tags
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import is_rounding, show
 from eigenfeat.early.series import fold_masks
-from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,
     fit_prefixes,
-    logit_factor,
     prefix_probabilities,
 )
 
 __all__ = [
     "HeldOut",
     "KnownStages",
-    "ScoredClassifier",
     "Stages",
     "convolutions",
     "fit_stages",
@@ -58,7 +55,6 @@ class HeldOut:
     probabilities: _Array  # (R, p, n, G) by repeat of the folds; NaN for series never held out
     skipped: str = ""  # error at a time that was left out
     models: list[Any] | None = None  # models fitted to all series, if known
-    factors: _Array | None = None  # (p,) factors from scores to logits, without `predict_proba`
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
         """Probabilities (m, G) by time, over all repeats, and the index of each series."""
@@ -67,29 +63,6 @@ class HeldOut:
         flat = self.probabilities.swapaxes(0, 1).reshape(p, repeats * n, -1)
         known = ~np.isnan(flat).any(axis=(0, 2))
         return list(flat[:, known]), rows[known]
-
-
-class ScoredClassifier(ClassifierMixin, BaseEstimator):
-    """A fitted classifier without `predict_proba`: its scores times `factor` are logits."""
-
-    def __init__(self, classifier: Any, factor: float = 1.0) -> None:
-        self.classifier = classifier
-        self.factor = factor
-        self.classes_ = classifier.classes_
-
-    def predict_proba(self, X: Any) -> _Array:
-        """Probabilities (n, G)."""
-        return np.asarray(softmax(self.factor * _scores(self.classifier, X), axis=1))
-
-    def predict(self, X: Any) -> Labels:
-        """The labels (n,)."""
-        return np.asarray(self.classes_[_scores(self.classifier, X).argmax(axis=1)])
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        return get_tags(self.classifier)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +148,9 @@ def fit_stages(
         raise ValueError("X: expected series that differ at some time, got the same in all")
     series, classes = np.ascontiguousarray(series[:, :, onset:]), np.unique(y)
     held_out = held_out_stages(candidate, series, y, classes, times_after(onset) - onset, n_folds)
-    models = _fitted_stages(candidate, series, y, held_out)
+    models = held_out.models
+    if models is None:
+        models = [_fitted(candidate, series[:, :, :t], y) for t in held_out.times]
     return Stages(models, held_out.times + onset, classes, onset, start), held_out
 
 
@@ -234,19 +209,6 @@ def held_out_stages(
     return HeldOut(times, probabilities[None], models=models)
 
 
-def _fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> list[Any]:
-    """Classifiers with `predict_proba`, fitted to all series up to each of `held_out.times`."""
-    if held_out.models is not None:
-        return held_out.models
-    models = [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
-    if held_out.factors is None:
-        return models
-    return [
-        model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
-        for model, factor in zip(models, held_out.factors, strict=True)
-    ]
-
-
 def shares_features(models: Sequence[ConvolutionClassifier]) -> bool:
     """Whether all models have equal features."""
     first = models[0].features_
@@ -268,7 +230,6 @@ def _out_of_folds(
     A fold is left out if the fit to whole series fails. A time is left out if the fit of another
     fold fails.
     """
-    of_scores = not hasattr(candidate, "predict_proba")
     repeats = 1 if len(y) >= _REPEATED_SERIES else min(_MAX_REPEATS, 1 + _REPEATED_SERIES // len(y))
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
@@ -281,8 +242,7 @@ def _out_of_folds(
             t = int(times[k])
             try:
                 model = _fitted(candidate, X[~held_out][:, :, :t], y[~held_out])
-                value = _class_scores if of_scores else _probability
-                values = value(model, X[held_out][:, :, :t], classes)
+                values = _probability(model, X[held_out][:, :, :t], classes)
             except _FAILURES as error:
                 failure = f"{error} (by the first {t} samples)"
                 if k == len(times) - 1:
@@ -293,17 +253,7 @@ def _out_of_folds(
             folds += k == len(times) - 1
     if not folds:
         raise _cannot_fit(candidate, failure)
-    out, left = out[:, usable], times[usable]
-    if not of_scores:
-        return HeldOut(left, out, skipped)
-    codes, factors = np.searchsorted(classes, y), np.ones(len(left))
-    for k in range(len(left)):
-        known = ~np.isnan(out[:, k]).any(axis=2)
-        truth = np.broadcast_to(codes, known.shape)[known]
-        scale = float(np.std(out[:, k][known])) or 1.0
-        factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
-        out[:, k] = softmax(factors[k] * out[:, k], axis=2)
-    return HeldOut(left, out, skipped, factors=factors)
+    return HeldOut(times[usable], out[:, usable], skipped)
 
 
 def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
@@ -320,29 +270,6 @@ def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
     out[:, np.searchsorted(classes, model.classes_)] = probabilities
     total = out.sum(axis=1, keepdims=True)
     return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
-
-
-def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
-    """Scores (n, G); the smallest score for classes that the model lacks."""
-    if isinstance(model, DummyClassifier):
-        return np.zeros((len(X), len(classes)))
-    scores = _scores(model, _input(model, X))
-    out = np.repeat(scores.min(axis=1, keepdims=True), len(classes), axis=1)
-    out[:, np.searchsorted(classes, model.classes_)] = scores
-    return out
-
-
-def _scores(model: Any, X: Any) -> _Array:
-    """Scores (n, G) of `decision_function`."""
-    scores = np.asarray(model.decision_function(X), dtype=float)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores]) / 2
-    if scores.shape[1:] != (len(model.classes_),):
-        raise ValueError(
-            f"classifier: expected one score for each of {len(model.classes_)} classes, got "
-            f"{scores.shape[1]} of {show(model)}"
-        )
-    return scores
 
 
 def _input(model: Any, X: _Array) -> _Array:
