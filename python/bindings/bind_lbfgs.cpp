@@ -42,17 +42,6 @@ void remember(Lbfgs& search, const Array<double>& from, const Array<double>& to,
   search.remember(x, x_after, g, g_after, s, s_after);
 }
 
-Array<double> change(const Lbfgs& search, index_t i) {
-  require(i >= 0 && i < search.pairs(), "i", "a pair", std::to_string(i));
-  const auto y = search.change(i);
-  return Array<double>(y.size, y.data);
-}
-
-void solve_again(Lbfgs& search, index_t i, const Array<double>& solved) {
-  require(i >= 0 && i < search.pairs(), "i", "a pair", std::to_string(i));
-  search.solve_again(i, flat(search, solved, "solved"));
-}
-
 }  // namespace
 
 void register_lbfgs(py::module_& module) {
@@ -62,9 +51,7 @@ void register_lbfgs(py::module_& module) {
       .def_property_readonly("gamma", &Lbfgs::gamma)
       .def("direction", &direction, "gradient"_a, "solved"_a)
       .def("remember", &remember)
-      .def("forget", &Lbfgs::forget)
-      .def("change", &change, "i"_a)
-      .def("solve_again", &solve_again, "i"_a, "solved"_a);
+      .def("forget", &Lbfgs::forget);
 }
 
 }  // namespace eigenfeat::bindings

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "eigenfeat/parallel.hpp"
-#include "eigenfeat/processors.hpp"
 #include "eigenfeat/tier.hpp"
 #include "registrars.hpp"
 #include "vectors.hpp"
@@ -77,7 +76,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   eigenfeat::bindings::register_column_features(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
-  module.def("available_processors", &eigenfeat::available_processors);
   module.def("blas_threads", &eigenfeat::blas_threads);
   module.def("tier", [] { return eigenfeat::name_of(eigenfeat::tier_in_use()); });
   module.def("available_tiers", [] { return eigenfeat::names_of(eigenfeat::available_tiers()); });

@@ -1,4 +1,4 @@
-// Which class dominates over a set, for a batch of rows (Parrish 2012, section 5.3).
+// The largest sets over which a class dominates, for a batch of rows (Parrish 2012, section 5.3).
 //
 // Class c dominates class h over A where f_c(x) - f_h(x) >= 0 for all x of A; the row is decided as
 // the class that dominates all others, if there is one (5.18). Discriminants are
@@ -41,9 +41,6 @@ struct DominanceProblem {
   MatrixView<const double> centres;     // the same
   SetShape shape = SetShape::ball;
 };
-
-// winners (n,): the class that dominates all others, or -1.
-void find_dominating(const DominanceProblem& problem, VectorView<int> winners, int n_threads);
 
 // largest (n,): the largest radius, at most radii[i], at which argmax f_c(point) dominates all
 // others: 0 where it never does. By bisection to 1e-6 of itself, from below.

@@ -37,10 +37,6 @@ class Lbfgs {
 
   void forget();
 
-  // Change y of pair i, 0 being the oldest; and a new H^-1 y, of another metric.
-  Point change(index_t i) const { return {pairs_[i].change.data(), size_}; }
-  void solve_again(index_t i, Point solved);
-
  private:
   struct Pair {
     Vector<double> step, change, solved;

@@ -66,11 +66,6 @@ void Lbfgs::forget() {
   set_gamma();
 }
 
-void Lbfgs::solve_again(index_t i, Point solved) {
-  std::copy(solved.data, solved.data + size_, pairs_[i].solved.data());
-  set_gamma();
-}
-
 void Lbfgs::set_gamma() {
   gamma_ = 1.0;
   if (pairs_.empty()) return;

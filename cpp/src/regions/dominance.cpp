@@ -49,23 +49,6 @@ class Row {
     return best;
   }
 
-  bool dominates(index_t c, index_t h, double radius) {
-    const double constant = s_.values[c] - s_.values[h];
-    if (radius == 0.0) return settle(c, h, constant, 0.0) == Verdict::nonnegative;
-    form(c, h);
-    return judge(c, h, constant, radius) == Verdict::nonnegative;
-  }
-
-  // The class of the largest score, if it dominates all others; -1 otherwise.
-  index_t winner(double radius) {
-    const index_t c = guess(), first = runner_up(c);
-    if (first >= 0 && !dominates(c, first, radius)) return -1;
-    for (index_t h = 0; h < k_; ++h) {
-      if (h != c && h != first && !dominates(c, h, radius)) return -1;
-    }
-    return c;
-  }
-
   // The difference of c and h as it stands after form().
   Verdict judge(index_t c, index_t h, double constant, double radius) {
     const double error = uncertainty(c, h) + curved_ * radius * radius + sloped_ * radius;
@@ -199,19 +182,6 @@ double work_of(const DominanceProblem& p) {
 constexpr index_t kRowsAtOnce = 32;
 
 }  // namespace
-
-void find_dominating(const DominanceProblem& problem, VectorView<int> winners, int n_threads) {
-  check_shapes(problem);
-  const index_t n = problem.points.rows;
-  require(winners.size == n, "winners", std::to_string(n) + " entries",
-          std::to_string(winners.size));
-  const int threads = threads_for(work_of(problem), n_threads);
-  PerThread<DominanceScratch> scratch(threads);
-  for_ranges(n, kRowsAtOnce, threads, [&](index_t begin, index_t end, int thread) {
-    for (index_t i = begin; i < end; ++i)
-      winners[i] = static_cast<int>(Row(problem, i, scratch[thread]).winner(problem.radii[i]));
-  });
-}
 
 void dominance_radii(const DominanceProblem& problem, VectorView<double> largest, int n_threads) {
   check_shapes(problem);

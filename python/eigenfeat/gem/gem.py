@@ -54,8 +54,8 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     means. Tune `ridge` first, then `n_directions` and `threshold`. User guide: :doc:`/guide/gem`.
 
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u`` with the
-    second moments of the classes. The features are powers ``max(0, s p)^(a/2)`` of both half waves
-    (s = 1 and -1) of the projections p.
+    second moments of the classes (Karampatziakis and Mineiro, ICML 2014, Algorithm 1). The features
+    are powers ``max(0, s p)^(a/2)`` of both half waves (s = 1 and -1) of the projections p.
 
     Parameters
     ----------
@@ -67,17 +67,15 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     threshold : float, "auto" or None, default=1.5
         Smallest eigenvalue. "auto": above what sampling noise alone would give.
     pairs : str, tuple, list or Contrasts, default="auto"
-        "all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_groups"; a number
-        of pairs as ``("confusion", n)`` or ``("random_groups", n)``; a list of labels
-        (numerator, denominator), or `Contrasts`. "auto": "all" for up to 50 classes, else
-        "random_groups".
+        "all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_groups"; the number
+        of pairs, ``("confusion", n)`` or ``("random_groups", n)``; a list of labels (numerator,
+        denominator), or `Contrasts`. "auto": "all" for up to 50 classes, else "random_groups".
     denominator : {"second_moment", "covariance"}, default="second_moment"
         With "covariance", both matrices are about the mean of class j.
     constant : bool, default=True
         Whether samples are ``(x - m, 1)``, m their mean, so that a direction has an offset.
     scale : {"auto", "none", "columns"}, default="auto"
-        "columns" divides columns by their standard deviations. "auto" tries both on held-out
-        samples.
+        "columns" divides columns by their deviations. "auto" tries both on held-out samples.
     expansion : {"auto", "half_wave", "shifted", "polynomial", "none"}, default="auto"
         "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``; "polynomial": ``p^a``; "none": the
         projections, for trees. "auto": "half_wave", except in classifiers of several layers.
@@ -96,34 +94,10 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    directions_ : (d, F) array
-        Directions; projections are ``X @ directions_ + offset_``, in the units of the input.
-    offset_ : (F,) array
-        Offsets of the projections.
-    eigenvalues_ : (F,) array
-        Eigenvalue of each direction.
-    ranks_ : (F,) array
-        Rank of each direction in its pair, from 0.
-    pairs_ : (F, 2) array
-        Labels of numerator and denominator.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        Number of input features.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they have names.
     moments_ : ClassMoments
-        Moments of the classes.
-    scale_ : {"none", "columns"}
-        The choice of `scale`.
-    column_scale_ : (d,) array
-        Divisors of the columns.
-    scale_report_ : ScaleReport
-        Reasons for the choice of `scale`.
-    pair_conditions_ : PairConditions
-        Conditioning of the pencils; see :doc:`/guide/gem`.
-    eigenvalue_bounds_ : (F, 2) array
-        Ends of the eigenvalues for infinitely many samples; see :doc:`/guide/gem`.
+        Moments of the classes, of which the directions and the other attributes are computed.
 
     See Also
     --------
@@ -131,19 +105,13 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     eigenfeat.gem.RandomizedGEM : For tens of thousands of columns and more.
     eigenfeat.gem.GEMPatches : GEM on patches of images and signals.
 
-    References
-    ----------
-    N. Karampatziakis and P. Mineiro, ICML 2014, Algorithm 1.
-
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.linear_model import RidgeClassifier
     >>> from eigenfeat import GEM
-    >>> X, y = load_digits(return_X_y=True)
-    >>> Z = GEM(n_directions=5).fit(X[:1000], y[:1000]).transform(X)
-    >>> round(RidgeClassifier().fit(Z[:1000], y[:1000]).score(Z[1000:], y[1000:]), 2)
-    0.97
+    >>> gem = GEM(n_directions=5).fit(*load_digits(return_X_y=True))
+    >>> gem.directions_.shape, gem.pairs_.shape
+    ((64, 450), (450, 2))
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

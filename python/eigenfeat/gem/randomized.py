@@ -42,7 +42,8 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     forms no matrix of columns by columns. User guide: :doc:`/guide/text`.
 
     Directions are combinations of the training samples of two classes, found by block Krylov spaces
-    from a random start. A fitted model contains the training samples.
+    from a random start (Karampatziakis and Mineiro, ICML 2014, section 5). A fitted model contains
+    the training samples. Directions that did not converge give a RuntimeWarning.
 
     Parameters
     ----------
@@ -81,40 +82,25 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     offset_ : (F,) array
         Offsets of the projections.
     eigenvalues_ : (F,) array
-        Eigenvalue of each direction.
-    ranks_ : (F,) array
-        Rank of each direction in its pair, from 0.
+        Eigenvalue of each direction; `residuals_` are their relative residuals.
     pairs_ : (F, 2) array
-        Labels of the numerator and the denominator of each direction.
-    residuals_ : (F,) array
-        Relative residuals of the eigenpairs.
+        Labels of numerator and denominator; `ranks_` are the directions' ranks in them, from 0.
     column_scale_ : (d,) array
         Divisors of the columns.
     classes_ : (k,) array
         Labels, sorted.
 
-    Warns
-    -----
-    RuntimeWarning
-        If directions did not converge.
-
     See Also
     --------
     eigenfeat.GEM : For fewer columns; solves from moments, also of samples in blocks.
 
-    References
-    ----------
-    N. Karampatziakis and P. Mineiro, ICML 2014, section 5.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from scipy import sparse
     >>> from eigenfeat.gem import RandomizedGEM
     >>> X = sparse.random(60, 50_000, 0.001, format="csr", random_state=0)
-    >>> y = np.arange(60) % 2
-    >>> RandomizedGEM(n_directions=2, expansion="none").fit_transform(X, y).shape
-    (60, 4)
+    >>> RandomizedGEM(n_directions=2).fit(X, [0, 1] * 30).directions_.shape
+    (50000, 4)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

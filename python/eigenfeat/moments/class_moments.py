@@ -6,8 +6,6 @@ import os
 import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -32,9 +30,9 @@ from eigenfeat._base.validation import (
     show,
     varying,
 )
+from eigenfeat.moments.few_samples import FewSamples
 
 __all__ = [
-    "MIN_KEPT_COLUMNS",
     "ClassMoments",
     "column_deviations",
     "ledoit_wolf",
@@ -44,6 +42,7 @@ __all__ = [
 ]
 
 _KIND = "class moments"
+_MIN_KEPT_COLUMNS = 200  # with fewer columns, matrices are small
 _ALTERNATIVE = "eigenfeat.gem.RandomizedGEM, which forms no such matrices"
 _Array = npt.NDArray[np.float64]
 
@@ -117,7 +116,7 @@ class ClassMoments:
         self._names = checked_names(feature_names)
         self._single = False  # whether products were rounded to float32
         self._formed: core.ClassMoments | None = None
-        self._few: _FewSamples | None = None
+        self._few: FewSamples | None = None
         self._lock = threading.RLock()
 
     @property
@@ -199,7 +198,7 @@ class ClassMoments:
             as_bytes = sample_weight is None and _are_bytes(X)
             if as_bytes and self._formed is None:
                 n, d = rows.shape
-                as_bytes = not (self._few or _FewSamples(d)).are_few_with(n)
+                as_bytes = not self._keeps(n, d)
             checked: Any = rows[:1] if as_bytes else rows
             checked = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
             rows = rows if as_bytes else checked
@@ -210,8 +209,8 @@ class ClassMoments:
             if not isinstance(X, np.ndarray):
                 names = check_same_names(names, names_of(X), "X")
             few = None
-            if self._formed is None and not as_bytes:
-                few = (self._few or _FewSamples(d)).added(rows, codes, weights)
+            if not as_bytes and self._keeps(n, d):
+                few = (self._few or FewSamples(d)).added(rows, codes, weights)
             if few is None:
                 core = self._with_room(len(table.labels), d)
                 _update(core, rows, codes, weights, threads)
@@ -295,13 +294,11 @@ class ClassMoments:
 
     def _merge_samples(self, other: ClassMoments, table: LabelTable, n_threads: int) -> None:
         places = [table.positions[label] for label in other._table.labels]
-        if other._few is not None and self._formed is None:
+        few = other._few
+        if few is not None and self._keeps(few.n_samples, few.n_features):
             class_map = np.array(places, dtype=np.int32)
-            few = self._few or _FewSamples(other._few.n_features)
-            both = few.merged(other._few, class_map)
-            if both is not None:
-                self._few = both
-                return
+            self._few = (self._few or FewSamples(few.n_features)).merged(few, class_map)
+            return
         theirs = other._core
         assert theirs is not None  # `other` has samples
         core = self._with_room(len(table.labels), theirs.n_features)
@@ -316,13 +313,20 @@ class ClassMoments:
         with self._lock:
             if self._few is not None:
                 check_memory("ClassMoments", len(self._table), self._few.n_features, _ALTERNATIVE)
-                self._formed = self._few.form(len(self._table))
-                self._few = None
+                formed = core.ClassMoments(len(self._table), self._few.n_features)
+                for batch in self._few.batches:
+                    _update(formed, batch.rows, batch.codes, batch.weights, _threads.resolve(None))
+                self._formed, self._few = formed, None
             return self._formed
 
     @_core.setter
     def _core(self, formed: core.ClassMoments | None) -> None:
         self._formed, self._few = formed, None
+
+    def _keeps(self, n: int, d: int) -> bool:
+        """Whether samples are kept after n more of d columns."""
+        total = n + (0 if self._few is None else self._few.n_samples)
+        return self._formed is None and d >= _MIN_KEPT_COLUMNS and 2 * total <= d
 
     def _width(self) -> int | None:
         """Number of columns of the samples so far."""
@@ -737,121 +741,3 @@ def _update(
             core.update_bytes(rows[part], codes[part], n_threads)
     else:
         core.update_dense(rows, codes, weights, n_threads)
-
-
-# ---- few samples of many columns: moments are formed when a matrix is requested ------------------
-#
-# The moments of n samples of d columns are k matrices (d, d) of rank at most n. If n is at most
-# d / 2, the samples are smaller than one such matrix. Weights, means and variances are then
-# computed from the samples, directions in their span (``pencils/span.py``). Batches are
-# kept apart, so that matrices formed later equal accumulated matrices bit for bit.
-
-
-MIN_KEPT_COLUMNS = 200  # with fewer columns, matrices are small
-_MAX_SPARSE_COLUMNS = 20_000  # with more, dense copies of sparse samples are too large
-_MAX_ENTRY = 1e100  # sums of squares of such entries are finite; the core checks larger numbers
-
-
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    rows: RealArray | CsrRows
-    codes: npt.NDArray[np.int32]
-    weights: _Array | None
-
-    @property
-    def arrays(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
-        """Samples as an array, their class indices and weights."""
-        n, rows = self.rows.shape[0], self.rows
-        weights = np.ones(n) if self.weights is None else self.weights
-        if not isinstance(rows, CsrRows):
-            return rows.astype(np.float64), self.codes, weights
-        out = np.zeros(rows.shape)
-        np.add.at(out, (np.repeat(np.arange(n), np.diff(rows.indptr)), rows.indices), rows.data)
-        return out, self.codes, weights
-
-
-@dataclass(frozen=True, eq=False)
-class _FewSamples:
-    """Checked samples, their class indices and weights, batch by batch; immutable."""
-
-    n_features: int  # d
-    n_samples: int = 0  # at most half of d
-    _batches: tuple[_Batch, ...] = ()
-
-    def added(
-        self, rows: RealArray | CsrRows, codes: npt.NDArray[np.int32], weights: _Array | None
-    ) -> _FewSamples | None:
-        """Return these samples and a copy of a batch; None if moments should be formed."""
-        few = self.are_few_with(rows.shape[0])
-        if not few or not _are_plain(rows, weights, self.n_features):
-            return None
-        if isinstance(rows, CsrRows):
-            copied: Any = replace(
-                rows, data=rows.data.copy(), indices=rows.indices.copy(), indptr=rows.indptr.copy()
-            )
-        else:
-            copied = np.array(rows, order="C")
-        batch = _Batch(copied, codes.copy(), None if weights is None else weights.copy())
-        return self._with((batch,), rows.shape[0])
-
-    def merged(self, other: _FewSamples, class_map: npt.NDArray[np.int32]) -> _FewSamples | None:
-        """Return the samples of both objects; None as for `added`."""
-        if not self.are_few_with(other.n_samples):
-            return None
-        theirs = (replace(batch, codes=class_map[batch.codes]) for batch in other._batches)
-        return self._with(tuple(theirs), other.n_samples)
-
-    def _with(self, batches: tuple[_Batch, ...], n_samples: int) -> _FewSamples:
-        return _FewSamples(self.n_features, self.n_samples + n_samples, self._batches + batches)
-
-    def form(self, n_classes: int) -> core.ClassMoments:
-        """Form the core's moments."""
-        result = core.ClassMoments(n_classes, self.n_features)
-        for batch in self._batches:
-            _update(result, batch.rows, batch.codes, batch.weights, _threads.resolve(None))
-        return result
-
-    def are_few_with(self, count: int) -> bool:
-        """Whether there are still few samples after adding `count`."""
-        many_columns = self.n_features >= MIN_KEPT_COLUMNS
-        return many_columns and 2 * (self.n_samples + count) <= self.n_features
-
-    @cached_property
-    def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
-        """Samples (n, d) of positive weight, their class indices (n,) and weights (n,)."""
-        parts = zip(*(batch.arrays for batch in self._batches), strict=True)
-        X, codes, weights = (np.concatenate(part) for part in parts)
-        used = weights > 0
-        return (X, codes, weights) if used.all() else (X[used], codes[used], weights[used])
-
-    def weight(self, index: int) -> float:
-        """Weight of a class."""
-        _, codes, weights = self.samples
-        return float(weights[codes == index].sum())
-
-    def mean(self, index: int) -> _Array:
-        """Mean (d,) of a class with weight."""
-        X, codes, weights = self.samples
-        own = codes == index
-        mean: _Array = weights[own] @ X[own] / weights[own].sum()
-        return mean
-
-    def variance(self, index: int) -> _Array:
-        """Variances (d,) of the columns in a class with weight."""
-        X, codes, weights = self.samples
-        own = codes == index
-        variance: _Array = weights[own] @ (X[own] - self.mean(index)) ** 2 / weights[own].sum()
-        return variance
-
-
-def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int) -> bool:
-    """Whether the samples need no further checks and may be kept."""
-    if isinstance(rows, CsrRows):
-        inside = (rows.indices >= 0) & (rows.indices < n_columns)
-        if n_columns > _MAX_SPARSE_COLUMNS or not inside.all():
-            return False
-    entries = rows.data if isinstance(rows, CsrRows) else rows
-    limit = _MAX_ENTRY if entries.dtype == np.float64 else 1e15
-    if weights is not None and not (weights >= 0).all() & (weights < _MAX_ENTRY).all():
-        return False
-    return bool((np.abs(entries) < limit).all())

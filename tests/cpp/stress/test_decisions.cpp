@@ -29,10 +29,10 @@ Vector<double> minima(const Matrix<double>& a, const Matrix<double>& g, bool den
   return out;
 }
 
-Vector<int> winners(const DominanceProblem& problem, int n_threads) {
-  Vector<int> winner(problem.points.rows);
-  find_dominating(problem, write(winner), n_threads);
-  return winner;
+Vector<double> largest_radii(const DominanceProblem& problem, int n_threads) {
+  Vector<double> largest(problem.points.rows);
+  dominance_radii(problem, write(largest), n_threads);
+  return largest;
 }
 
 }  // namespace
@@ -65,11 +65,11 @@ TEST_CASE("quadratics over balls, and who dominates, are races won by nobody") {
   problem.precisions = positive.read();
   problem.centres = centres.read();
   const auto diagonal = minima(a, g, false, 1), tridiagonal = minima(dense, few, true, 1);
-  const auto decided = winners(problem, 1);
+  const auto decided = largest_radii(problem, 1);
   for (const int threads : {2, 7}) {
     CHECK(same_bits(minima(a, g, false, threads), diagonal));
     CHECK(same_bits(minima(dense, few, true, threads), tridiagonal));
-    CHECK(winners(problem, threads) == decided);
+    CHECK(largest_radii(problem, threads) == decided);
   }
 }
 

@@ -49,10 +49,10 @@ struct Scene {
   bool has_slopes, has_precisions;
 };
 
-Vector<int> dominating(const DominanceProblem& problem, int n_threads = 2) {
-  Vector<int> winners(problem.points.rows);
-  find_dominating(problem, write(winners), n_threads);
-  return winners;
+Vector<double> radii_of(const DominanceProblem& problem, int n_threads = 2) {
+  Vector<double> largest(problem.points.rows);
+  dominance_radii(problem, write(largest), n_threads);
+  return largest;
 }
 
 // min of f_c - f_h over row i's set.
@@ -105,11 +105,11 @@ TEST_CASE("the class that dominates over balls and boxes") {
         const Scene scene(random, n, k, d, (kind & 1) != 0, (kind & 2) != 0);
         for (const SetShape shape : {SetShape::ball, SetShape::box}) {
           const auto problem = scene.problem(shape);
-          const Vector<int> winners = dominating(problem);
+          const Vector<double> largest = radii_of(problem);
           for (index_t i = 0; i < n; ++i) {
             const int right =
                 dominating_class(problem, i, static_cast<long double>(scene.radii[i]));
-            CHECK(winners[i] == right);
+            CHECK((largest[i] == scene.radii[i]) == (right >= 0));
             (right < 0 ? waiting : decided) += 1;
           }
         }
@@ -125,20 +125,14 @@ TEST_CASE("the largest radius is where the sign turns") {
   for (const SetShape shape : {SetShape::ball, SetShape::box}) {
     const index_t n = 60, k = 4;
     Scene scene(random, n, k, 5, true, true);
-    scene.radii.assign(n, 0.0);
-    const Vector<int> best = dominating(scene.problem(shape));
     scene.radii.assign(n, 50.0);
     const auto problem = scene.problem(shape);
-    Vector<double> largest(n);
-    dominance_radii(problem, write(largest), 2);
+    const Vector<double> largest = radii_of(problem);
     for (index_t i = 0; i < n; ++i) {
       const double radius = largest[i];
-      const index_t c = best[i];
+      const int best = dominating_class(problem, i, 0.0L);
       const auto holds = [&](double r) {
-        bool all = true;
-        for (index_t h = 0; h < k; ++h)
-          all = all && (h == c || margin(problem, i, c, h, static_cast<long double>(r)) >= 0);
-        return all;
+        return dominating_class(problem, i, static_cast<long double>(r)) == best;
       };
       if (radius > 0.0) CHECK(holds(radius));
       if (radius < 50.0) CHECK_FALSE(holds(radius * (1 + 2e-6) + 1e-13));
@@ -150,8 +144,8 @@ TEST_CASE("the same bits for every number of threads, one line for all, and misu
   Random random(804);
   Scene scene(random, 2000, 5, 26, false, true);
   const auto problem = scene.problem(SetShape::ball);
-  const Vector<int> expected = dominating(problem, 1);
-  for (const int threads : {2, 7}) CHECK(dominating(problem, threads) == expected);
+  const Vector<double> expected = radii_of(problem, 1);
+  for (const int threads : {2, 7}) CHECK(radii_of(problem, threads) == expected);
   auto shared = problem;
   shared.precisions.row_stride = shared.centres.row_stride = shared.widths.row_stride = 0;
   Scene repeated = scene;
@@ -162,9 +156,9 @@ TEST_CASE("the same bits for every number of threads, one line for all, and misu
     }
     for (index_t j = 0; j < 26; ++j) repeated.widths(i, j) = scene.widths(0, j);
   }
-  CHECK(dominating(shared) == dominating(repeated.problem(SetShape::ball)));
+  CHECK(radii_of(shared) == radii_of(repeated.problem(SetShape::ball)));
   auto wrong = problem;
   wrong.centres = {};
-  CHECK(starts_with(message_of<std::invalid_argument>([&] { dominating(wrong); }),
+  CHECK(starts_with(message_of<std::invalid_argument>([&] { radii_of(wrong); }),
                     "centres: expected"));
 }

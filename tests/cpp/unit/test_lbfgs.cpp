@@ -139,20 +139,6 @@ TEST_CASE("steps whose curvature rounding has spoilt are not remembered") {
   CHECK(search.gamma() == gamma);
 }
 
-TEST_CASE("another metric's solutions take the place of the first one's") {
-  std::uint64_t state = 7;
-  Lbfgs search(n, 2);
-  const Step one = random_step(state);
-  remember(search, one);
-  const Numbers change(search.change(0).data, search.change(0).data + n);
-  CHECK(change == one.change);
-  Numbers twice = one.solved;
-  for (double& value : twice) value *= 2.0;
-  const double gamma = search.gamma();
-  search.solve_again(0, read(twice));
-  CHECK(search.gamma() == gamma / 2.0);
-}
-
 TEST_CASE("sizes that are not positive are refused") {
   CHECK_THROWS_AS(Lbfgs(0, 3), std::invalid_argument);
   CHECK_THROWS_AS(Lbfgs(3, 0), std::invalid_argument);
