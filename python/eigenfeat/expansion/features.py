@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -217,6 +217,11 @@ class ExpandedFeatures:
     projections : (n, F) array, optional
         ``X @ directions + offset``, if already computed; see `stored`.
 
+    Attributes
+    ----------
+    dtype : float32 or float64
+        Type of the features.
+
     Raises
     ------
     ValueError
@@ -230,6 +235,7 @@ class ExpandedFeatures:
     powers: Sequence[int] = (1, 2, 3)
     include_input: bool = False
     projections: NDArray[Any] | None = None
+    dtype: DType = field(init=False)
 
     def __post_init__(self) -> None:
         _check_expansion(self.expansion)
@@ -259,6 +265,9 @@ class ExpandedFeatures:
             object.__setattr__(self, "projections", stored)
         if self.X is None and (self.projections is None or self.include_input):
             raise ValueError("X: expected samples, which the expansion needs, got None")
+        rows = self.projections if self.projections is not None else self.X
+        single = rows.dtype == np.float32
+        object.__setattr__(self, "dtype", np.dtype(np.float32 if single else np.float64))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -267,12 +276,6 @@ class ExpandedFeatures:
         d, n_directions = self.directions.shape
         width = n_directions * len(column_suffixes(self.expansion, self.powers))
         return rows.shape[0], width + (d if self.include_input else 0)
-
-    @property
-    def dtype(self) -> DType:
-        """Type of the features."""
-        rows = self.projections if self.projections is not None else self.X
-        return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
 
     def __len__(self) -> int:
         return self.shape[0]

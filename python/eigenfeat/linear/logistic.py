@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -651,10 +650,9 @@ def choose_penalty(
         asked = [penalties[i] for i in tried]
         path = minima(problem, asked, tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS)
         losses, few = {}, held.n_samples < _MIN_CHOOSING
-        how = problem.constant, held.n_threads
         for i, minimum in zip(tried, path, strict=True):
             weights[i] = W = np.ascontiguousarray(problem.feature_weights(minimum.point))
-            logits[i] = logits[i] + held.reduce(Block.logits, operator.add, W, *how)
+            logits[i] = logits[i] + held.logits(W, problem.constant)
             losses[i] = log_loss(logits[i], fixed or temperature(logits[i]))
             if first and not few and losses[i] > (1.0 + _RISE) * min(losses.values()):
                 break

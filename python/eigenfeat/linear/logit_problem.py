@@ -122,6 +122,8 @@ class LogitProblem:
     Attributes
     ----------
     shape : (p, k)
+    varying : int
+        Number of features without the constant.
     total : float
         Sum of the weights.
     centre : (p - 1,) array or None
@@ -144,7 +146,7 @@ class LogitProblem:
         n_original: int | None = None,
     ) -> None:
         self.constant, self.common, self.n_original = constant, common, n_original
-        self.n_threads = threads.resolve(rows.n_threads)
+        self.n_threads = rows.threads
         self._arguments = constant, rows.n_threads  # each worker resolves None itself
         self._read(rows)
         sums, squares, self.total = self._sum(feature_sums)
@@ -153,6 +155,7 @@ class LogitProblem:
             self._read(rows.centred(self.centre))
             sums, squares, self.total = self._sum(feature_sums)
         self.shape = (len(squares), len(rows.classes))
+        self.varying = len(squares) - constant
         if n_original is None:
             self._check_squares(squares)
             self.flat = self._without_spread(sums, squares)
@@ -251,11 +254,6 @@ class LogitProblem:
                 counts = np.full(len(rounded), _COUNT_STEP)
                 flat[rounded] = ~rows.reduce(are_few_steps, np.logical_and, rounded, counts)
         return flat
-
-    @property
-    def varying(self) -> int:
-        """Number of features without the constant."""
-        return self.shape[0] - self.constant
 
     def uncentred(self, W: _Array) -> _Array:
         """Weights of the features before centring, from weights W; the constant is last."""
@@ -576,7 +574,7 @@ def _line_search(
 def with_features(rows: LabelledSamples, block: Block) -> MemorySamples:
     """Features in memory, with labels and weights, of samples with the classes of `rows`."""
     kept = CachedBlock(block.X, block.y, block.weight)
-    return MemorySamples(kept, rows.classes, rows.n_threads)
+    return MemorySamples(kept, rows.classes, rows.threads)
 
 
 # ---- temperature and log loss --------------------------------------------------------------------

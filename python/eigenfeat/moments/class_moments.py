@@ -111,9 +111,9 @@ class ClassMoments:
         dtype: npt.DTypeLike | None = None,
         feature_names: Iterable[str] | None = None,
     ) -> None:
-        self._table = LabelTable.of(classes)
-        self._dtype = check_dtype(dtype)
-        self._names = checked_names(feature_names)
+        self._table = LabelTable() if classes is None else LabelTable.of(classes)
+        self._dtype = None if dtype is None else check_dtype(dtype)
+        self._names = None if feature_names is None else checked_names(feature_names)
         self._single = False  # whether products were rounded to float32
         self._formed: core.ClassMoments | None = None
         self._few: FewSamples | None = None

@@ -146,30 +146,24 @@ class PencilOptions:
             )
         check_solver(self.solver)
         directions_per_pair(self.n_directions, 1)
-        scale = self.scale
+        scale, ridge, threshold = self.scale, self.ridge, self.threshold
         if scale is not None:
             scale = check_vector(scale, n_features, "scale", positive=True)
-        return replace(
-            self,
-            constant=check_flag(self.constant, "constant"),
-            scale=scale,
-            ridge=_or_auto(self.ridge, "ridge", at_least=0.0),
-            threshold=check_threshold(self.threshold, auto=True),
-        )
+        if not _is_auto(ridge):
+            ridge = check_number(ridge, "ridge", at_least=0.0)
+        if not _is_auto(threshold):
+            threshold = check_threshold(threshold)
+        constant = check_flag(self.constant, "constant")
+        return replace(self, constant=constant, scale=scale, ridge=ridge, threshold=threshold)
 
 
-def _or_auto(value: Any, name: str, **bounds: Any) -> float | str:
-    if isinstance(value, str) and value == "auto":
-        return value
-    return check_number(value, name, **bounds)
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
-def check_threshold(threshold: Any, *, auto: bool = False) -> Any:
-    """The smallest eigenvalue as a number, minus infinity for None; "auto" only if allowed."""
-    if threshold is None:
-        return -math.inf
-    check = _or_auto if auto else check_number
-    return check(threshold, "threshold", infinite=True)
+def check_threshold(threshold: Any) -> float:
+    """The smallest eigenvalue as a number; minus infinity for None."""
+    return -math.inf if threshold is None else check_number(threshold, "threshold", infinite=True)
 
 
 def check_solver(solver: Any) -> str:
@@ -186,7 +180,7 @@ def directions_per_pair(n_directions: int | str, n_pairs: int, random_groups: bo
     3,000 divided by the number of pairs, at least 3, and above 3,000 pairs 1: the pairs of many
     classes have similar directions, and a classifier's time grows with the number of directions.
     """
-    if not (isinstance(n_directions, str) and n_directions == "auto"):
+    if not _is_auto(n_directions):
         return check_whole(n_directions, "n_directions", at_least=1)
     if random_groups:
         return 1
@@ -365,7 +359,7 @@ def problems_of(
         raise ValueError(
             f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
         )
-    if isinstance(kind, str) and kind == "auto":
+    if _is_auto(kind):
         kind = "all" if len(labels) <= _MAX_CLASSES_ALL else "random_groups"
     if isinstance(kind, str) and kind == "random_groups":
         d, seed = moments.n_features_in_, options.random_state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.types import ClassWeight, Codes, DType, Labels
+from eigenfeat._base.threads import resolve
+from eigenfeat._base.types import ClassWeight, Codes, DType, Floats, Labels
 from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.blocks import (
@@ -166,6 +168,11 @@ class BlockSamples:
         """Number of threads of a pass."""
         return self.reading.n_threads
 
+    @property
+    def threads(self) -> int:
+        """Number of threads of the core in this process; 0 is its default."""
+        return resolve(self.n_threads)
+
     @cached_property
     def codes(self) -> Codes:
         """Indices (n,) of the labels, in the smallest integer type that holds them."""
@@ -298,6 +305,10 @@ class BlockSamples:
         back = np.argsort(order)
         return Block(block.X[back], codes, None if weight is None else weight[back])
 
+    def logits(self, W: _Array, constant: bool) -> list[tuple[Floats, Codes, _Array | None]]:
+        """Logits, indices of labels and weights of the samples, piece by piece."""
+        return self.reduce(_logits, operator.add, W, constant, self.n_threads)
+
     def together(self) -> Block:
         """All features, held in memory."""
         raw = self.take(np.arange(self.n_samples))
@@ -308,6 +319,12 @@ class BlockSamples:
         chosen = rows if self.indices is None else self.indices[rows]
         mask = self.weighted
         return chosen if mask is None else np.flatnonzero(mask)[chosen]
+
+
+def _logits(
+    block: Block, W: _Array, constant: bool, n_threads: int | None
+) -> list[tuple[Floats, Codes, _Array | None]]:
+    return block.logits(W, constant, resolve(n_threads))  # each worker resolves None itself
 
 
 LabelledSamples: TypeAlias = MemorySamples | BlockSamples

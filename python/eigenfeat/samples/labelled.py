@@ -109,11 +109,10 @@ class Block:
         return self.core(constant).scores(weights, n_threads)
 
     def logits(
-        self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None
+        self, W: npt.NDArray[np.float64], constant: bool, n_threads: int
     ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
         """A list of one tuple: logits, indices of labels and weights of the samples."""
-        scores = self.scores(W, constant, threads.resolve(n_threads))
-        return [(scores, np.asarray(self.y), self.weight)]
+        return [(self.scores(W, constant, n_threads), np.asarray(self.y), self.weight)]
 
     def products(
         self, residuals: Floats, constant: bool, n_threads: int
@@ -156,7 +155,7 @@ class MemorySamples:
 
     block: Block  # features; labels as int32 indices
     classes: Labels  # (k,) sorted
-    n_threads: int | None = None  # of a pass
+    threads: int = 0  # of the core in a pass; 0 is its default
     completion: GaussianImputer | None = None  # the model that has completed missing entries
     hidden_layers: tuple[Layer, ...] = ()  # applied to `block` in each pass
 
@@ -178,7 +177,7 @@ class MemorySamples:
         """
         labels, codes = np.unique(y, return_inverse=True)
         block = CachedBlock(X, codes.astype(np.int32), weight, missing=missing)
-        return cls(block, labels, n_threads, completion)
+        return cls(block, labels, threads.resolve(n_threads), completion)
 
     @classmethod
     def completed(
@@ -201,7 +200,12 @@ class MemorySamples:
     ) -> MemorySamples:
         """Create samples with complete features X and the labels and weights of `samples`."""
         block = CachedBlock(X, samples.block.y, samples.block.weight)
-        return cls(block, samples.classes, samples.n_threads)
+        return cls(block, samples.classes, samples.threads)
+
+    @property
+    def n_threads(self) -> int | None:
+        """Number of threads of a pass; None means all."""
+        return self.threads or None
 
     @property
     def codes(self) -> npt.NDArray[np.int32]:
@@ -211,7 +215,7 @@ class MemorySamples:
     @property
     def n_samples(self) -> int:
         """Number of samples."""
-        return len(self.codes)
+        return len(self.block.y)
 
     @property
     def n_features(self) -> int:
@@ -293,6 +297,12 @@ class MemorySamples:
     ) -> _Result:
         """Return ``function(block, *arguments)`` for the block of all samples."""
         return function(self.block, *arguments)
+
+    def logits(
+        self, W: npt.NDArray[np.float64], constant: bool
+    ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
+        """As `Block.logits`."""
+        return self.block.logits(W, constant, self.threads)
 
     def moments(self) -> ClassMoments:
         """Moments of the classes. Hidden layers are applied piece by piece."""

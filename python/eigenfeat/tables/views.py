@@ -30,7 +30,7 @@ from scipy.interpolate import BSpline
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import resolve
-from eigenfeat.samples.labelled import Block
+from eigenfeat.expansion.features import core_rows
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
@@ -485,7 +485,8 @@ class Kernel:
 
 def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
     """``A B``, of the core, whose roundings depend neither on threads nor on the other samples."""
-    out: _Features = Block(A).scores(np.ascontiguousarray(B), False, resolve(n_threads))
+    B = np.ascontiguousarray(B, dtype=A.dtype)
+    out: _Features = core_rows(A, False).scores(B, resolve(n_threads))
     return out
 
 
@@ -579,7 +580,7 @@ def bin_tables(
         B = np.zeros((len(rows), width), dtype=np.float64 if weight is not None else np.float32)
         B[np.arange(len(rows))[:, None], bins[rows] + starts] = 1.0
         weighted = B if weight is None else B * weight[rows, None]
-        out[c] = Block(B).products(weighted, False, threads)
+        out[c] = core_rows(B, False).products(weighted, threads)
     return out
 
 
