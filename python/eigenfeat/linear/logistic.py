@@ -44,7 +44,7 @@ from eigenfeat.samples.estimator import (
     validate_data,
     with_steps,
 )
-from eigenfeat.samples.labelled import Block, MemorySamples
+from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 
 if TYPE_CHECKING:
@@ -484,33 +484,29 @@ class SampleProblem(LogitProblem):
 
     Attributes
     ----------
+    original : LogitProblem
+        The problem with the features of the samples, which are in memory.
     squares : (p,) array
         Diagonal of D^2.
-    samples : Block
-        The samples with their original features.
     kernel : (n, n) array
         ``Phi D^2 Phi^T``.
     """
 
     def __init__(
-        self,
-        rows: MemorySamples,
-        *,
-        constant: bool,
-        n_original: int,
-        squares: _Array,
-        samples: Block,
-        kernel: Floats,
+        self, original: LogitProblem, squares: _Array, kernel: Floats, n_original: int
     ) -> None:
+        samples = original.block
+        rows = with_features(original.rows, Block(_cholesky(kernel), samples.y, samples.weight))
+        constant = original.constant
         super().__init__(rows, constant=constant, common=True, n_original=n_original)
-        self.squares, self.samples, self.kernel = squares, samples, kernel
+        self.original, self.squares, self.kernel = original, squares, kernel
 
     def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
         """The problem of training samples, with a feature for each, and held-out samples."""
         factor = _cholesky(self.kernel[np.ix_(train, train)])
         crossed = self.kernel[np.ix_(train, held)]
         mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
-        trained, tested = (self.samples.take(part) for part in (train, held))
+        trained, tested = (self.original.block.take(part) for part in (train, held))
         rows = with_features(self.rows, Block(factor, trained.y, trained.weight))
         problem = LogitProblem(
             rows, constant=self.constant, common=True, n_original=self.n_original
@@ -520,11 +516,10 @@ class SampleProblem(LogitProblem):
 
     def feature_weights(self, W: _Array) -> _Array:
         """Weights (p, k) of the original features, from weights W of the samples' features."""
-        n = self.varying
-        assert self._block is not None  # samples are in memory
-        factor = np.asarray(self._block.X, dtype=np.float64)
-        A = solve_triangular(factor, W[:n], trans="T", lower=True, check_finite=False)
-        out = self.samples.products(np.ascontiguousarray(A), self.constant, self.n_threads)
+        factor = np.asarray(self.block.X, dtype=np.float64)
+        A = solve_triangular(factor, W[: self.varying], trans="T", lower=True, check_finite=False)
+        A = np.ascontiguousarray(A, dtype=self.original.dtype)
+        out = self.original.features.products(A, self.n_threads)
         out *= self.squares[:, None]
         if self.constant:
             out[-1] = W[-1]
@@ -537,7 +532,7 @@ def sample_problem(problem: LogitProblem, penalty: Penalty, tolerance: float) ->
     `penalty` is any of the penalties, which differ in `energy` alone. If the `tolerance` of the
     searches is large, products are in float32.
     """
-    rows, n, varying = problem.rows, problem.n_samples, slice(problem.varying)
+    n, varying = problem.n_samples, slice(problem.varying)
     if 2 * n > problem.varying or n > _MAX_KERNEL_SAMPLES:
         return problem
     if penalty.l2 > 0 and not problem.common:  # D would depend on the penalty
@@ -550,22 +545,18 @@ def sample_problem(problem: LogitProblem, penalty: Penalty, tolerance: float) ->
     scale[problem.varying :] = 0.0
     if not (scale.any() and np.isfinite(scale).all()):
         return problem
-    block, single = rows.together(), tolerance >= _FLOAT32_TOLERANCE
-    if rows.sparse:
-        scaled = block.X.multiply(scale[varying]).tocsr().astype(np.float64)
+    if problem.block is None:
+        rows = with_features(problem.rows, problem.rows.together())
+        problem = LogitProblem(rows, constant=problem.constant, common=problem.common)
+    single = tolerance >= _FLOAT32_TOLERANCE
+    if problem.sparse:
+        scaled = problem.block.X.multiply(scale[varying]).tocsr().astype(np.float64)
         kernel = (scaled @ scaled.T).toarray()
     else:
-        kernel = block.core(problem.constant).kernel(scale, single, problem.n_threads)
+        kernel = problem.features.kernel(scale, single, problem.n_threads)
     kernel *= unit
     kernel = kernel.astype(np.float32 if single else np.float64, copy=False)
-    return SampleProblem(
-        with_features(rows, Block(_cholesky(kernel), block.y, block.weight)),
-        constant=problem.constant,
-        n_original=count,
-        squares=unit * scale**2,
-        samples=block,
-        kernel=kernel,
-    )
+    return SampleProblem(problem, unit * scale**2, kernel, count)
 
 
 def _cholesky(kernel: Floats) -> Floats:

@@ -124,6 +124,11 @@ class LogitProblem:
     shape : (p, k)
     varying : int
         Number of features without the constant.
+    n_samples, n_threads : int
+    dense, sparse : bool
+        Whether the features are an array, or a sparse matrix.
+    block, features : Block and CoreRows, or None
+        Samples in memory, and the core's view of their features.
     total : float
         Sum of the weights.
     centre : (p - 1,) array or None
@@ -146,8 +151,6 @@ class LogitProblem:
         n_original: int | None = None,
     ) -> None:
         self.constant, self.common, self.n_original = constant, common, n_original
-        self.n_threads = rows.threads
-        self._arguments = constant, rows.n_threads  # each worker resolves None itself
         self._read(rows)
         sums, squares, self.total = self._sum(feature_sums)
         self.centre = self._far_means(sums, squares) if centre else None
@@ -171,14 +174,15 @@ class LogitProblem:
 
     def _read(self, rows: LabelledSamples) -> None:
         self.rows, self.n_samples, self.dtype = rows, rows.n_samples, rows.dtype
-        self._dense, self._sparse = rows.dense, rows.sparse
-        self._block = rows.block if rows.in_memory else None
-        self._features = None if self._block is None else self._block.core(self.constant)
+        self.dense, self.sparse, self.n_threads = rows.dense, rows.sparse, rows.threads
+        self._arguments = self.constant, rows.n_threads  # each worker resolves None itself
+        self.block: Any = rows.block if rows.in_memory else None
+        self.features: Any = None if self.block is None else self.block.core(self.constant)
 
     def _sum(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Sum ``function(features, block, n_threads, *arguments)`` over the samples."""
-        if self._block is not None:
-            return function(self._features, self._block, self.n_threads, *arguments)
+        if self.block is not None:
+            return function(self.features, self.block, self.n_threads, *arguments)
         return self.rows.reduce(on_features, add, function, *self._arguments, *arguments)
 
     def feature_weights(self, W: _Array) -> _Array:
@@ -200,7 +204,7 @@ class LogitProblem:
         the float32 metric accurate. Their mean squares in the ridge become variances. Constant
         columns are not centred. `sums` and `squares` include the constant feature.
         """
-        if not self._dense:
+        if not self.dense:
             return None
         mean: _Array = sums[:-1] / self.total
         with np.errstate(over="ignore", invalid="ignore"):  # such columns are refused later
@@ -215,7 +219,7 @@ class LogitProblem:
         """Raise ValueError for features whose squares overflow or vanish."""
         rows, finite = self.rows, np.isfinite(squares)
         lost = ~finite
-        if finite.all() and self._dense and rows.in_memory and not squares.all():
+        if finite.all() and self.dense and rows.in_memory and not squares.all():
             low, high = rows.reduce(column_ranges, merge_ranges)
             lost[: len(squares) - self.constant] = (low != 0) | (high != 0)
             lost &= squares == 0
@@ -285,7 +289,7 @@ class LogitProblem:
     def in_float32(self) -> LogitProblem | None:
         """The problem with features in float32; None if its passes do not repay the copy."""
         rows = self.rows
-        if not (rows.in_memory and self._dense and self.dtype == np.float64):
+        if not (rows.in_memory and self.dense and self.dtype == np.float64):
             return None
         if self.n_samples * self.varying < _MIN_COPIED:
             return None
@@ -358,7 +362,7 @@ class LogitProblem:
         """
         p = self.shape[0]
         if rows.in_memory or dual or rows.n_samples * rows.n_features <= p * (p + 1):
-            block, features = self._block, self._features
+            block, features = self.block, self.features
             if block is None or features is None or rows is not self.rows:
                 block = rows.together()
                 features = block.core(self.constant)
@@ -382,7 +386,7 @@ class LogitProblem:
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * k  # operations per feature
         cost = min(n, 2 * p) * min(n, p)  # of a Gram matrix; products with many samples are fast
-        if cost <= _MAX_GRAM_PASSES * evaluation or self._sparse:  # rare features
+        if cost <= _MAX_GRAM_PASSES * evaluation or self.sparse:  # rare features
             return self.metric(penalty, coarse=True)
         count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
         return self.metric(penalty, draw_subsample(n, count), coarse=True)

@@ -191,7 +191,6 @@ class ClassMoments:
         MemoryError
             If the matrices of all classes would not fit into memory.
         """
-        threads = _threads.resolve(n_threads)
         with self._lock:
             columns = self._known_columns()
             rows: Any = X
@@ -200,11 +199,12 @@ class ClassMoments:
                 n, d = rows.shape
                 as_bytes = not self._keeps(n, d)
             checked: Any = rows[:1] if as_bytes else rows
+            threads = _threads.resolve(n_threads)
             checked = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
             rows = rows if as_bytes else checked
             n, d = rows.shape
             codes, table = self._table.encode(y, n)
-            weights = check_weights(sample_weight, n)
+            weights = None if sample_weight is None else check_weights(sample_weight, n)
             names = self._names
             if not isinstance(X, np.ndarray):
                 names = check_same_names(names, names_of(X), "X")
@@ -278,8 +278,10 @@ class ClassMoments:
         threads = _threads.resolve(n_threads)
         with _both_locked(self, other):
             theirs = other._table
-            dtype = theirs.dtype or np.dtype(np.int64)
-            table = self._table.joined(theirs.labels, dtype, "other")
+            table = self._table
+            if theirs.labels != table.labels:
+                dtype = theirs.dtype or np.dtype(np.int64)
+                table = table.joined(theirs.labels, dtype, "other")
             columns, result = self._known_columns(), other._known_columns()
             if columns is not None and result is not None and columns != result:
                 raise ValueError(f"other: expected {columns} columns, got {result}")

@@ -374,7 +374,10 @@ def problems_of(
     if isinstance(kind, Contrasts):
         present, groups, items = without_empty_classes(kind, solved)
         return Problems(solved, present, groups, items, kind.names, False)
-    items = class_pairs(labels, kind, random_state=options.random_state)
+    if isinstance(kind, str) and kind == "all":
+        items = _all(len(labels))
+    else:
+        items = class_pairs(labels, kind, random_state=options.random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
 

@@ -130,7 +130,7 @@ TEST_CASE("the largest radius is where the sign turns") {
     const Vector<double> largest = radii_of(problem);
     for (index_t i = 0; i < n; ++i) {
       const double radius = largest[i];
-      const int best = dominating_class(problem, i, 0.0L);
+      const int best = dominating_class(problem, i, 1e-15L);
       const auto holds = [&](double r) {
         return dominating_class(problem, i, static_cast<long double>(r)) == best;
       };
