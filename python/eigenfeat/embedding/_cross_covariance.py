@@ -99,7 +99,7 @@ class PairedSamples:
         """Merge ``function(block, *arguments)`` over checked blocks."""
         return self.blocks.reduce(
             read, partial(merge_read, merge), self.reading, function, merge, *arguments
-        )[1]
+        )[2]
 
 
 @dataclass(frozen=True, eq=False)
