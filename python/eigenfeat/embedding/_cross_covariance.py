@@ -55,8 +55,6 @@ from eigenfeat.samples.estimator import (
 from eigenfeat.samples.labelled import Block, row_weights
 from eigenfeat.samples.out_of_core import over_blocks
 
-__all__ = ["LeadingPairs", "PairedSamples", "Sketching", "affine", "leading_pairs"]
-
 _Array = NDArray[np.float64]
 _MAX_METRIC_COLUMNS = 2048
 _MIN_EIGENVALUE = 1e-12  # relative to the largest

@@ -15,8 +15,6 @@ from eigenfeat._base.core import core
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import CsrRows, RealArray, check_rows, row_arguments
 
-__all__ = ["SOLVERS", "DualSvm"]
-
 SOLVERS = ("sequential", "frank_wolfe")
 
 _Array = npt.NDArray[np.float64]

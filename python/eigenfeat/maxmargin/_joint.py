@@ -23,8 +23,6 @@ from eigenfeat._base.core import core
 from eigenfeat._base.validation import show
 from eigenfeat.maxmargin.svm import hinge_costs
 
-__all__ = ["JointMoves", "check_reach", "spread"]
-
 _Array = NDArray[np.float64]
 _GAP = 1e-9  # of a sample's quadratic program, relative to its cost
 _MAX_STEPS = 1_000  # of a sample's quadratic program

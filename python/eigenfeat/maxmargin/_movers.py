@@ -15,8 +15,6 @@ from eigenfeat._base.validation import show
 from eigenfeat.maxmargin._joint import JointMoves, spread
 from eigenfeat.maxmargin.svm import hinge_costs
 
-__all__ = ["CorruptedSamples", "JointlyMoved", "MovedSamples", "corrupted_copies"]
-
 COARSE_TOL = 1e-4  # tolerance of the joint minimisations that compare scales
 
 

@@ -25,8 +25,6 @@ from eigenfeat.samples.estimator import BaseEstimator, validate_data
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.splits import checked_splitter, cv_results
 
-__all__ = ["SCALES", "ScaleSearch", "units"]
-
 _MAX_MEAN = 10.0  # of a column that is not centred, in standard deviations
 _MAX_DEVIATION = 8.0  # deviations between its inverse and this suit a C of about 1
 COARSE_GAP = 1e-2  # tolerance of the SVMs that compare scales

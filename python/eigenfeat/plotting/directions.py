@@ -17,8 +17,6 @@ from eigenfeat.plotting.figures import is_sequence
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-__all__ = ["Directions", "Pair", "check_image_shape", "directions_of", "parts_of"]
-
 Pair = tuple[Hashable, Hashable]
 
 

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = [
-    *("ACCENT", "BLUE", "CLASS_COLOURS", "GREEN", "MARKERS", "MUTED"),
-    *("axes_or_new", "class_style", "legend_above", "new_figure"),
-    *("is_sequence", "panel_figure", "plain", "root_figure", "short", "short_tau", "wrapped"),
-]
-
 ACCENT, BLUE, GREEN, MUTED = "#b2182b", "#2166ac", "#1b7837", "#9aa5b1"
 # Okabe and Ito's colours, which colour-blind readers can distinguish.
 CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")

@@ -40,14 +40,6 @@ from eigenfeat.samples.out_of_core import grouped_moments, one_group, over_block
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "FromClassMoments",
-    "FromMoments",
-    "RayleighTransformer",
-    "SupervisedRayleigh",
-    "UnsupervisedRayleigh",
-]
-
 
 class FromMoments(SolvedWhenRead, BaseEstimator):
     """Base class of estimators that are computed from moments when first needed."""

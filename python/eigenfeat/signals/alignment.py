@@ -17,15 +17,6 @@ from eigenfeat.signals.means import between, epoch_covariances, mean_covariance
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "MeanOf",
-    "SessionAlignment",
-    "SessionMeans",
-    "mean_covariances",
-    "rank_tolerance",
-    "whitened",
-]
-
 _Array = NDArray[np.float64]
 MeanOf = Callable[[NDArray[np.intp], str], _Array]
 _FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5  # multiple of the mean eigenvalue, added to eigenvalues

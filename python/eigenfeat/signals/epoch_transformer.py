@@ -15,8 +15,6 @@ from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.alignment import MeanOf, SessionMeans
 from eigenfeat.signals.epochs import filter_bank, read_epochs, unit_power
 
-__all__ = ["EpochTransformer"]
-
 
 class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Transformer of epochs, in bands and with mean covariances of sessions."""

@@ -25,22 +25,6 @@ from eigenfeat.signals.epochs import epoch_blocks
 from eigenfeat.signals.spatial_filters import SpatialFilters
 from eigenfeat.signals.tangent_space import TangentSpace
 
-__all__ = [
-    "Banks",
-    "EstimatorView",
-    "Folds",
-    "Frequencies",
-    "Means",
-    "Targets",
-    "Transformed",
-    "View",
-    "Xdawn",
-    "bands_around",
-    "bands_with_power",
-    "cross_fit",
-    "principal_components",
-]
-
 _Array = NDArray[np.float64]
 Folds = Sequence[tuple[Codes, Codes]]
 

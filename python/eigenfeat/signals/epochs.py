@@ -15,18 +15,6 @@ from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import plain_rows, real_array, show
 
-__all__ = [
-    "Recording",
-    "epoch_blocks",
-    "filter_bank",
-    "read_epochs",
-    "read_groups",
-    "read_labels",
-    "read_recording",
-    "session_parts",
-    "unit_power",
-]
-
 _BLOCK = 1 << 18  # entries of a block of epochs that fits into the cache
 _ORDER = 4  # order of the Butterworth filters
 

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat.samples.estimator import check_array
 
-__all__ = ["count_summaries", "interval_summaries"]
-
 SHORTEST = 4  # samples of the shortest intervals
 
 

@@ -14,15 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 
-__all__ = [
-    "MEANS",
-    "between",
-    "epoch_covariances",
-    "inverse_root",
-    "mean_covariance",
-    "tangent_vectors",
-]
-
 _Array = NDArray[np.float64]
 
 MEANS = ("riemannian", "euclidean")

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import plain_rows, real_array
 
-__all__ = ["read_series"]
-
 
 def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
     """Check series; return an array (n, channels, times) and the lengths (n,).

@@ -24,8 +24,6 @@ from scipy.linalg import eigh
 
 from eigenfeat.moments.columns import signed
 
-__all__ = ["SparseDirection", "project_simplex", "project_sum_ball", "sparse_direction"]
-
 _Array = NDArray[np.float64]
 
 _OVER_RELAXATION = 1.6

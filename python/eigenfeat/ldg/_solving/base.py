@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-__all__ = ["ClassReducer", "Reducer", "WeightedReducer"]
-
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Projects centred samples onto components: ``(X - mean_) @ components_.T``."""

@@ -17,16 +17,6 @@ from scipy import linalg, sparse
 from eigenfeat._base.types import Floats
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
-__all__ = [
-    "SMALL",
-    "Basis",
-    "Columns",
-    "preferring",
-    "smallest_eigenpairs",
-    "span_of",
-    "standardise",
-]
-
 SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
 
 

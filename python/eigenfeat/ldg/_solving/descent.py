@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-__all__ = ["Descent", "LocalGaussians", "minimise"]
-
 _Array = NDArray[np.float64]
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
 

@@ -16,8 +16,6 @@ from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import RealArray, check_unmasked
 from eigenfeat.moments.columns import deviations
 
-__all__ = ["DomainScaler", "domain_rows", "split_domains"]
-
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 

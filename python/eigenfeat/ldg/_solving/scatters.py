@@ -22,26 +22,6 @@ from eigenfeat._base.validation import RealArray
 from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.pencils.problems import SingularDenominatorError
 
-__all__ = [
-    "Array",
-    "ClassDeviations",
-    "PrincipalBasis",
-    "Reduction",
-    "between_means",
-    "between_rank",
-    "check_means_differ",
-    "check_varies",
-    "count_components",
-    "entry_rounding",
-    "fisher_directions",
-    "largest_ratios",
-    "means_rounding",
-    "regularized_fisher",
-    "shares_of_variance",
-    "triangle_of",
-    "unit_weights",
-]
-
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)

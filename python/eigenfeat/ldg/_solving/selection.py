@@ -33,25 +33,6 @@ from eigenfeat.neighbours.local_means import (
     scatters_of_neighbours,
 )
 
-__all__ = [
-    "FISHER_RIDGES",
-    "FOLD_GAMMAS",
-    "FOLD_NEIGHBORS",
-    "GAMMAS",
-    "NEIGHBORS",
-    "N_FOLDS",
-    "FoldAccuracies",
-    "best_gamma",
-    "class_folds",
-    "dimensions",
-    "fold_accuracies",
-    "greedy_dimension",
-    "local_qda_accuracies",
-    "members",
-    "spread_out",
-    "useful_counts",
-]
-
 GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
 GREEDY_LIMIT = 40  # section 3.4

@@ -19,8 +19,6 @@ from eigenfeat._base.validation import check_memory
 from eigenfeat.ldg._solving.coordinates import Columns
 from eigenfeat.moments.columns import deviations
 
-__all__ = ["SpanBasis", "kernel_coordinates", "nearest_by_kernel", "sparse_columns"]
-
 _Array = NDArray[np.float64]
 
 ROUNDING = 1e-12  # squared distances are rounded to this multiple of the largest squared norm
