@@ -31,19 +31,17 @@ from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import (
     Basis,
     Columns,
+    SpanBasis,
+    kernel_coordinates,
+    nearest_by_kernel,
     preferring,
     smallest_eigenpairs,
     span_of,
+    sparse_columns,
     standardise,
 )
 from eigenfeat.ldg._solving.scatters import fisher_directions
 from eigenfeat.ldg._solving.selection import FoldAccuracies, fold_accuracies, spread_out
-from eigenfeat.ldg._solving.span import (
-    SpanBasis,
-    kernel_coordinates,
-    nearest_by_kernel,
-    sparse_columns,
-)
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import (
     LocalScatters,

@@ -1,8 +1,13 @@
-"""Standardised samples, and their coordinates in their span.
+r"""Standardised samples, and their coordinates in their span.
 
 LDG's matrices are sums of outer products of differences of samples, so all directions lie in the
 span of the centred samples. With more columns than samples, an orthonormal basis of the span (thin
 QR) gives n - 1 coordinates, in which LDG is solved: O(n^2 d).
+
+Sparse samples are never made dense. With the kernel ``K = Z Z^T = U Lambda U^T`` of the centred
+samples Z (n, d), ``U Lambda^(1/2)`` are coordinates with the same distances (Parrish 2012, section
+3.3). A direction c in these coordinates is ``Z^T U Lambda^(-1/2) c`` in the columns. Cost: O(n^3),
+and three (n, n) matrices.
 """
 
 from __future__ import annotations
@@ -15,9 +20,11 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.types import Floats
+from eigenfeat._base.validation import check_memory
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
 SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
+_ROUNDING = 1e-12  # squared distances are rounded to this multiple of the largest squared norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,3 +151,75 @@ def preferring(
     rest = rest - (rest @ first) @ first.T
     size = np.abs(matrix).sum(axis=1).max()  # no eigenvalue is larger
     return rest - first * (size * np.arange(first.shape[1] + 1, 1, -1)) @ first.T
+
+
+# ---- sparse samples with more columns than samples --------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SpanBasis:
+    """Directions as combinations of samples: ``expand`` is ``Z^T factors``."""
+
+    samples: Any  # (n, d') CSR matrix: varying columns, divided by their scales
+    factors: NDArray[np.float64]  # (n, r)
+
+    def expand(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Z^T factors @ directions``: from coordinates (r, m) to columns (d', m)."""
+        weights = self.factors @ directions
+        result: NDArray[np.float64] = self.samples.T @ (weights - weights.mean(axis=0))
+        return result
+
+
+def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
+    """As `standardise`, for a CSR matrix, which stays sparse and is not centred."""
+    n, d = X.shape
+    deviation, X = deviations(X), X.astype(np.float64)
+    mean = np.bincount(X.indices, X.data / n, minlength=d).astype(np.float64)
+    varying = np.flatnonzero(deviation)
+    scale = np.where(deviation > 0, deviation, 1.0) if scaled else np.ones(d)
+    samples = sparse.csr_array(X[:, varying])
+    samples.data /= scale[varying][samples.indices]
+    return Columns(mean, scale, varying), samples
+
+
+def kernel_coordinates(samples: Any) -> tuple[SpanBasis, NDArray[np.float64], NDArray[np.float64]]:
+    """Find an orthonormal basis of the centred span of samples (n, d), and coordinates (n, r).
+
+    Also returns the kernel (n, n) of the samples, not centred. MemoryError if the kernel and its
+    eigenvectors exceed the machine's memory.
+    """
+    n = samples.shape[0]
+    check_memory("LDG", 3, n)
+    kernel = (samples @ samples.T).toarray()
+    centred = kernel - kernel.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+    kept = values > 100 * n * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    if not kept.any():
+        raise ValueError("X: expected samples that differ, got constant columns only")
+    roots, vectors = np.sqrt(values[kept][::-1]), vectors[:, kept][:, ::-1]
+    basis = SpanBasis(samples, vectors / roots)
+    return basis, np.ascontiguousarray(vectors * roots), kernel
+
+
+def nearest_by_kernel(
+    kernel: NDArray[np.float64], codes: NDArray[np.int64], n_classes: int, count: int
+) -> NDArray[np.int64]:
+    """The `count` nearest other samples of every class for each sample, (n, k, count).
+
+    They are -1 if a class has fewer. Distances that differ by rounding errors only are equal; the
+    sample with the lower index then comes first.
+    """
+    n = len(kernel)
+    square = np.diag(kernel)
+    distances = square[:, None] + square - 2 * kernel
+    distances = np.rint(distances / (_ROUNDING * max(square.max(), np.finfo(np.float64).tiny)))
+    np.fill_diagonal(distances, np.inf)
+    result = np.full((n, n_classes, count), -1, dtype=np.int64)
+    for c in range(n_classes):
+        members = np.flatnonzero(codes == c)
+        part = distances[:, members]
+        order = np.argsort(part, axis=1, kind="stable")[:, :count]
+        missing = np.isinf(np.take_along_axis(part, order, axis=1))
+        result[:, c, : order.shape[1]] = np.where(missing, -1, members[order])
+    return result
