@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Labels, Seed
-from eigenfeat._base.validation import is_rounding, show
+from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.convolution_features import N_KERNELS, ConvolutionFeatures
 from eigenfeat.signals.epochs import read_labels
@@ -34,6 +34,7 @@ __all__ = [
 _Array = NDArray[np.float64]
 _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # candidate weights of interval summaries
 _CONTESTS = 0.5  # weight of the contests
+_ALPHAS = np.logspace(-3, 3, 10)  # candidate penalties, times thresholds / 1000
 _BLOCK = 1 << 25  # features computed at once
 
 
@@ -54,9 +55,6 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         Of `ConvolutionFeatures`.
     differences, contests : bool, default=True
         Of `ConvolutionFeatures`. Contests have half the weight of thresholds.
-    alphas : sequence of float > 0 or None, default=None
-        Penalties to choose from, on standardised features. None: ten from 1e-3 to 1e3 times the
-        number of thresholds over 1000.
     intervals : bool or "auto", default="auto"
         Whether to add the `interval_summaries` of the series, which know levels and trends. Their
         weight, from nothing to as much as all thresholds have, is chosen with the penalty. Series
@@ -77,7 +75,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         Of the convolution features, then of the summaries if their weight is not 0.
     intercept_ : (k,) array
     alpha_ : float
-        The chosen penalty.
+        The chosen penalty on standardised features, of ten from 1e-3 to 1e3 times the number of
+        thresholds over 1000.
     interval_weight_ : float
         The chosen weight of the summaries, of 0, 0.03, 0.1, 0.3 and 1; 0 without them.
     n_times_ : int or None
@@ -117,7 +116,6 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
         "differences": ["boolean"],
         "contests": ["boolean"],
-        "alphas": ["array-like", None],
         "intervals": ["boolean", StrOptions({"auto"})],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -139,7 +137,6 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         *,
         differences: bool = True,
         contests: bool = True,
-        alphas: Sequence[float] | None = None,
         intervals: bool | str = "auto",
         random_state: Seed = None,
         n_threads: int | None = None,
@@ -147,7 +144,6 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         self.n_features = n_features
         self.differences = differences
         self.contests = contests
-        self.alphas = alphas
         self.intervals = intervals
         self.random_state = random_state
         self.n_threads = n_threads
@@ -239,18 +235,12 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_two_labels(self.classes_)
         n_thresholds = len(features.thresholds_)
-        if self.alphas is None:
-            alphas = np.logspace(-3, 3, 10) * n_thresholds / 1000
-        else:
-            alphas = np.asarray(self.alphas, dtype=np.float64)
-            if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
-                raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
         summaries = np.empty((len(values), 0), dtype=values.dtype)
         if self._takes_summaries(series, lengths, n_thresholds):
             summaries = interval_summaries(series).astype(values.dtype)
         self.features_ = features
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        self._solve(values, summaries, targets, alphas)
+        self._solve(values, summaries, targets)
         self.n_times_ = series.shape[2] if self.interval_weight_ > 0 else None
         if self.n_times_ is None:
             self.coef_ = np.ascontiguousarray(self.coef_[:, : values.shape[1]])
@@ -292,7 +282,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         return scores
 
     @threads.one_blas_thread()
-    def _solve(self, values: Floats, summaries: Floats, targets: _Array, alphas: _Array) -> None:
+    def _solve(self, values: Floats, summaries: Floats, targets: _Array) -> None:
         """Ridge with centred, standardised features Z, which overwrite values and summaries.
 
         Thresholds and summaries each have a total variance of the number of thresholds, contests
@@ -309,7 +299,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         best = np.inf
         for weight, spectrum, U in _spectra(values, summaries):
             projected = U.T @ Y
-            for alpha in alphas:
+            for alpha in _ALPHAS * n_thresholds / 1000:
                 shares = spectrum / (spectrum + alpha)
                 fitted = U @ (shares[:, None] * projected)
                 leverage = 1.0 / n + np.square(U) @ shares

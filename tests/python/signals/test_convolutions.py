@@ -243,15 +243,15 @@ def test_leave_one_out_scores_are_those_of_refits(rng, shape):
     n, width = shape
     X, y = waves(rng, n, 50)
     y = np.array(["a", "b", "c"])[np.arange(n) % 3]
-    model = ConvolutionClassifier(width, contests=False, alphas=[3.0], random_state=0)
+    model = ConvolutionClassifier(width, contests=False, random_state=0)
     model.fit(X, y)
     features = model.features_.transform(X)
     scaled = StandardScaler().fit_transform(features)
     scaled[:, features.std(axis=0) < 1e-7] = 0.0
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
-    expected = cross_val_predict(Ridge(alpha=3.0), scaled, targets, cv=LeaveOneOut())
+    expected = cross_val_predict(Ridge(alpha=model.alpha_), scaled, targets, cv=LeaveOneOut())
     assert_allclose(model.loo_scores_, expected, atol=1e-6)
-    ridge = Ridge(alpha=3.0).fit(scaled, targets)
+    ridge = Ridge(alpha=model.alpha_).fit(scaled, targets)
     assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-6)
 
 
@@ -287,7 +287,7 @@ def test_prefixes_are_fitted_with_the_same_features(rng, channels, intervals):
 def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
     y = np.arange(n) % 3
     X = rng.standard_normal((n, 30)) + 0.3 * y[:, None]
-    model = ConvolutionClassifier(84, alphas=[3.0], intervals=True, random_state=0).fit(X, y)
+    model = ConvolutionClassifier(84, intervals=True, random_state=0).fit(X, y)
     blocks = [*np.split(model.features_.transform(X), [84], axis=1), interval_summaries(X)]
     scaled = []
     for block, variance in zip(blocks, (84, 42, 84), strict=True):
@@ -297,14 +297,14 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
     losses, scores = [], []
     for weight in (0.0, 0.03, 0.1, 0.3, 1.0):
         Z = np.hstack([*scaled[:2], np.sqrt(weight) * scaled[2]])
-        found = cross_val_predict(Ridge(alpha=3.0), Z, targets, cv=LeaveOneOut())
+        found = cross_val_predict(Ridge(alpha=model.alpha_), Z, targets, cv=LeaveOneOut())
         losses.append(np.square(found - targets).mean())
         scores.append(found)
     best = int(np.argmin(losses))
     assert model.interval_weight_ == (0.0, 0.03, 0.1, 0.3, 1.0)[best]
     assert_allclose(model.loo_scores_, scores[best], atol=1e-6)
     Z = np.hstack([*scaled[:2], np.sqrt(model.interval_weight_) * scaled[2]])
-    ridge = Ridge(alpha=3.0).fit(Z, targets)
+    ridge = Ridge(alpha=model.alpha_).fit(Z, targets)
     assert_allclose(model.decision_function(X), ridge.predict(Z), atol=1e-6)
     with pytest.raises(ValueError, match="X: expected series of one length with intervals=True"):
         model.fit([X[0], X[1, :9]], y[:2])
