@@ -108,7 +108,7 @@ def _logits(table: _Table, name: str, view: Any) -> str:
     if isinstance(view, ForestView):
         return _forest_logits(graph, _trees(graph, view.trees, table.for_trees), view.trees)
     if isinstance(view, BoostingView):
-        sums = _trees(graph, view.trees, getattr(table, view.features))
+        sums = _trees(graph, view.trees, getattr(table, view.inputs))
         return graph.node("Add", sums, graph.constant(view.start))
     coef, intercept = all_classes(view.logit)
     W = np.asarray(coef.T, dtype=np.float64)
@@ -145,7 +145,7 @@ def _outputs(table: _Table, view: Any) -> str:
     if isinstance(view, ForestView):
         return _trees(graph, view.trees, table.for_trees)
     if isinstance(view, BoostingView):
-        sums = _trees(graph, view.trees, getattr(table, view.features))
+        sums = _trees(graph, view.trees, getattr(table, view.inputs))
         return graph.node("Add", sums, graph.constant(view.start))
     coef = view.ridge.coef
     if isinstance(view, RidgeView):

@@ -13,32 +13,24 @@ is a multinomial logit on their features, side by side.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.linear.logistic import Choice, MultinomialLogit, choose_penalty
-from eigenfeat.linear.logit_problem import LOG_FLOOR, LogitProblem, Logits, Penalty, loss_at_best
-
-if TYPE_CHECKING:
-    from eigenfeat.samples.block_samples import LabelledSamples
+from eigenfeat.linear.logit_problem import LOG_FLOOR, loss_at_best
 
 __all__ = [
     "PooledView",
     "asked_views",
-    "cross_fit",
-    "fit_quietly",
     "log_probabilities",
     "pool_probabilities",
     "pool_weights",
@@ -216,33 +208,3 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _
             new, result = w + length * step, terms(w + length * step)
         w, (value, gradient, hessian) = new, result
     return np.maximum(w, 0.0)
-
-
-# ---- logits of views -----------------------------------------------------------------------------
-
-
-def cross_fit(
-    logit: MultinomialLogit,
-    folds: Iterable[tuple[LabelledSamples, LabelledSamples]],
-    penalties: Sequence[float],
-    select: Callable[[Sequence[Logits]], int] | None,
-) -> Choice:
-    """Choose a penalty, from large to small, on held-out samples.
-
-    `logit` has all other parameters. Each fold has training and held-out samples with their own
-    features. `select` is as in `choose_penalty`.
-    """
-    common = logit.ridge_scale == "common"
-    problems = ((LogitProblem(train, constant=True, common=common), held) for train, held in folds)
-    weights = [Penalty(one, logit.ridge, 0.0) for one in penalties]
-    return choose_penalty(problems, weights, select=select)
-
-
-def fit_quietly(
-    logit: MultinomialLogit, samples: LabelledSamples, penalty: float
-) -> MultinomialLogit:
-    """Fit a logit with a penalty, without warnings about its convergence."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        logit.fit_path(samples, None, [penalty])
-    return logit

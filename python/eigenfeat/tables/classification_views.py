@@ -22,9 +22,9 @@ predicts each training sample by the trees that were grown without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,13 +34,21 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
-from eigenfeat.linear.logit_problem import LOG_FLOOR, Logits, loss_at_best, together
-from eigenfeat.linear.pools import cross_fit, fit_quietly, log_probabilities
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, choose_penalty
+from eigenfeat.linear.logit_problem import (
+    LOG_FLOOR,
+    LogitProblem,
+    Logits,
+    Penalty,
+    loss_at_best,
+    together,
+)
+from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.labelled import Block, MemorySamples
@@ -57,12 +65,11 @@ from eigenfeat.tables.views import (
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
-    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["MANY_SAMPLES", "VIEWS", "candidate_views"]
 
 _Array = NDArray[np.float64]
-_Parts = Sequence[tuple["LabelledSamples", "LabelledSamples"]]
+_Part = tuple[MemorySamples, MemorySamples]
 
 VIEWS = (
     *("columns", "splines", "gem", "gem_ranks", "kernel", "interactions"),
@@ -76,8 +83,6 @@ _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM featur
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
 _PENALTIES = (3.0, *PENALTIES)  # the first for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
-# Features are correlated, so that squared weights are a better penalty than the energy of logits.
-_RIDGES = {"columns": 100.0, "splines": 100.0}
 # Options of trees, and the largest number of samples that has them.
 _FOREST = (
     (MANY_SAMPLES, {"n_estimators": 200}),
@@ -116,31 +121,43 @@ class LogitView(View):
         """Features of samples."""
         raise NotImplementedError
 
-    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
-        """Features of the samples to train on and of the held-out ones, for each fold."""
-        raise NotImplementedError
-
     def learn(self, samples: Samples) -> None:
         """Learn from all samples what the features need."""
+
+    def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
+        """What the samples to train on teach, for each fold."""
+        raise NotImplementedError
 
     def penalties(self, samples: Samples) -> Sequence[float]:
         """Penalties to try, from large to small."""
         return _PENALTIES
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        """As `View.cross_fit`, with the penalty of the least log loss."""
         penalties = self.penalties(samples)
-        inner = [one / self._energy for one in penalties]
-        select = _within_standard_error if len(folds.held) < _MIN_TEMPERED else None
-        logit, parts = self._unfitted(samples), self.fold_features(samples, folds)
-        choice = cross_fit(logit, parts, inner, select)
+        choice = choose_penalty(
+            (
+                (LogitProblem(train, constant=True, common=self.common), held)
+                for train, held in self.fold_features(samples, folds)
+            ),
+            [Penalty(one / self._energy, self.ridge, 0.0) for one in penalties],
+            select=_within_standard_error if len(folds.held) < _MIN_TEMPERED else None,
+        )
         self.penalty = penalties[choice.number]
         return np.concatenate([part[0] for part in choice.logits]).astype(np.float64)
 
     def fit(self, samples: Samples) -> None:
         self.learn(samples)
-        features = samples.with_features(self.features(samples.table))
-        self.logit = fit_quietly(self._unfitted(samples), features, self.penalty / self._energy)
+        self.logit = MultinomialLogit(
+            penalty=self.penalty / self._energy,
+            ridge=self.ridge,
+            ridge_scale="common" if self.common else "columns",
+            tol=1e-3,
+            random_state=samples.seed,
+            n_threads=samples.n_threads,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.logit.fit(samples.with_features(self.features(samples.table)))
         self.n_features = int(self.logit.coef_.shape[1])
 
     def outputs(self, table: Table) -> _Array:
@@ -152,6 +169,14 @@ class LogitView(View):
             scores = np.hstack([np.zeros_like(scores), scores])
         return np.broadcast_to(scores, (len(table), scores.shape[1]))
 
+    def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
+        """Features of the samples to train on and of the held-out ones, for each fold."""
+        for (train, held), learned in zip(
+            folds.parts, self.learned_outside(samples, folds), strict=True
+        ):
+            self.learned = learned
+            yield self.part(samples, train), self.part(samples, held)
+
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         """Features of the samples of these indices."""
         features = self.features(samples.table.subset(indices))
@@ -162,39 +187,45 @@ class LogitView(View):
         """Divisor of the penalties where the ridge exceeds the energy of the logits."""
         return max(2.0 * self.ridge, 1.0)
 
-    def _unfitted(self, samples: Samples) -> MultinomialLogit:
-        return MultinomialLogit(
-            ridge=self.ridge,
-            ridge_scale="common" if self.common else "columns",
-            tol=1e-3,
-            random_state=samples.seed,
-            n_threads=samples.n_threads,
-        )
-
 
 class FixedView(LogitView):
-    """Logit on features that need no labels: columns, splines or a kernel."""
+    """Logit on columns or splines, which need no labels."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.common = name != "splines"
-        self.ridge = _RIDGES.get(name, 0.5)
+    # Features are correlated, so that squared weights are a better penalty than energies of logits.
+    ridge = 100.0
+
+    def __init__(self, inputs: str) -> None:
+        super().__init__(inputs)
+        self.common = inputs != "splines"
 
     def features(self, table: Table) -> Any:
-        if self.name == "kernel":
-            return self.learned.features(table.ranks, table.n_threads)
-        return getattr(table, self.name)
+        return getattr(table, self.inputs)
+
+    def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
+        self.learn(samples)
+        return [self.learned] * len(folds.parts)
+
+    def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
+        if not folds.complementary:
+            yield from super().fold_features(samples, folds)
+            return
+        self.learn(samples)
+        rows = samples.with_features(self.features(samples.table))
+        for train, held in folds.parts:
+            yield rows.subset(train), rows.subset(held)
+
+
+class KernelView(FixedView):
+    """Logit on a Gaussian kernel of the ranks."""
+
+    ridge = 0.5
+
+    def features(self, table: Table) -> Any:
+        return self.learned.features(getattr(table, self.inputs), table.n_threads)
 
     def learn(self, samples: Samples) -> None:
-        if self.name == "kernel":
-            self.learned = Kernel.fit(samples.table.ranks, np.random.RandomState(samples.seed))
-
-    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
-        self.learn(samples)
-        if folds.complementary:
-            rows = samples.with_features(self.features(samples.table))
-            return [(rows.subset(train), rows.subset(held)) for train, held in folds.parts]
-        return [(self.part(samples, a), self.part(samples, b)) for a, b in folds.parts]
+        ranks = getattr(samples.table, self.inputs)
+        self.learned = Kernel.fit(ranks, np.random.RandomState(samples.seed))
 
 
 class GemView(LogitView):
@@ -203,65 +234,47 @@ class GemView(LogitView):
     common = True
 
     def __init__(self, inputs: str, scale: str) -> None:
-        self.inputs, self.scale = inputs, scale
+        super().__init__(inputs)
+        self.scale = scale
 
     def features(self, table: Table) -> Any:
-        return layer_features(self._input(table), [self.learned], False, table.n_threads)
+        inputs = table.ranks if self.inputs == "ranks" else table.without_gaps
+        return layer_features(inputs, [self.learned], False, table.n_threads)
 
     def learn(self, samples: Samples) -> None:
-        gem = self._gem(samples).fit_samples(self._rows(samples))
-        self.learned = as_layer(gem)
+        self.learned = as_layer(self._gem(samples).fit_samples(self._rows(samples)))
+
+    def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
+        rows = self._rows(samples)
+        if self.scale == "auto":  # one choice for all folds
+            self.scale = self._gem(samples).fit_samples(rows).scale_
+        moments = folds.outside(lambda some: rows.subset(some).moments(), ClassMoments.merge)
+        return [self._layer(samples, one) for one in moments]
 
     def penalties(self, samples: Samples) -> Sequence[float]:
         return _GEM_PENALTIES if samples.size > MANY_SAMPLES else _PENALTIES
 
-    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
-        rows = self._rows(samples)
-        if self.scale == "auto":  # one choice for all folds
-            self.scale = self._gem(samples).fit_samples(rows).scale_
-        out: list[tuple[LabelledSamples, LabelledSamples]] = []
-        for (train, held), moments in zip(folds.parts, _moments_outside(rows, folds), strict=True):
-            try:
-                layer = as_layer(self._gem(samples).fit_moments(moments))
-            except SingularDenominatorError:  # no column varies outside the fold
-                layer = None
-            out.append((self._part(rows, layer, train), self._part(rows, layer, held)))
-        return out
+    def part(self, samples: Samples, indices: Codes) -> MemorySamples:
+        rows = self._rows(samples).subset(indices)
+        features: Any = np.zeros((len(indices), 1))
+        if self.learned is not None:
+            features = layer_features(rows.block.X, [self.learned], False, rows.n_threads)
+        return MemorySamples.of_features(rows, features)
 
-    def _input(self, table: Table) -> Any:
-        if self.inputs == "ranks":
-            return table.ranks
-        return table.X[:, : len(table.X[0]) - table.statistics.n_gaps]
+    def _layer(self, samples: Samples, moments: ClassMoments) -> Layer | None:
+        """Directions of moments; None if no column varies."""
+        try:
+            return as_layer(self._gem(samples).fit_moments(moments))
+        except SingularDenominatorError:
+            return None
 
     def _rows(self, samples: Samples) -> MemorySamples:
         """The samples whose moments are taken; missing entries count with their covariances."""
-        return (
-            samples.with_features(samples.table.ranks) if self.inputs == "ranks" else samples.rows
-        )
-
-    @staticmethod
-    def _part(rows: MemorySamples, layer: Layer | None, indices: Codes) -> MemorySamples:
-        """Features of some samples; without a layer one that is 0."""
-        part = rows.subset(indices)
-        if layer is None:
-            return MemorySamples.of_features(part, np.zeros((len(indices), 1)))
-        features = layer_features(part.block.X, [layer], False, part.n_threads)
-        return MemorySamples.of_features(part, features)
+        is_ranks = self.inputs == "ranks"
+        return samples.with_features(samples.table.ranks) if is_ranks else samples.rows
 
     def _gem(self, samples: Samples) -> GEM:
         return GEM(scale=self.scale, random_state=samples.seed, n_threads=samples.n_threads)
-
-
-def _moments_outside(rows: MemorySamples, folds: Folds) -> list[ClassMoments]:
-    """Moments of the samples to train on, for each fold."""
-    if not folds.complementary:
-        return [rows.subset(train).moments() for train, _ in folds.parts]
-    parts = [rows.subset(group).moments() if len(group) else None for group in folds.groups()]
-    out = []
-    for fold in range(len(folds.parts)):
-        others = [one for i, one in enumerate(parts) if i != fold and one is not None]
-        out.append(reduce(ClassMoments.merge, others[1:], others[0].copy()))
-    return out
 
 
 class InteractionsView(LogitView):
@@ -275,22 +288,10 @@ class InteractionsView(LogitView):
     def learn(self, samples: Samples) -> None:
         self.learned = self._chosen(samples, slice(None), self._tables(samples, slice(None)))
 
-    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
-        groups = folds.groups() if folds.complementary else []
-        tables = [self._tables(samples, group) for group in groups]
-        # Counts are whole numbers, whose differences are exact.
-        total = reduce(np.add, tables) if tables and samples.weight is None else None
-        out: list[tuple[LabelledSamples, LabelledSamples]] = []
-        for fold, (train, held) in enumerate(folds.parts):
-            if total is not None:
-                outside = total - tables[fold]
-            elif tables:
-                outside = reduce(np.add, [one for i, one in enumerate(tables) if i != fold])
-            else:
-                outside = self._tables(samples, train)
-            self.learned = self._chosen(samples, train, outside)
-            out.append((self.part(samples, train), self.part(samples, held)))
-        return out
+    def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
+        tables = folds.outside(lambda some: self._tables(samples, some), np.add)
+        given = zip(folds.parts, tables, strict=True)
+        return [self._chosen(samples, train, table) for (train, _), table in given]
 
     @staticmethod
     def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
@@ -300,10 +301,9 @@ class InteractionsView(LogitView):
 
     @staticmethod
     def _tables(samples: Samples, indices: Codes | slice) -> _Array:
-        counts = [count for count, _ in samples.table.statistics.bins]
         return bin_tables(
             samples.table.bins[indices],
-            counts,
+            [count for count, _ in samples.table.statistics.bins],
             samples.targets[indices],
             len(samples.rows.classes),
             samples.weight_of(indices),
@@ -357,7 +357,7 @@ class BoostingClassifierView(BoostingView):
 
     def _staged(self, table: Table) -> _Array:
         """Logits (stages, n, k) after each 25 steps."""
-        X = getattr(table, self.features)
+        X = getattr(table, self.inputs)
         roots = np.split(self.trees.roots, self.steps // _STEP)
         parts = [replace(self.trees, roots=some).predict(X) for some in roots]
         return self.start + np.cumsum(parts, axis=0)
@@ -412,7 +412,7 @@ def candidate_views(
         "splines": FixedView("splines"),
         "gem": GemView("columns", "auto"),
         "gem_ranks": GemView("ranks", "none"),
-        "kernel": FixedView("kernel"),
+        "kernel": KernelView("ranks"),
         "interactions": InteractionsView(),
         "forest": ForestClassifierView(),
         "boosting": BoostingClassifierView("for_trees"),

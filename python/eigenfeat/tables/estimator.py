@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
     from eigenfeat.samples.labelled import MemorySamples
 
-__all__ = ["PooledView", "TableEstimator", "checked", "table_of"]
+__all__ = ["PooledView", "TableEstimator", "checked", "summand_of", "table_of"]
 
 _Array = NDArray[np.float64]
 
@@ -239,8 +239,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
 
     def _summed(self, table: Table) -> _Array:
         fitted = (view for view in self.views_ if view.model is not None)
-        parts = (view.weight * self._summand(view.model.outputs(table)) for view in fitted)
-        return np.asarray(sum(parts))
+        return np.asarray(sum(summand_of(self, view, table) for view in fitted))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -257,6 +256,11 @@ def checked(model: Any, X: Any) -> Any:
     if not is_classifier(model):
         options["accept_sparse"] = False
     return validate_columns(model, X, reset=False, **options)
+
+
+def summand_of(model: TableEstimator, view: PooledView, table: Table) -> _Array:
+    """What a fitted view adds to the sum of its pool."""
+    return view.weight * model._summand(view.model.outputs(table))
 
 
 def table_of(model: Any, X: Any) -> Table:

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.samples.estimator import complete
-from eigenfeat.tables.classification_views import FixedView, GemView
+from eigenfeat.tables.classification_views import GemView
 from eigenfeat.tables.classifier import TableClassifier
-from eigenfeat.tables.estimator import checked, table_of
+from eigenfeat.tables.estimator import checked, summand_of, table_of
 from eigenfeat.tables.regression_views import RidgeView
 from eigenfeat.tables.regressor import TableRegressor
 
@@ -171,40 +170,27 @@ def _parts(model: Any, X: Any) -> tuple[list[_Part], _Array]:
         given = model.validated(X) if own else complete(model, checked(model, X))
         features = alone.features(given).toarray()
         return _by_pair("gem", features, alone.layers_[-1], alone.logit_, 1.0)
-    table = table_of(model, X)
-    return (_of_regressor if isinstance(model, TableRegressor) else _of_pool)(model, table)
+    return _of_pool(model, table_of(model, X))
 
 
-def _of_pool(model: TableClassifier, table: Table) -> tuple[list[_Part], _Array]:
+def _of_pool(model: TableClassifier | TableRegressor, table: Table) -> tuple[list[_Part], _Array]:
     out: list[_Part] = []
-    intercept = np.zeros(len(model.classes_))
+    scale: Any = getattr(model, "target_scale_", 1.0)
+    constant: Any = getattr(model, "target_mean_", 0.0)
     for view in model.views_:
         one = view.model
         if isinstance(one, GemView):
             features = one.features(table).toarray()
-            parts, own = _by_pair(view.name, features, one.learned, one.logit, view.weight)
+            parts, intercept = _by_pair(view.name, features, one.learned, one.logit, view.weight)
             out += parts
-            intercept = intercept + own
+            constant = constant + intercept
         elif one is not None:
-            scores = log_probabilities(one.outputs(table))
-            out.append(_Part(view.name, view.weight * scores))
-            if isinstance(one, FixedView) and view.name in ("columns", "splines"):
-                coef, _ = _all_classes(one.logit)
-                out += _by_column(model, table, view.name, view.weight * coef.T)
-    return out, intercept
-
-
-def _of_regressor(model: TableRegressor, table: Table) -> tuple[list[_Part], _Array]:
-    out: list[_Part] = []
-    for view in model.views_:
-        if view.model is None:
-            continue
-        factor = view.weight * model.target_scale_
-        clipped = np.clip(view.model.outputs(table), *model.target_range_)
-        out.append(_Part(view.name, factor * clipped))
-        if isinstance(view.model, RidgeView):
-            out += _by_column(model, table, view.name, factor * view.model.ridge.coef)
-    return out, model.target_mean_
+            out.append(_Part(view.name, scale * summand_of(model, view, table)))
+            if view.name in ("columns", "splines"):
+                linear = isinstance(one, RidgeView)
+                coef = one.ridge.coef if linear else _all_classes(one.logit)[0].T
+                out += _by_column(model, table, view.name, view.weight * scale * coef)
+    return out, constant
 
 
 def _by_column(model: Any, table: Table, features: str, coef: _Array) -> list[_Part]:

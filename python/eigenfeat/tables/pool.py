@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,16 +36,25 @@ class Folds:
         """Indices of the held-out samples, fold after fold."""
         return np.concatenate([part[1] for part in self.parts])
 
-    def groups(self) -> list[Codes]:
-        """The samples held out in each fold, and last those that never are."""
-        never = np.ones(self.n_samples, dtype=bool)
-        never[self.held] = False
-        return [*(part[1] for part in self.parts), np.flatnonzero(never)]
-
     @property
     def complementary(self) -> bool:
         """Whether each fold trains on all samples but those that it holds out."""
         return all(len(train) + len(held) == self.n_samples for train, held in self.parts)
+
+    def outside(self, function: Callable[[Codes], Any], merge: Callable[[Any, Any], Any]) -> Any:
+        """Values of `function` for the samples to train on in each fold.
+
+        If the folds are complementary, its values for the other folds are merged.
+        """
+        if not self.complementary:
+            return [function(train) for train, _ in self.parts]
+        never = np.setdiff1d(np.arange(self.n_samples), self.held)
+        groups = [*(held for _, held in self.parts), *[never] * (len(never) > 0)]
+        values, out = [function(group) for group in groups], []
+        for fold in range(len(self.parts)):
+            others = [value for i, value in enumerate(values) if i != fold]
+            out.append(reduce(merge, others[1:], others[0].copy()))
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +133,15 @@ class Samples:
 class View:
     """A model of one representation of a table.
 
-    Its outputs are logits (n, k), or standardised predictions (n, q).
+    Its outputs are logits (n, k), or standardised predictions (n, q). `inputs` names the attribute
+    of `Table` that it reads.
     """
 
     penalty = np.nan  # of a linear model
     n_features = 0  # of a linear model
+
+    def __init__(self, inputs: str = "columns") -> None:
+        self.inputs = inputs
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """Outputs (m, k) of held-out samples, in the order of `Folds.held`."""
@@ -175,16 +189,13 @@ class ForestView(View):
 class BoostingView(View):
     """Gradient boosting of small trees."""
 
-    def __init__(self, features: str) -> None:
-        self.features = features
-
     def fit(self, samples: Samples) -> None:
-        X = getattr(samples.table, self.features)
+        X = getattr(samples.table, self.inputs)
         self.start, steps = self.grown(samples, X)
         self.trees = Trees.of_boosting(steps, len(self.start), X)
 
     def outputs(self, table: Table) -> _Array:
-        return self.start + self.trees.predict(getattr(table, self.features))
+        return self.start + self.trees.predict(getattr(table, self.inputs))
 
     def grown(
         self, samples: Samples, X: NDArray[np.float32]
@@ -197,6 +208,7 @@ class EstimatorView(View):
     """An estimator of scikit-learn's kind."""
 
     def __init__(self, estimator: Any) -> None:
+        super().__init__("X")
         self.estimator = estimator
 
     def fit(self, samples: Samples) -> None:

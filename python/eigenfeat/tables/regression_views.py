@@ -92,9 +92,6 @@ class LinearView(View):
 class RidgeView(LinearView):
     """Ridge regression on columns or splines."""
 
-    def __init__(self, inputs: str) -> None:
-        self.inputs = inputs
-
     def features(self, table: Table) -> Floats:
         features: Floats = getattr(table, self.inputs)
         return features
@@ -105,9 +102,6 @@ class RidgeView(LinearView):
 
 class KernelView(LinearView):
     """Ridge regression on a Gaussian kernel of columns or ranks, with the best of four widths."""
-
-    def __init__(self, inputs: str) -> None:
-        self.inputs = inputs
 
     def features(self, table: Table) -> Floats:
         return self.kernel.features(self.mapped(table), table.n_threads)
@@ -149,9 +143,6 @@ class LearnedKernelView(KernelView):
     it becomes a root of the mean of :math:`g_i g_i^T`, so that distances are large along
     directions in which the regression changes.
     """
-
-    def __init__(self) -> None:
-        super().__init__("ranks")
 
     def mapped(self, table: Table) -> NDArray[np.float32]:
         return np.ascontiguousarray(np.einsum("ij,jk->ik", table.ranks, self.map), np.float32)
@@ -195,7 +186,8 @@ class GemView(LinearView):
     """Ridge regression on GEM features between bins of the target, beside other features."""
 
     def __init__(self, inputs: str, beside: str) -> None:
-        self.inputs, self.beside = inputs, beside
+        super().__init__(inputs)
+        self.beside = beside
 
     def features(self, table: Table) -> Floats:
         beside: Floats = getattr(table, self.beside)
@@ -311,7 +303,7 @@ def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View]
         "gem_ranks": GemView("ranks", "splines"),
         "kernel": KernelView("columns"),
         "kernel_ranks": KernelView("ranks"),
-        "kernel_learned": LearnedKernelView(),
+        "kernel_learned": LearnedKernelView("ranks"),
         "forest": ForestRegressorView(),
         "boosting": BoostingRegressorView("for_trees"),
         "boosting_pairs": BoostingRegressorView("with_pairs"),

@@ -29,31 +29,13 @@ _STEPS_OF_SCREEN = 40
 
 
 class Nodes(NamedTuple):
-    """Nodes of one tree, the root first; `left` and `right` are negative in leaves."""
+    """Nodes of one tree, the root first; `left` is negative in leaves."""
 
     left: NDArray[Any]
     right: NDArray[Any]
     feature: NDArray[Any]
     threshold: NDArray[Any]
     depth: int
-
-    @classmethod
-    def of_tree(cls, tree: Any) -> Nodes:
-        """Nodes of a tree of scikit-learn's forests and gradient boosting."""
-        left, right = tree.children_left, tree.children_right
-        return cls(left, right, tree.feature, tree.threshold, int(tree.max_depth))
-
-    @classmethod
-    def of_predictor(cls, predictor: Any) -> Nodes:
-        """Nodes of a tree of scikit-learn's histogram gradient boosting."""
-        nodes = predictor.nodes
-        leaf = nodes["is_leaf"].astype(bool)
-        left, right = (
-            np.where(leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right")
-        )
-        feature = nodes["feature_idx"].astype(np.intp)
-        depth = int(predictor.get_max_depth())
-        return cls(left, right, feature, nodes["num_threshold"], depth)
 
 
 def unequal(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
@@ -166,9 +148,12 @@ class Trees:
     @classmethod
     def of_forest(cls, forest: Any, X: NDArray[np.float32]) -> Trees:
         """Mean outputs of a forest of scikit-learn's that was grown from `X`."""
-        grown = [one.tree_ for one in forest.estimators_]
-        values = [tree.value.reshape(tree.node_count, -1) / len(grown) for tree in grown]
-        return cls.of([Nodes.of_tree(tree) for tree in grown], values, X)
+        nodes, values = [], []
+        for tree in (one.tree_ for one in forest.estimators_):
+            below = tree.children_left, tree.children_right
+            nodes.append(Nodes(*below, tree.feature, tree.threshold, int(tree.max_depth)))
+            values.append(tree.value.reshape(tree.node_count, -1) / len(forest.estimators_))
+        return cls.of(nodes, values, X)
 
     @classmethod
     def of_boosting(
@@ -178,12 +163,18 @@ class Trees:
 
         `predictors` are pairs of an output and a tree that adds to it.
         """
-        nodes, values = [], []
+        trees, values = [], []
         for output, predictor in predictors:
-            nodes.append(Nodes.of_predictor(predictor))
-            values.append(np.zeros((len(predictor.nodes), n_outputs)))
-            values[-1][:, output] = predictor.nodes["value"]
-        return cls.of(nodes, values, X)
+            nodes = predictor.nodes
+            leaf = nodes["is_leaf"].astype(bool)
+            left, right, feature = (
+                nodes[name].astype(np.intp) for name in ("left", "right", "feature_idx")
+            )
+            below, depth = (np.where(leaf, -1, left), right), int(predictor.get_max_depth())
+            trees.append(Nodes(*below, feature, nodes["num_threshold"], depth))
+            values.append(np.zeros((len(nodes), n_outputs)))
+            values[-1][:, output] = nodes["value"]
+        return cls.of(trees, values, X)
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Sums (n, q) of all trees' outputs."""

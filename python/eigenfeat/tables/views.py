@@ -351,6 +351,11 @@ class Table:
         """Some of the samples, by their numbers."""
         return Table(self.statistics, self.X[some], self.n_threads)
 
+    @property
+    def without_gaps(self) -> _Array:
+        """The columns without indicators of gaps."""
+        return self.X[:, : self.X.shape[1] - self.statistics.n_gaps]
+
     @cached_property
     def columns(self) -> _Features:
         """Standardised columns with spread."""
