@@ -150,11 +150,11 @@ class LabelTable:
         return table
 
 
-def check_two_labels(classes: Labels, what: str = "samples") -> None:
-    """Raise ValueError for fewer than two labels; the message calls the labelled objects `what`."""
+def check_two_labels(classes: Labels, what: str = "samples", name: str = "y") -> None:
+    """Raise ValueError for fewer than two labels, of the argument `name`; they label `what`."""
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "none"
-        raise ValueError(f"y: expected {what} of at least two classes, got {seen}")
+        raise ValueError(f"{name}: expected {what} of at least two classes, got {seen}")
 
 
 def label_dtype(text: str, labels: Sequence[Any]) -> DType:

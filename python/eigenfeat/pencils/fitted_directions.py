@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.core import core
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import one_blas_thread, resolve
 from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
@@ -274,7 +273,6 @@ class Solution(Directions):
 
 def solve(moments: ClassMoments, options: PencilOptions, trial: ScaleReport | None) -> Solution:
     """Solve the pencils of the chosen pairs, Algorithm 1, lines 2-5; see `pair_directions`."""
-    check_two_labels(moments.active_classes)
     report = settle_scale(moments, str(options.scale), trial)
     result = solve_pairs(moments, _with_scale(options, report))
     directions = np.ascontiguousarray(result.vectors, dtype=np.float64)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.matrices import symmetric_matrices
 from eigenfeat._base.types import Codes, Labels, Pairs, Seed
 from eigenfeat._base.validation import (
@@ -28,7 +29,7 @@ from eigenfeat._base.validation import (
     real_array,
     show,
 )
-from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.crawford import PairConditions, conditions_of
 from eigenfeat.pencils.problems import (
@@ -36,13 +37,12 @@ from eigenfeat.pencils.problems import (
     ClassMatrices,
     PencilOptions,
     Problems,
-    Unions,
     check_solver,
     check_threshold,
     directions_per_pair,
-    problems_of,
+    matrices_of,
 )
-from eigenfeat.pencils.span import Span, span_of
+from eigenfeat.pencils.span import span_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -366,7 +366,7 @@ def measure_pairs(moments: ClassMoments, options: PencilOptions) -> PairConditio
     """
     labels = _active_classes(moments)
     options = options.checked(moments.n_features_in_)
-    problems, matrices, _ = _problems_and_matrices(moments, labels, options, None)
+    problems, matrices, _ = matrices_of(moments, labels, options)
     return conditions_of(matrices, problems)
 
 
@@ -376,28 +376,8 @@ def _active_classes(moments: ClassMoments) -> Labels:
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
     labels = moments.active_classes
     if len(labels) < 2:
-        raise ValueError(
-            "moments: expected at least 2 classes with samples of positive weight, "
-            f"got {show(labels.tolist())}"
-        )
+        check_two_labels(labels, name="moments")
     return labels
-
-
-def _problems_and_matrices(
-    moments: ClassMoments, labels: Labels, options: PencilOptions, span: Span | None
-) -> tuple[Problems, ClassMatrices, PencilOptions]:
-    """The problems of all pairs, their matrices, and options, in coordinates of a span if any."""
-    problems = problems_of(moments, labels, options, span)
-    if problems.random_groups:
-        options = replace(options, threshold=-math.inf)
-    centre, n_columns = None, None
-    if options.bordered:
-        _, shares, means = shares_and_means(moments if span is None else span.moments)
-        centre = pooled_mean(shares, means)
-    if span is not None:  # its coordinates are already scaled
-        options, n_columns = replace(options, scale=None), len(span.origin)
-    unions = Unions(problems.moments, problems.labels)
-    return problems, ClassMatrices(unions, problems.groups, options, centre, n_columns), options
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,12 +433,12 @@ _Indices = npt.NDArray[np.int64]
 def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections:
     """`pair_directions` with its arguments in one object (Algorithm 1, lines 2 to 5)."""
     labels = _active_classes(moments)
-    options = options.checked(moments.n_features_in_)
-    about_mean = options.constant or options.about_mean
-    span = None
-    if moments.keeps_samples:
+    d, keeps_samples = moments.n_features_in_, moments.keeps_samples
+    options, span = options.checked(d), None
+    if keeps_samples:
+        about_mean = options.constant or options.about_mean
         span = span_of(moments, options.scale, about_mean=about_mean)
-    problems, matrices, options = _problems_and_matrices(moments, labels, options, span)
+    problems, matrices, options = matrices_of(moments, labels, options, span)
     result = _solve_problems(problems, matrices, options)
     if (result.status != Status.OK).any():
         _report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
@@ -486,7 +466,9 @@ def _solve_problems(
 ) -> PairDirections:
     """Solve batch by batch, then raise SingularDenominatorError if denominators were singular."""
     m = directions_per_pair(options.n_directions, len(problems.items), problems.random_groups)
-    m = min(m, matrices.order)
+    m, threshold = min(m, matrices.order), options.threshold
+    if options.noise_threshold:
+        threshold = 1.0
     batches = _batches(problems.items, matrices.order, options.about_mean)
     solver = options.solver
     if solver == "auto":  # chosen once, for all batches
@@ -494,7 +476,7 @@ def _solve_problems(
         solver = core.choose_solver(matrices.order, m, per_denominator)
     core_options = core.PencilOptions(
         n_vectors=m,
-        threshold=1.0 if options.noise_threshold else options.threshold,  # type: ignore[arg-type]
+        threshold=threshold,  # type: ignore[arg-type]
         solver=solver,
         n_threads=threads.resolve(options.n_threads),
     )

@@ -63,6 +63,7 @@ __all__ = [
     "check_threshold",
     "class_pairs",
     "directions_per_pair",
+    "matrices_of",
     "problems_of",
     "random_partitions",
 ]
@@ -453,6 +454,12 @@ class Unions:
         covariances = [*selected.values(), *(self._covariance(c) for c in chosen[weighted])]
         return _merged(np.array(weights), np.array(means), covariances)
 
+    def pooled_mean(self) -> _Array:
+        """Mean (d,) of all samples; exactly the class means where these are equal."""
+        shares = self.weights / self.weights.sum()
+        mean: _Array = self.means[0] + shares @ (self.means - self.means[0])
+        return mean
+
     def mean(self, contraction: Contraction) -> _Array:
         """Mean (d,) of a contraction, equal to the mean from `of` up to rounding."""
         if len(contraction.indices) == 1 and not contraction.others:
@@ -525,8 +532,6 @@ class ClassMatrices:
         Weights of the classes in each group.
     options : PencilOptions
         Checked options.
-    centre : (d,) array, optional
-        Origin of the samples of bordered matrices.
     n_columns : int, optional
         Number of columns of the samples, if the matrices are in coordinates of their span.
 
@@ -534,6 +539,8 @@ class ClassMatrices:
     ----------
     n_features, order : int
         Number of columns d of the samples, and order D of the matrices.
+    centre : (d,) array or None
+        Mean of all samples, the origin of bordered matrices.
     units, ridges : (G,) arrays
         Mean eigenvalue of each formed denominator, and its ridge in multiples of that eigenvalue.
     """
@@ -543,7 +550,6 @@ class ClassMatrices:
         unions: Unions,
         groups: list[Contraction],
         options: PencilOptions,
-        centre: _Array | None = None,
         n_columns: int | None = None,
     ) -> None:
         self._unions, self._groups = unions, groups
@@ -553,7 +559,7 @@ class ClassMatrices:
         self.order = self._d + self._border
         self.scale = None if options.scale is None else np.asarray(options.scale)
         self._mean_unit: float | None = None
-        self.centre = centre
+        self.centre = unions.pooled_mean() if options.bordered else None
         self.units = np.zeros(len(groups))
         self._auto_ridge = isinstance(options.ridge, str)
         self._needs_spectra = self._auto_ridge or options.noise_threshold
@@ -721,6 +727,19 @@ class ClassMatrices:
             out[:d, d] = out[d, :d] = 0.0 if mean is None else mean / scale
             out[d, d] = 1.0
         return out
+
+
+def matrices_of(
+    moments: ClassMoments, labels: Labels, options: PencilOptions, span: Span | None = None
+) -> tuple[Problems, ClassMatrices, PencilOptions]:
+    """The problems of all pairs, their matrices, and options, in coordinates of a span if any."""
+    problems, n_columns = problems_of(moments, labels, options, span), None
+    if problems.random_groups:
+        options = replace(options, threshold=-math.inf)
+    if span is not None:  # its coordinates are already scaled
+        options, n_columns = replace(options, scale=None), len(span.origin)
+    unions = Unions(problems.moments, problems.labels)
+    return problems, ClassMatrices(unions, problems.groups, options, n_columns), options
 
 
 def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:

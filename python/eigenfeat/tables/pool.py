@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Folds:
     parts: list[tuple[Codes, Codes]]
     n_samples: int
 
-    @property
+    @cached_property
     def held(self) -> Codes:
         """Indices of the held-out samples, fold after fold."""
         return np.concatenate([part[1] for part in self.parts])
