@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import Layer, as_layer, check_powers, column_suffixes, expand
@@ -227,6 +228,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
         with unchanged_on_error(self):
             self.check_parameters()
+            check_two_labels(moments.active_classes)
             take_names(self, moments)
             self._solve_moments(moments.copy())
         return self

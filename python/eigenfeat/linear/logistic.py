@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,6 +37,7 @@ from eigenfeat.linear.logit_problem import (
 )
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
+    LOGGER,
     BaseEstimator,
     Iterative,
     Verbose,
@@ -364,7 +366,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             tolerance=self.tol,
             max_iterations=self.max_iter,
             start=start,
-            callback=self._watch,
+            callback=self._watch if self._is_watched() else None,
         )
         for i, (energy, minimum) in enumerate(zip(energies, path, strict=True)):
             model: Any = self if i == len(energies) - 1 else clone(self)
@@ -440,6 +442,11 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
     def _penalty(self, energy: float) -> Penalty:
         # Two classes have the weights -w/2 and w/2, whose squares add up to half of |w|^2.
         return Penalty(energy, self.ridge, self.l2 * (2.0 if len(self.classes_) == 2 else 1.0))
+
+    def _is_watched(self) -> bool:
+        """Whether messages or callbacks ask for iterations."""
+        asked = bool(self.verbose) or LOGGER.isEnabledFor(logging.INFO)
+        return asked or "_callback_fit_ctx" in self.__dict__
 
     def _watch(self, progress: Minimum) -> bool:
         """Report an iteration; return whether to stop."""

@@ -23,7 +23,6 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 from scipy.special import softmax
 
-from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
 from eigenfeat.linear.logit_problem import LOG_FLOOR, loss_at_best
@@ -168,7 +167,6 @@ def log_probabilities(logits: _Array) -> _Array:
     return z
 
 
-@one_blas_thread()
 def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _Array:
     count, n, k = L.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()

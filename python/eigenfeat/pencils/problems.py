@@ -146,7 +146,6 @@ class PencilOptions:
                 f"got {show(self.denominator)}"
             )
         check_solver(self.solver)
-        directions_per_pair(self.n_directions, 1)
         scale, ridge, threshold = self.scale, self.ridge, self.threshold
         if scale is not None:
             scale = check_vector(scale, n_features, "scale", positive=True)
