@@ -27,8 +27,7 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.io.onnx_features import all_classes, expanded, layer_features
-from eigenfeat.io.onnx_graph import Graph
+from eigenfeat.io.onnx_graph import Graph, all_classes, expanded, layer_features
 from eigenfeat.io.onnx_input import completed, input_rows
 from eigenfeat.io.onnx_pool import pool, regression_pool
 from eigenfeat.ldg.direct import DirectLDA

@@ -1,16 +1,20 @@
-"""The graph of an ONNX model while it is made."""
+"""The graph of an ONNX model while it is made, and the features of GEM in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.version import __version__
+from eigenfeat.expansion.features import check_powers
 
-__all__ = ["Graph"]
+if TYPE_CHECKING:
+    from eigenfeat.expansion.features import Layer
+
+__all__ = ["Graph", "all_classes", "expanded", "layer_features"]
 
 OPSET = 17
 IR_VERSION = 8
@@ -25,7 +29,6 @@ class Graph:
         self.dtype = np.dtype(dtype)
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        self._scalars: dict[float, str] = {}
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
 
@@ -40,9 +43,23 @@ class Graph:
 
     def scalar(self, value: float) -> str:
         """A number."""
-        if value not in self._scalars:
-            self._scalars[value] = self.constant(np.array([value], dtype=float))
-        return self._scalars[value]
+        return self.constant(np.array([value], dtype=float))
+
+    def indices(self, places: Any) -> str:
+        """Whole numbers, such as places of columns or axes."""
+        return self.constant(np.asarray(places, dtype=np.int64))
+
+    def columns(self, rows: str, places: Any) -> str:
+        """Some columns."""
+        return self.node("Gather", rows, self.indices(places), axis=1)
+
+    def sums(self, rows: str, axis: int = 1, *, keepdims: int = 0) -> str:
+        """Sums along an axis."""
+        return self.node("ReduceSum", rows, self.indices([axis]), keepdims=keepdims)
+
+    def numbers(self, values: str) -> str:
+        """Values as numbers of the graph's type."""
+        return self.node("Cast", values, to=self.number)
 
     def node(
         self, operator: str, *inputs: str, output: str | None = None, **attributes: Any
@@ -110,3 +127,56 @@ def _onnx() -> Any:
             'onnx: expected to be installed for this, as by pip install "eigenfeat[onnx]"'
         ) from error
     return onnx
+
+
+def layer_features(graph: Graph, layer: Layer, rows: str) -> str:
+    """Features of a layer."""
+    projections = graph.affine(rows, layer.directions, layer.offset)
+    terms = expanded(graph, projections, layer.expansion, layer.powers)
+    return graph.node("Concat", *terms, axis=1)
+
+
+def all_classes(model: Any) -> tuple[Any, Any]:
+    """Weights (k, p) and intercept (k,) of a logit."""
+    coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
+    if len(coef) == 1:  # the first of two classes has the score 0
+        coef = np.vstack([np.zeros_like(coef), coef])
+        intercept = np.concatenate([np.zeros(1), intercept])
+    return coef, intercept
+
+
+def expanded(graph: Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
+    """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
+    exponents = check_powers(powers)
+    if expansion == "none":
+        return [rows]
+    if expansion == "polynomial":
+        return [_power(graph, rows, a) for a in exponents]
+    half_waves = [graph.node("Relu", rows), graph.node("Relu", graph.node("Neg", rows))]
+    if expansion == "half_wave":
+        return [_half_power(graph, half, a) for half in half_waves for a in exponents]
+    shifted = [_shifted(graph, half) for half in half_waves]
+    return [_power(graph, half, a) for half in shifted for a in exponents]
+
+
+def _power(graph: Graph, rows: str, exponent: int) -> str:
+    """``rows^exponent`` for 1, 2, 3."""
+    power = rows
+    for _ in range(exponent - 1):
+        power = graph.node("Mul", power, rows)
+    return power
+
+
+def _half_power(graph: Graph, rows: str, exponent: int) -> str:
+    """``rows^(exponent / 2)`` for 1, 2, 3."""
+    if exponent == 2:
+        return rows
+    root = graph.node("Sqrt", rows)
+    return root if exponent == 1 else graph.node("Mul", rows, root)
+
+
+def _shifted(graph: Graph, rows: str) -> str:
+    """``sqrt(1 + samples) - 1``, without its cancellation."""
+    one = graph.scalar(1.0)
+    root = graph.node("Sqrt", graph.node("Add", rows, one))
+    return graph.node("Div", rows, graph.node("Add", root, one))

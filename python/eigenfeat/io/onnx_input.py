@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenfeat.io.onnx_graph import LEARNING, Graph
 from eigenfeat.samples.categories import Categories
 
-__all__ = ["completed", "gap_flags", "input_rows"]
+__all__ = ["completed", "input_rows"]
 
 _OUTPUTS = ("label", "probabilities", "prediction", "features")
 _MAX_STEPS = 50  # of conjugate gradients
@@ -64,8 +63,7 @@ def _encoded(graph: Graph, categories: Categories, column: str) -> str:
         default_int64=len(texts),
     )
     table = graph.constant(categories.encoded(np.arange(len(texts) + 1)))
-    axis = graph.constant(np.array([1], dtype=np.int64))
-    return graph.node("Gather", table, graph.node("Squeeze", codes, axis), axis=0)
+    return graph.node("Gather", table, graph.node("Squeeze", codes, graph.indices([1])), axis=0)
 
 
 def _other_texts(text: str | None) -> list[str]:
@@ -91,8 +89,7 @@ def completed(graph: Graph, model: Any, rows: str) -> str:
         return graph.constant(np.asarray(array, dtype=np.float64), np.float64)
 
     def dot(a: str, b: str) -> str:
-        axis = graph.constant(np.array([1], dtype=np.int64))
-        return graph.node("ReduceSum", graph.node("Mul", a, b), axis, keepdims=1)
+        return graph.sums(graph.node("Mul", a, b), keepdims=1)
 
     def ratio(a: str, b: str) -> str:
         return graph.node("Div", a, graph.node("Max", b, double(_TINY)))
@@ -121,10 +118,4 @@ def completed(graph: Graph, model: Any, rows: str) -> str:
     scale = np.where(gaussian.scale > 0, size, 0.0)  # constant columns have their value
     centre = np.where(gaussian.scale > 0, origin, gaussian.mean)
     filled = graph.node("Add", graph.node("Mul", found, double(scale)), double(centre))
-    return graph.node("Where", gaps, graph.node("Cast", filled, to=graph.number), rows)
-
-
-def gap_flags(graph: Graph, rows: str, gaps: NDArray[Any]) -> str:
-    """Indicators (n, m) of the missing entries of some columns."""
-    some = graph.node("Gather", rows, graph.constant(np.asarray(gaps, dtype=np.int64)), axis=1)
-    return graph.node("Cast", graph.node("IsNaN", some), to=graph.number)
+    return graph.node("Where", gaps, graph.numbers(filled), rows)

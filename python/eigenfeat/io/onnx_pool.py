@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
-from eigenfeat.io.onnx_features import all_classes, layer_features
-from eigenfeat.io.onnx_graph import LEARNING, Graph
-from eigenfeat.io.onnx_input import completed, gap_flags
+from eigenfeat.io.onnx_graph import LEARNING, Graph, all_classes, layer_features
+from eigenfeat.io.onnx_input import completed
 from eigenfeat.linear.logit_problem import LOG_FLOOR
 from eigenfeat.tables.classifier import TableClassifier
 from eigenfeat.tables.pool import BoostingView, ForestView
@@ -39,7 +38,8 @@ class _Table:
         filled = completed(graph, model, rows)
         self._n_filled = len(self.statistics.scale) - len(model.gaps_)
         if len(model.gaps_):
-            filled = graph.node("Concat", filled, gap_flags(graph, rows, model.gaps_), axis=1)
+            gaps = graph.numbers(graph.node("IsNaN", graph.columns(rows, model.gaps_)))
+            filled = graph.node("Concat", filled, gaps, axis=1)
         low, high = self.statistics.quantiles[[0, -1]]
         bounded = graph.node("Max", filled, graph.constant(low))
         self.X = graph.node("Min", bounded, graph.constant(high))
@@ -49,7 +49,7 @@ class _Table:
         """The columns without indicators of gaps."""
         if self._n_filled == len(self.statistics.scale):
             return self.X
-        return _of_columns(self.graph, np.arange(self._n_filled), self.X)
+        return self.graph.columns(self.X, np.arange(self._n_filled))
 
     @cached_property
     def columns(self) -> str:
@@ -69,7 +69,7 @@ class _Table:
     def with_pairs(self) -> str:
         """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
         one, other = (
-            _of_columns(self.graph, places, self.ranks) for places in self.statistics.numeric_pairs
+            self.graph.columns(self.ranks, places) for places in self.statistics.numeric_pairs
         )
         parts = [self.graph.node(what, one, other) for what in ("Add", "Sub")]
         return self.graph.node("Concat", self.for_trees, *parts, axis=1)
@@ -190,7 +190,7 @@ def _trees(graph: Graph, trees: Trees, rows: str) -> str:
         target_ids=np.tile(np.arange(outputs), len(leaves)).tolist(),
         target_weights=trees.values[leaves].ravel().tolist(),
     )
-    return graph.node("Cast", sums, to=graph.number)
+    return graph.numbers(sums)
 
 
 def _forest_logits(graph: Graph, share: str, trees: Trees) -> str:
@@ -201,12 +201,8 @@ def _forest_logits(graph: Graph, share: str, trees: Trees) -> str:
     return graph.node("Log", graph.node("Add", weighted, graph.scalar(added)))
 
 
-def _of_columns(graph: Graph, some: Any, rows: str) -> str:
-    return graph.node("Gather", rows, graph.constant(np.asarray(some, dtype=np.int64)), axis=1)
-
-
 def _standardised(graph: Graph, stat: TableStatistics, some: Any, rows: str) -> str:
-    shifted = graph.node("Sub", _of_columns(graph, some, rows), graph.constant(stat.mean[some]))
+    shifted = graph.node("Sub", graph.columns(rows, some), graph.constant(stat.mean[some]))
     scaled = graph.node("Div", shifted, graph.constant(stat.scale[some]))
     return _clip(graph, scaled, -1e6, 1e6)
 
@@ -223,11 +219,7 @@ def _ramps(graph: Graph, values: str, starts: _Array, widths: _Array) -> str:
 
 def _at_least(graph: Graph, values: str, bounds: _Array) -> str:
     """1 where a value is at least its bound, otherwise 0."""
-    return _cast(graph, graph.node("GreaterOrEqual", values, graph.constant(bounds)))
-
-
-def _cast(graph: Graph, flags: str) -> str:
-    return graph.node("Cast", flags, to=graph.number)
+    return graph.numbers(graph.node("GreaterOrEqual", values, graph.constant(bounds)))
 
 
 def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[str]:
@@ -250,7 +242,7 @@ def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[
                 powers[power - 1].append(spline(b, nu=power) * h**power / factorial(power))
     parts = []
     if columns:
-        values = _of_columns(graph, columns, rows)
+        values = graph.columns(rows, columns)
         ramp = _ramps(graph, values, np.array(starts), np.array(widths))
         raised = ramp
         for coefficients in powers:
@@ -270,14 +262,14 @@ def _ranks(graph: Graph, stat: TableStatistics, rows: str) -> str:
     if flags.any():
         pairs = some[flags]
         low, high = stat.quantiles[0, pairs], stat.quantiles[-1, pairs]
-        shifted = graph.node("Sub", _of_columns(graph, pairs, rows), graph.constant(low))
+        shifted = graph.node("Sub", graph.columns(rows, pairs), graph.constant(low))
         width = np.where(high > low, high - low, np.inf)
         parts.append(graph.node("Div", shifted, graph.constant(width)))
     if not flags.all():
         parts.append(_distribution(graph, stat, rows))
     together = graph.node("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     order = np.concatenate([np.flatnonzero(flags), np.flatnonzero(~flags)])
-    return _of_columns(graph, np.argsort(order), together)
+    return graph.columns(together, np.argsort(order))
 
 
 def _distribution(graph: Graph, stat: TableStatistics, rows: str) -> str:
@@ -293,10 +285,9 @@ def _distribution(graph: Graph, stat: TableStatistics, rows: str) -> str:
         starts[j, :m] = values[:-1]
         widths[j, :m] = np.diff(values)
         rises[j, :m] = np.diff(shares)
-    axis = graph.constant(np.array([2], dtype=np.int64))
-    x = graph.node("Unsqueeze", _of_columns(graph, stat.ranked, rows), axis)
+    x = graph.node("Unsqueeze", graph.columns(rows, stat.ranked), graph.indices([2]))
     terms = graph.node("Mul", _ramps(graph, x, starts, widths), graph.constant(rises))
-    risen = graph.node("ReduceSum", terms, axis, keepdims=0)
+    risen = graph.sums(terms, 2)
     lowest = np.array([shares[0] for _, shares in parts])
     centred = graph.node("Add", risen, graph.constant(lowest - 0.5))
     return graph.node("Mul", centred, graph.scalar(float(np.sqrt(12.0))))
@@ -304,8 +295,7 @@ def _distribution(graph: Graph, stat: TableStatistics, rows: str) -> str:
 
 def _kernel(graph: Graph, kernel: Kernel, W: _Array, ranks: str) -> str:
     landmarks = kernel.landmarks.astype(np.float64)
-    axis = graph.constant(np.array([1], dtype=np.int64))
-    own = graph.node("ReduceSum", graph.node("Mul", ranks, ranks), axis, keepdims=1)
+    own = graph.sums(graph.node("Mul", ranks, ranks), keepdims=1)
     cross = graph.affine(ranks, -2.0 * landmarks.T, (landmarks**2).sum(axis=1))
     squares = graph.node("Relu", graph.node("Add", cross, own))
     similar = graph.node("Exp", graph.node("Mul", squares, graph.scalar(-kernel.gamma)))
@@ -320,7 +310,7 @@ def _interactions(
     if at:
         edges = stat.fine_edges
         columns = np.repeat(stat.numeric, [len(one) for one in edges])
-        steep = _at_least(graph, _of_columns(graph, columns, rows), np.concatenate(edges))
+        steep = _at_least(graph, graph.columns(rows, columns), np.concatenate(edges))
         starts = stat.fine_starts[:-1]
         rises = np.delete(np.diff(W[:at], axis=0), starts[1:] - 1, axis=0)
         parts.append(graph.affine(steep, rises, W[starts].sum(axis=0)))
@@ -340,8 +330,7 @@ def _interactions(
     numbers = graph.affine(above, np.column_stack(codes), np.array(begin) + offsets)
     entries = graph.node("Cast", graph.node("Round", numbers), to=_INT64)
     values_of = graph.node("Gather", graph.constant(np.vstack(tables)), entries, axis=0)
-    axis = graph.constant(np.array([1], dtype=np.int64))
-    return [*parts, graph.node("ReduceSum", values_of, axis, keepdims=0)]
+    return [*parts, graph.sums(values_of)]
 
 
 def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _Array, _Array]:
@@ -373,12 +362,12 @@ def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _A
             bounds.append(0.5)
             digit.append(count - 1.0)
         owner += [g] * (len(inputs) - begin)
-    above = _at_least(graph, _of_columns(graph, inputs, rows), np.array(bounds))
+    above = _at_least(graph, graph.columns(rows, inputs), np.array(bounds))
     if gates:
         closed = np.zeros((len(gates), len(inputs)))
         for place, (_, some) in enumerate(gates):
             closed[place, some] = -1.0
-        missing = _of_columns(graph, [column for column, _ in gates], rows)
+        missing = graph.columns(rows, [column for column, _ in gates])
         above = graph.node("Mul", above, graph.affine(missing, closed, np.ones(len(inputs))))
     digits = np.zeros((len(inputs), len(first)))
     digits[np.arange(len(inputs)), owner] = digit
