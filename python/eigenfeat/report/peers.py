@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
-from eigenfeat.samples.categories import category_codes
+from eigenfeat.samples.categories import category_codes, distinct_values
 from eigenfeat.samples.columns import TableColumns
 
 __all__ = ["Peer", "peer_table", "peers"]
@@ -61,7 +61,7 @@ def peer_table(X: Any) -> Any:
     for at in encoder.used:
         name = encoder.names_[at]
         if encoder.kinds_[at] == "category":
-            codes, texts = category_codes(frame[name].astype(object).to_numpy())
+            codes, texts = category_codes(*distinct_values(frame[name].astype(object).to_numpy()))
             values = np.array([*texts, None], dtype=object)[codes]
             kept = len(texts) <= _MAX_NATIVE
             columns.append(pd.Categorical(values) if kept else codes.astype(float))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.labels import is_missing
 from eigenfeat._base.state import OmitsCaches
 
-__all__ = ["Categories", "category_codes", "category_text"]
+__all__ = ["Categories", "category_codes", "category_text", "distinct_values"]
 
 _DECIMAL = re.compile(r"[+-]?(0|[1-9][0-9]*)\.[0-9]+")
 _NUMBER = re.compile(r"([+-]?)0*([0-9]+)(\.[0-9]*)?")
@@ -49,8 +49,8 @@ def category_text(value: Any) -> str | None:
     return text or None
 
 
-def category_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str | None]]:
-    """Codes (n,) of the values of a column, and the text of each code; texts differ.
+def distinct_values(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Different values of a column, and the place (n,) of each value among them.
 
     Raises
     ------
@@ -59,21 +59,27 @@ def category_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str | N
     """
     if values.dtype.kind in "biuf":
         different, inverse = np.unique(values, return_inverse=True)
-        distinct: list[Any] = list(different)
-    else:
-        numbers: dict[Hashable, int] = {}
-        distinct, places = [], []
-        for value in values.tolist() if values.dtype.kind != "M" else list(values):
-            # 1, 1.0 and True are equal keys of a dictionary.
-            key = value if type(value) is str or value is None else (type(value), value)
-            place = numbers.setdefault(key, len(numbers))
-            if place == len(distinct):
-                distinct.append(value)
-            places.append(place)
-        inverse = np.array(places, dtype=np.intp)
+        return list(different), inverse.reshape(-1)
+    numbers: dict[Hashable, int] = {}
+    distinct: list[Any] = []
+    places = []
+    for value in values.tolist() if values.dtype.kind != "M" else list(values):
+        # 1, 1.0 and True are equal keys of a dictionary.
+        key = value if type(value) is str or value is None else (type(value), value)
+        place = numbers.setdefault(key, len(numbers))
+        if place == len(distinct):
+            distinct.append(value)
+        places.append(place)
+    return distinct, np.array(places, dtype=np.intp)
+
+
+def category_codes(
+    distinct: list[Any], places: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], list[str | None]]:
+    """Codes (n,) of the result of `distinct_values`, and the text of each code; texts differ."""
     codes: dict[str | None, int] = {}
     code = [codes.setdefault(category_text(value), len(codes)) for value in distinct]
-    return np.array(code, dtype=np.intp)[inverse.reshape(-1)], list(codes)
+    return np.array(code, dtype=np.intp)[places], list(codes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.labels import as_objects, is_missing
 from eigenfeat._base.validation import is_table, show, warn_caller
-from eigenfeat.samples.categories import Categories, category_codes, category_text
+from eigenfeat.samples.categories import (
+    Categories,
+    category_codes,
+    category_text,
+    distinct_values,
+)
 
 __all__ = [
     "TableColumns",
@@ -249,7 +254,7 @@ class TableColumns:
                 start += part.shape[1]
                 continue
             categories = self.categories_[column.name]
-            code, texts = column.categories()
+            code, texts = category_codes(*column.distinct)
             known = categories.codes_of(texts)
             codes = known[code]
             out[:, start : start + categories.width] = categories.encoded(codes)
@@ -348,7 +353,7 @@ class _Column:
             return "number"
         if self.type == "M":
             return "date"
-        known = [value for value in self.values.tolist() if not is_missing(value)]
+        known = [value for value in self.distinct[0] if not is_missing(value)]
         if not known:
             return "empty"
         if self.declared:
@@ -407,10 +412,11 @@ class _Column:
             f"row {row}"
         )
 
-    def categories(self) -> tuple[NDArray[np.intp], list[str | None]]:
-        """Codes (n,) of the values, and the text of each code."""
+    @cached_property
+    def distinct(self) -> tuple[list[Any], NDArray[np.intp]]:
+        """Different values, and the place (n,) of each value among them."""
         try:
-            return category_codes(self.values)
+            return distinct_values(self.values)
         except TypeError:
             for row, value in enumerate(self.values.tolist()):
                 if getattr(value, "__hash__", None) is None:
@@ -422,7 +428,7 @@ class _Column:
 
     def counts(self) -> _Counts:
         """Number of samples of each category."""
-        codes, texts = self.categories()
+        codes, texts = category_codes(*self.distinct)
         return Counter(
             dict(zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True))
         )

@@ -8,7 +8,12 @@ import pytest
 from table_files import arrow_modules
 
 from eigenfeat import TableClassifier, open_rows
-from eigenfeat.samples.categories import Categories, category_codes, category_text
+from eigenfeat.samples.categories import (
+    Categories,
+    category_codes,
+    category_text,
+    distinct_values,
+)
 from eigenfeat.samples.columns import TableColumns
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -38,7 +43,8 @@ def test_a_value_has_one_text(text, values):
 
 
 def test_equal_keys_of_a_dictionary_stay_apart():
-    codes, texts = category_codes(np.array([True, 1, 1.0, "True", "x", None, np.nan], dtype=object))
+    values = np.array([True, 1, 1.0, "True", "x", None, np.nan], dtype=object)
+    codes, texts = category_codes(*distinct_values(values))
     assert [texts[code] for code in codes] == ["True", "1", "1", "True", "x", None, None]
 
 
