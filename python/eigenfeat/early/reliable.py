@@ -98,10 +98,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     Use it where a required share of early labels has to be final. A sample is decided as class c
     if, given its known entries, the complete sample would be classified as c with probability at
-    least `reliability`; held-out samples correct this rule. The promise is a share of the series of
-    each class with enough series, otherwise a share of all series, in which a rare class may be
-    wrong throughout; see `conditional`. Choose `classifier` and `reliability` first. User guide:
-    :doc:`/guide/early`.
+    least `reliability`; held-out samples correct this rule. Choose `classifier` and `reliability`
+    first. User guide: :doc:`/guide/early`.
 
     Parameters
     ----------
@@ -124,7 +122,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Groups of series for which the promise holds. None: all series together. "true": the series
         of each class. "predicted": the series that are decided as each class. "time": the series
         that are decided up to each time. Classes with too few held-out samples share a group.
-        "auto": "true" if every class has enough samples, else None, with a warning.
+        "auto": "true" if every class has enough samples, else None, with a warning; a rare class
+        may then be wrong throughout.
     target : label, sequence of labels or None, default=None
         Classes of interest: only they are decided before the end. None: all classes.
     correct : bool, float in (0, 1) or "average", default=True
@@ -144,10 +143,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Labels.
     classifier_, completion_, features_ : estimators
         The fitted parts; `features_` may be None.
-    fitted_ : object
-        All fitted parts and the rule.
-    rule_ : str
-        The rule.
+    fitted_, rule_ : object and str
+        All fitted parts and the rule, and the rule's name.
     largest_reliability_ : float
         The largest reliability that the rule's number of completions allows; 1 for other rules than
         "sampled".
@@ -171,13 +168,10 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Let S be the largest probability with which the rule decides a sample differently from the
-    complete sample, and s the probability above which the corrected rule decides: labels of samples
-    with ``S <= s`` are final. s is the largest of the classes' thresholds. If held-out samples and
-    a new sample of class k are exchangeable, then with the confidence ``P(S <= s | class k) >=
-    reliability`` for all classes k simultaneously. This is a theorem for samples that are held out
+    With ``conditional="true"``: if held-out samples and a new sample of class k are exchangeable,
+    then with the confidence ``P(early label = final label | class k) >= reliability`` for all
+    classes k simultaneously, at `decision_times_`. This is a theorem for samples that are held out
     from the fit (``held_out=0.5``), and approximate for folds (:doc:`/guide/early_promises`).
-    Promises hold for `reliability` at `decision_times_`.
 
     References
     ----------
@@ -568,7 +562,10 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
     name = "sampled" if isinstance(estimator.rule, Sampled) else estimator.rule
     name = "auto" if name == "prefixes" else name
     discriminants = _discriminants(name, classifier, inputs)
-    name = name if name != "auto" else _default_rule(discriminants)
+    if name == "auto" and (discriminants is None or isinstance(discriminants, Local)):
+        name = "sampled"  # the only rule for discriminants that depend on all entries
+    elif name == "auto":
+        name = "pairwise" if isinstance(discriminants, Linear) else "quadratic"
     scores = None
     if isinstance(discriminants, Linear) and name in ("pairwise", "chebyshev", "mahalanobis"):
         scores = _scores_of(discriminants, affine)
@@ -608,13 +605,6 @@ def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants 
     return functions
 
 
-def _default_rule(discriminants: Discriminants | None) -> str:
-    """The earliest rule whose promise is about the label of the complete sample."""
-    if discriminants is None or isinstance(discriminants, Local):  # which depend on all entries
-        return "sampled"
-    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
-
-
 def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
     """Linear discriminants as a map of samples.
 
@@ -628,7 +618,15 @@ def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
 
 
 def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
-    rule = _plain_rule(estimator, name, predict)
+    rule: Rule
+    if name in SETS:
+        rule = SetRule(SETS[name])
+    elif name == "pairwise":
+        rule = PairwiseRule()
+    else:
+        sampled = estimator.rule if isinstance(estimator.rule, Sampled) else Sampled()
+        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+        rule = SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)
     if estimator.rule == "prefixes":
         rule = PrefixRule(rule)
     if estimator.target is None:
@@ -639,16 +637,6 @@ def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule
 def _targets(target: Any) -> NDArray[Any]:
     """Labels of the classes of interest."""
     return np.asarray(target if isinstance(target, (list, tuple, np.ndarray)) else [target])
-
-
-def _plain_rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
-    if name in SETS:
-        return SetRule(SETS[name])
-    if name == "pairwise":
-        return PairwiseRule()
-    sampled = estimator.rule if isinstance(estimator.rule, Sampled) else Sampled()
-    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
-    return SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)
 
 
 # ---- the correction by held-out samples; `correction` has its theorems

@@ -86,13 +86,6 @@ class Policy:
         """Expected savings (n,) of waiting at the k-th time."""
         return -self.regressions[k].predict(views_of(probability))
 
-    def stops(self, probabilities: Sequence[_Array]) -> NDArray[np.intp]:
-        """Indices (n,) of the times of decision, from probabilities (n, G) by time."""
-        out = np.full(len(probabilities[0]), len(self.regressions), dtype=np.intp)
-        for k in range(len(self.regressions) - 1, -1, -1):
-            out[self.saving(k, probabilities[k]) <= 0] = k
-        return out
-
 
 def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
     """Learn when to stop from out-of-fold probabilities, by backward induction.
