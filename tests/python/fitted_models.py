@@ -4,8 +4,6 @@
 rows: everything that must be the same after a round trip.
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 

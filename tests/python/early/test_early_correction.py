@@ -1,7 +1,5 @@
 """What `fit` learns out of folds: corrected rules keep their promise where the model is wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

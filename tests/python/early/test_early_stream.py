@@ -1,7 +1,5 @@
 """Streams against decisions of complete series, in any order, from any thread, and pickled."""
 
-from __future__ import annotations
-
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 

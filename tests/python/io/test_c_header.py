@@ -1,7 +1,5 @@
 """Headers of C decide streams as Python does: the same labels after the same numbers of samples."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

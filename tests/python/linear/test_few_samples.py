@@ -1,7 +1,5 @@
 """The logit of fewer samples than features, and metrics of a subsample."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

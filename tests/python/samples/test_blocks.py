@@ -1,7 +1,5 @@
 """Rows in blocks: every kind goes through the same rows, and reduces them alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

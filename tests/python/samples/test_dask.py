@@ -1,7 +1,5 @@
 """Samples in Dask collections have the moments and features of the same samples in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

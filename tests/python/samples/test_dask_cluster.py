@@ -1,7 +1,5 @@
 """Fits on a cluster of Dask: the same bits on processes and threads, with little memory."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimators fitted to Dask collections are those fitted to the same rows on one machine."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

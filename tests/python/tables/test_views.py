@@ -1,7 +1,5 @@
 """The pool of views of `TableClassifier`: each view against plain definitions, and their pool."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
