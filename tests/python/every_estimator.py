@@ -40,7 +40,7 @@ ESTIMATORS = {
     "SlicedInverseRegression": lambda: ef.rayleigh.SlicedInverseRegression(n_slices=3),
     "RayleighPCA": ef.rayleigh.RayleighPCA,
     "VanishingComponents": ef.rayleigh.VanishingComponents,
-    "OrientedPCA": lambda: ef.rayleigh.OrientedPCA(noise_matrix=np.eye(D)),
+    "OrientedPCA": ef.rayleigh.OrientedPCA,
     "LDG": lambda: ldg.LDG(**LDG),
     "LDG, chosen": ldg.LDG,
     "SparseLDG": lambda: ldg.SparseLDG(**LDG),

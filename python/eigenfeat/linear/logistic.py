@@ -76,6 +76,15 @@ _Array = NDArray[np.float64]
 PENALTY = 0.03  # the default
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # candidates of penalty="auto"
 _MAX_LBFGS_CLASSES = 100  # above it, solver="auto" means "gaussian"
+_MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
+# `python bench/tables.py` shows the effect of these numbers.
+_FOLDS = ((1_000, 3), (5_000, 2))  # maximum number of samples, folds; one fold beyond
+_MAX_TRAINED, _MAX_HELD = 20_000, 10_000  # samples of a single fold
+_MAX_LOGITS = 4_000_000  # held-out logits of a single fold
+_MIN_CHOOSING = 60  # held-out samples; with fewer, each fold tries all penalties
+_RISE = 0.02  # relative rise of the log loss after which no smaller penalty is tried
+_TIE = 0.002  # relative difference of log losses that is noise; the larger penalty is taken
+_TOLERANCE, _MAX_ITERATIONS = 1e-3, 30  # of the fit to a fold
 
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
@@ -482,7 +491,6 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
 # for each sample.
 
 
-_MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
 _FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
 
 
@@ -587,16 +595,6 @@ def _cholesky(kernel: Floats) -> Floats:
 # all samples would leak the labels. The penalty is the one whose held-out logits, divided by their
 # temperature, have the least log loss. The first fold follows the path from the largest penalty
 # until the log loss rises; later folds try only the best penalty and its neighbours.
-
-
-# `python bench/tables.py` shows the effect of these numbers.
-_FOLDS = ((1_000, 3), (5_000, 2))  # maximum number of samples, folds; one fold beyond
-_MAX_TRAINED, _MAX_HELD = 20_000, 10_000  # samples of a single fold
-_MAX_LOGITS = 4_000_000  # held-out logits of a single fold
-_MIN_CHOOSING = 60  # held-out samples; with fewer, each fold tries all penalties
-_RISE = 0.02  # relative rise of the log loss after which no smaller penalty is tried
-_TIE = 0.002  # relative difference of log losses that is noise; the larger penalty is taken
-_TOLERANCE, _MAX_ITERATIONS = 1e-3, 30  # of the fit to a fold
 
 
 def draw_folds(

@@ -90,6 +90,20 @@ _MAX_DIAGONAL = 1e12  # of the metric, relative to the Gram matrix; float32 hold
 _NEARLY_CONSTANT = 1e-6  # variance over mean square: below it, sums are too coarse
 _ROUNDING_BITS = 6  # columns of multiples of a 64th of their largest digit are rounding ...
 _COUNT_STEP = 2.0**-10  # ... unless they are multiples of this: counts and indicators
+# Search.
+_MEMORY = 10  # pairs of steps and changes of the gradient
+_SUFFICIENT_DECREASE = 1e-4  # fraction of the predicted decrease, as usual
+_MAX_HALVINGS = 30
+# The decrease in the last eighth of the steps, two at least, estimates the decrease to come. In 384
+# fits of the logit the excess over the minimum was at most 4 times the estimate; on separable
+# samples with hardly a penalty it was up to 200 times.
+_RECENT_SHARE, _MIN_RECENT = 8, 2
+_ROUGH_GAP, _ROUGH_NOISE = 1e-6, float(np.finfo(np.float32).eps)  # of the objective in float32
+_FIRST_GAP = 8.0  # factor of the first estimate, because the metric may be too large
+# Temperature.
+_MAX_TEMPERATURE = 50.0  # also of 1 / T
+_TEMPERATURE_ERROR = 1e-6  # relative
+LOG_FLOOR = -30.0  # least log probability, so that no single sample decides
 _PIECE = 1 << 22  # entries converted to a dense array at a time
 _ALL = slice(None)
 
@@ -395,16 +409,6 @@ class LogitProblem:
 # ---- the search ----------------------------------------------------------------------------------
 
 
-_MEMORY = 10  # pairs of steps and changes of the gradient
-_SUFFICIENT_DECREASE = 1e-4  # fraction of the predicted decrease, as usual
-_MAX_HALVINGS = 30
-# The decrease in the last eighth of the steps, two at least, estimates the decrease to come. In 384
-# fits of the logit the excess over the minimum was at most 4 times the estimate; on separable
-# samples with hardly a penalty it was up to 200 times.
-_RECENT_SHARE, _MIN_RECENT = 8, 2
-_ROUGH_GAP, _ROUGH_NOISE = 1e-6, float(np.finfo(np.float32).eps)  # of the objective in float32
-_FIRST_GAP = 8.0  # factor of the first estimate, because the metric may be too large
-
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
 Solve = Callable[[_Array], _Array]
 
@@ -584,9 +588,6 @@ def with_features(rows: LabelledSamples, block: Block) -> MemorySamples:
 # ---- temperature and log loss --------------------------------------------------------------------
 
 
-_MAX_TEMPERATURE = 50.0  # also of 1 / T
-_TEMPERATURE_ERROR = 1e-6  # relative
-LOG_FLOOR = -30.0  # least log probability, so that no single sample decides
 Logits: TypeAlias = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.matrices import symmetric_matrices
-from eigenfeat._base.validation import real_array, varying
+from eigenfeat._base.validation import varying
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means
 from eigenfeat.pencils.fitted_directions import settle_scale
 from eigenfeat.pencils.pencils import generalized_eigh
@@ -25,7 +24,7 @@ from eigenfeat.pencils.sampling_noise import discriminant_ridge
 from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    pass
 
 Array = NDArray[np.float64]
 
@@ -119,9 +118,9 @@ def sliced(pooled: Pooled, settings: Parameters) -> Pencil:
     return Pencil(pooled.between, pooled.spread(True), rank, reason)
 
 
-def oriented(pooled: Pooled, settings: Parameters, noise: ClassMoments | Array | None) -> Pencil:
+def oriented(pooled: Pooled, settings: Parameters, noise: ClassMoments | None) -> Pencil:
     """S = E[x x^T], N = E[z z^T]."""
-    matrix = pool(noise).spread(False) if isinstance(noise, ClassMoments) else noise
+    matrix = None if noise is None else pool(noise).spread(False)
     return Pencil(pooled.spread(settings.center), matrix, len(pooled.mean))
 
 
@@ -283,14 +282,6 @@ def _clear_columns_without_signal(
     empty[empty] = ~noise[np.ix_(~empty, empty)].any(axis=0)
     large = values > len(vectors) * eps * values[0]
     vectors[np.ix_(empty, large)] = 0.0
-
-
-def check_noise(noise: ArrayLike, d: int) -> Array:
-    """Return a noise matrix (d, d) that is symmetric and finite, in float64."""
-    matrix = real_array(noise, "noise_matrix", np.dtype(np.float64))
-    if matrix.shape != (d, d):
-        raise ValueError(f"noise_matrix: expected shape ({d}, {d}), got {matrix.shape}")
-    return np.array(symmetric_matrices(matrix[None], "noise_matrix")[0])
 
 
 def _symmetric(matrix: Array) -> Array:

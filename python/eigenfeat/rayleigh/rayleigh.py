@@ -177,16 +177,14 @@ class OrientedPCA(UnsupervisedRayleigh):
     guide: :doc:`/guide/reduction`.
 
     The noise is given by samples `z` in `fit` and `partial_fit`, such as differences between
-    distorted samples and their originals, or by its matrix. Without either, N = I and the result is
-    PCA. scikit-learn has no counterpart.
+    distorted samples and their originals. Without them, N = I and the result is PCA. scikit-learn
+    has no counterpart.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Number of directions to keep, at most d. By default, all directions whose signal exceeds
         rounding errors.
-    noise_matrix : (d, d) array-like or None, default=None
-        N, if known: symmetric and positive semidefinite.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of N that is added to its diagonal. 0 needs more
         independent noise samples than features.
@@ -236,7 +234,6 @@ class OrientedPCA(UnsupervisedRayleigh):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **RayleighPCA._parameter_constraints,
-        "noise_matrix": ["array-like", None],
         "ridge": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -244,14 +241,12 @@ class OrientedPCA(UnsupervisedRayleigh):
         self,
         n_components: int | None = None,
         *,
-        noise_matrix: ArrayLike | None = None,
         ridge: float = 1e-3,
         center: bool = True,
         scale: str = "none",
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
-        self.noise_matrix = noise_matrix
         self.ridge = ridge
         self.center = center
         self.scale = scale
@@ -274,7 +269,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples.
         noise : (r, d) array-like, sparse matrix or RowBlocks, optional
-            Any number of noise samples; not allowed with a `noise_matrix`.
+            Any number of noise samples.
 
         Returns
         -------
@@ -319,7 +314,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         moments : ClassMoments
             Moments, copied; the classes are merged.
         noise_moments : ClassMoments, optional
-            Moments of the noise, copied. Not allowed with a `noise_matrix`.
+            Moments of the noise, copied.
 
         Returns
         -------
@@ -329,7 +324,6 @@ class OrientedPCA(UnsupervisedRayleigh):
         if noise_moments is not None:
             if not isinstance(noise_moments, ClassMoments):
                 raise TypeError(f"noise_moments: expected ClassMoments, got {show(noise_moments)}")
-            self._check_alone("noise_moments")
             matrices.check_weight(noise_moments, "noise_moments")
             noise_moments = noise_moments.copy()
         with unchanged_on_error(self):
@@ -346,11 +340,8 @@ class OrientedPCA(UnsupervisedRayleigh):
         self._keep_moments(with_samples())
 
     def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
-        if self.noise_matrix is not None:
-            matrices.check_noise(self.noise_matrix, self.n_features_in_)
         if noise is None:
             return before
-        self._check_alone("noise")
         # Given moments may have any classes: noise is added to the first class.
         label = 0 if before is None else before.classes_[0]
         result = self._noise_moments(noise, label)
@@ -367,15 +358,9 @@ class OrientedPCA(UnsupervisedRayleigh):
         groups = np.full(rows.shape[0], label)
         return ClassMoments().update(rows, groups, n_threads=self.n_threads)
 
-    def _check_alone(self, name: str) -> None:
-        if self.noise_matrix is not None:
-            raise ValueError(f"{name}: expected None with a noise_matrix, got a value")
-
     def _pencil_of(self) -> matrices.PencilOf:
-        noise: Any = self.noise_moments_
+        noise = self.noise_moments_
         if noise is not None and noise.n_features_in_ != self.n_features_in_:
             expected, got = self.n_features_in_, noise.n_features_in_
             raise ValueError(f"noise_moments: expected {expected} columns, got {got}")
-        if self.noise_matrix is not None:
-            noise = matrices.check_noise(self.noise_matrix, self.n_features_in_)
         return partial(matrices.oriented, noise=noise)

@@ -78,7 +78,7 @@ def test_files_with_other_names_than_columns_are_refused(tmp_path, problem, wron
 def test_what_is_fitted_on_moments_knows_their_names(problem):
     X, y = problem
     named = ClassMoments(feature_names=NAMES).update(X, y)
-    for estimator in (ef.GEM(), RayleighPCA(), ef.FisherLDA(), OrientedPCA(noise_matrix=np.eye(3))):
+    for estimator in (ef.GEM(), RayleighPCA(), ef.FisherLDA(), OrientedPCA()):
         assert names(estimator.fit_moments(named)) == NAMES
         assert estimator.n_features_in_ == 3
         with pytest.raises(ValueError, match="feature names should match"):

@@ -61,7 +61,7 @@ MODES = ("MaxMarginShift, joint", "MaxMarginShift, corrupted")
 def test_every_parameter_of_every_estimator(name, capfd):
     found = {}
     for parameter in new(name)[0].get_params(deep=False):
-        if parameter in EXTREME | {"verbose", "n_threads", "noise_matrix"} or (
+        if parameter in EXTREME | {"verbose", "n_threads"} or (
             name.startswith(("Reliable", "MinimumCost")) and parameter == "classifier"
         ):
             continue

@@ -219,8 +219,6 @@ def of_many_samples(name, **parameters):
     if name == "TransferLDG":
         domains = np.where(np.arange(len(labels)) % 2, 1, -1)
         return new(name)[0].set_params(**parameters).fit(rows, labels, sample_domain=domains), rows
-    if name == "OrientedPCA":
-        parameters["noise_matrix"] = np.eye(8)
     rows = np.abs(rows) if "chi2" in name else rows
     return fitted(name, rows, labels, **parameters), rows
 
