@@ -147,12 +147,13 @@ class PencilOptions:
             )
         check_solver(self.solver)
         scale, ridge, threshold = self.scale, self.ridge, self.threshold
-        if scale is not None:
-            scale = check_vector(scale, n_features, "scale", positive=True)
-        if not _is_auto(ridge):
-            ridge = check_number(ridge, "ridge", at_least=0.0)
+        auto_ridge = _is_auto(ridge)
         if not _is_auto(threshold):
             threshold = check_threshold(threshold)
+        if not auto_ridge:
+            ridge = check_number(ridge, "ridge", at_least=0.0)
+        if scale is not None:
+            scale = check_vector(scale, n_features, "scale", positive=True)
         constant = check_flag(self.constant, "constant")
         return replace(self, constant=constant, scale=scale, ridge=ridge, threshold=threshold)
 
