@@ -24,8 +24,9 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.validation import check_vector, real_array, show
-from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat._base.types import Labels
+from eigenfeat._base.validation import Generator, check_vector, check_whole, real_array, show
+from eigenfeat.moments.class_moments import ClassMoments, moments_of_groups
 from eigenfeat.moments.columns import signed
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ __all__ = [
     "Contrasts",
     "class_tree",
     "one_vs_rest",
+    "random_groups",
+    "random_partitions",
     "without_empty_classes",
 ]
 
@@ -380,3 +383,55 @@ def _present(
         raise ValueError(f"pairs: expected classes with samples in {show(name)}, got none")
     selected = position[side.indices] >= 0
     return Contraction(position[side.indices[selected]], side.weights[selected], side.others)
+
+
+# ---- random groups of classes --------------------------------------------------------------------
+
+
+_GROUPS_PER_PARTITION = 6
+_MAX_GROUP_PAIRS, _MIN_GROUP_PAIRS = 600, 150
+_PAIRS_TIMES_CLASSES = 150_000  # number of group pairs, times number of classes
+
+
+def random_groups(
+    moments: ClassMoments, labels: Labels, d: int, n_pairs: int | None, random_state: Generator
+) -> tuple[ClassMoments, list[str], npt.NDArray[np.int64]]:
+    """All ordered pairs of groups in each of several random partitions of the classes.
+
+    Returns the moments of the groups, their names, and for each pair the indices (P, 2) of its
+    groups.
+    """
+    partitions = random_partitions(len(labels), d, n_pairs, random_state)
+    n_groups = int(partitions.max()) + 1
+    names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
+    all_labels = moments.classes_.tolist()
+    # Classes without weight join group 0, which does not change it.
+    groups = np.zeros((len(partitions), len(all_labels)), dtype=np.int64)
+    active = set(labels.tolist())
+    groups[:, [label in active for label in all_labels]] = partitions
+    groups += n_groups * np.arange(len(partitions))[:, None]
+    merged = moments_of_groups(moments, groups, names)
+    within = np.array([(i, j) for i in range(n_groups) for j in range(n_groups) if i != j])
+    items = np.concatenate([n_groups * r + within for r in range(len(partitions))])
+    return merged, names, items
+
+
+def random_partitions(
+    n_classes: int, n_features: int, n_pairs: int | None, random_state: Generator
+) -> npt.NDArray[np.int64]:
+    """Groups (R, k) of the classes in R random partitions, which together have `n_pairs` pairs.
+
+    A partition has six groups, whose sizes differ by at most 1, and 30 ordered pairs of groups; R
+    is rounded up. By default there are 600 pairs for up to 250 classes and 150,000 / k for more
+    classes, but at least 150 and at least min(600, 2 n_features).
+    """
+    n_groups = min(_GROUPS_PER_PARTITION, n_classes)
+    if n_pairs is None:
+        share = _PAIRS_TIMES_CLASSES // n_classes
+        least = max(_MIN_GROUP_PAIRS, min(2 * n_features, _MAX_GROUP_PAIRS))
+        n_pairs = max(least, min(share, _MAX_GROUP_PAIRS))
+    check_whole(n_pairs, "n_pairs", at_least=1)
+    # Six classes or fewer have one partition, into single classes.
+    count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
+    places = np.arange(n_classes) % n_groups
+    return np.array([random_state.permutation(places) for _ in range(count)], dtype=np.int64)

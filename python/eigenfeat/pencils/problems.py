@@ -28,7 +28,7 @@ from eigenfeat._base.validation import (
     random_generator,
     show,
 )
-from eigenfeat.moments.class_moments import ClassMoments, moments_of_groups
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.confusion import CONFUSION_RIDGE, confusion_pairs
 from eigenfeat.pencils.contrasts import (
     KINDS,
@@ -36,6 +36,7 @@ from eigenfeat.pencils.contrasts import (
     Contrasts,
     class_tree,
     one_vs_rest,
+    random_groups,
     without_empty_classes,
 )
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
@@ -65,7 +66,6 @@ __all__ = [
     "directions_per_pair",
     "matrices_of",
     "problems_of",
-    "random_partitions",
 ]
 
 _Array = npt.NDArray[np.float64]
@@ -82,9 +82,6 @@ SOLVERS = ("auto", "full", "subset", "tridiagonal", "krylov")
 _MAX_DIRECTIONS, _MIN_DIRECTIONS = 10, 3  # per pair, with n_directions="auto"
 _TOTAL_DIRECTIONS = 3000
 _MAX_PLACEMENTS = 1000  # of labels on the corners of a cube
-_GROUPS_PER_PARTITION = 6
-_MAX_GROUP_PAIRS, _MIN_GROUP_PAIRS = 600, 150
-_PAIRS_TIMES_CLASSES = 150_000  # number of group pairs, times number of classes
 _COUNTED = ("confusion", "random_groups")  # kinds that take a number of pairs
 _MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs
 
@@ -239,27 +236,6 @@ def class_pairs(
     )
 
 
-def random_partitions(
-    n_classes: int, n_features: int, n_pairs: int | None, random_state: Generator
-) -> npt.NDArray[np.int64]:
-    """Groups (R, k) of the classes in R random partitions, which together have `n_pairs` pairs.
-
-    A partition has six groups, whose sizes differ by at most 1, and 30 ordered pairs of groups; R
-    is rounded up. By default there are 600 pairs for up to 250 classes and 150,000 / k for more
-    classes, but at least 150 and at least min(600, 2 n_features).
-    """
-    n_groups = min(_GROUPS_PER_PARTITION, n_classes)
-    if n_pairs is None:
-        share = _PAIRS_TIMES_CLASSES // n_classes
-        least = max(_MIN_GROUP_PAIRS, min(2 * n_features, _MAX_GROUP_PAIRS))
-        n_pairs = max(least, min(share, _MAX_GROUP_PAIRS))
-    check_whole(n_pairs, "n_pairs", at_least=1)
-    # Six classes or fewer have one partition, into single classes.
-    count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
-    places = np.arange(n_classes) % n_groups
-    return np.array([random_state.permutation(places) for _ in range(count)], dtype=np.int64)
-
-
 def _all(k: int) -> _Pairs:
     numerators, denominators = np.divmod(np.arange(k * k, dtype=np.int64), k)
     different = numerators != denominators
@@ -363,8 +339,10 @@ def problems_of(
     if _is_auto(kind):
         kind = "all" if len(labels) <= _MAX_CLASSES_ALL else "random_groups"
     if isinstance(kind, str) and kind == "random_groups":
-        d, seed = moments.n_features_in_, options.random_state
-        return _of_random_groups(solved, labels, d, count, seed)
+        d, generator = moments.n_features_in_, random_generator(options.random_state)
+        merged, names, items = random_groups(solved, labels, d, count, generator)
+        alone = [Contraction(np.array([g]), np.ones(1)) for g in range(len(names))]
+        return Problems(merged, names, alone, items, np.array(names)[items], False, True)
     if isinstance(kind, str) and kind == "one_vs_rest":
         kind = one_vs_rest(labels)
     elif isinstance(kind, str) and kind == "class_tree":
@@ -381,26 +359,6 @@ def problems_of(
         items = class_pairs(labels, kind, random_state=options.random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
-
-
-def _of_random_groups(
-    moments: ClassMoments, labels: Labels, d: int, n_pairs: int | None, random_state: Seed
-) -> Problems:
-    """All ordered pairs of groups in each of several random partitions of the classes."""
-    partitions = random_partitions(len(labels), d, n_pairs, random_generator(random_state))
-    n_groups = int(partitions.max()) + 1
-    names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
-    all_labels = moments.classes_.tolist()
-    # Classes without weight join group 0, which does not change it.
-    groups = np.zeros((len(partitions), len(all_labels)), dtype=np.int64)
-    active = set(labels.tolist())
-    groups[:, [label in active for label in all_labels]] = partitions
-    groups += n_groups * np.arange(len(partitions))[:, None]
-    merged = moments_of_groups(moments, groups, names)
-    within = np.array([(i, j) for i in range(n_groups) for j in range(n_groups) if i != j])
-    items = np.concatenate([n_groups * r + within for r in range(len(partitions))])
-    alone = [Contraction(np.array([g]), np.ones(1)) for g in range(len(names))]
-    return Problems(merged, names, alone, items, np.array(names)[items], False, True)
 
 
 # ---- matrices ------------------------------------------------------------------------------------

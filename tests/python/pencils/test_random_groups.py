@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.moments.class_moments import moments_of_groups
-from eigenfeat.pencils.contrasts import Contrasts
+from eigenfeat.pencils.contrasts import Contrasts, random_partitions
 from eigenfeat.pencils.pencils import measure_pairs, pair_directions
-from eigenfeat.pencils.problems import PencilOptions, directions_per_pair, random_partitions
+from eigenfeat.pencils.problems import PencilOptions, directions_per_pair
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):
