@@ -39,7 +39,13 @@ from eigenfeat.tables.classification_views import (
     GemView,
     candidate_views,
 )
-from eigenfeat.tables.estimator import PooledView, TableEstimator, checked, table_of
+from eigenfeat.tables.estimator import (
+    PooledView,
+    TableEstimator,
+    checked,
+    prior_weights,
+    table_of,
+)
 from eigenfeat.tables.pool import Folds, Samples, View
 
 if TYPE_CHECKING:
@@ -267,12 +273,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         return -loss_at_best(outputs, samples.targets[held], samples.weight_of(held))[0]
 
     def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
-        """Weights near a half for the view "columns" and equal shares for the others."""
-        prior = np.ones(len(held_out))
-        if "columns" in held_out:
-            prior[list(held_out).index("columns")] = max(len(held_out) - 1, 1)
         codes, weight = samples.targets[held], samples.weight_of(held)
-        return pool_weights(list(held_out.values()), codes, weight, prior / prior.sum())
+        return pool_weights(list(held_out.values()), codes, weight, prior_weights(held_out))
 
     def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
         return pool_probabilities(outputs, weights)

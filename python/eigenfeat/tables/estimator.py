@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from numbers import Integral, Real
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
     from eigenfeat.samples.labelled import MemorySamples
 
-__all__ = ["PooledView", "TableEstimator", "checked", "summand_of", "table_of"]
+__all__ = ["PooledView", "TableEstimator", "checked", "prior_weights", "summand_of", "table_of"]
 
 _Array = NDArray[np.float64]
 
@@ -273,6 +273,12 @@ def table_of(model: Any, X: Any) -> Table:
     statistics: TableStatistics = model.statistics_
     low, high = statistics.quantiles[[0, -1]]
     return statistics.table(np.clip(columns, low, high), model.n_threads)
+
+
+def prior_weights(names: Collection[str]) -> _Array:
+    """Weights (v,) of views before the data: half for "columns", equal shares for the others."""
+    prior = np.array([len(names) - 1.0 if name == "columns" else 1.0 for name in names])
+    return prior / prior.sum() if len(names) > 1 else np.ones(1)
 
 
 def _with_gaps(filled: Any, missing: NDArray[np.bool_] | None, gaps: NDArray[np.intp]) -> _Array:

@@ -30,7 +30,7 @@ from eigenfeat.samples.estimator import (
 from eigenfeat.samples.labelled import MemorySamples, weighted_rows
 from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.samples.targets import output_deviations
-from eigenfeat.tables.estimator import TableEstimator, table_of
+from eigenfeat.tables.estimator import TableEstimator, prior_weights, table_of
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.pool import Folds, Samples, View
 from eigenfeat.tables.regression_views import VIEWS, RegressorView, candidate_views
@@ -44,7 +44,7 @@ _OPTIONS: dict[str, Any] = {"dtype": FLOATS, "order": "C", "ensure_all_finite": 
 _FOLDS = ((5_000, 5), (20_000, 3))  # samples, and number of folds up to this many
 _MAX_HELD = 5_000  # samples of the one fold beyond
 # bench/regression.py shows the effect of the pull and of the least weight.
-_PULL = 0.1  # of the weights to equal ones, relative to the best view's error
+_PULL = 10.0  # of the weights to their prior, in samples of the best view's error
 _MIN_WEIGHT = 0.01
 _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 
@@ -296,7 +296,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
         share = samples.share[held] / samples.share[held].sum()
         outputs = np.stack([self._summand(one) for one in held_out.values()])
-        return mixture_weights(outputs, samples.targets[held], share)
+        return mixture_weights(outputs, samples.targets[held], share, prior_weights(held_out))
 
     def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
         parts = np.stack([self._summand(one) for one in outputs])
@@ -339,10 +339,10 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         return self._samples(rows, targets), kept, shape
 
 
-def mixture_weights(predictions: _Array, targets: _Array, share: _Array) -> _Array:
+def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:
     """Nonnegative weights (v,) of sum 1, with the least squared error of the weighted mean.
 
-    A small ridge pulls the weights to equal ones; weights below 1% become 0.
+    A ridge with the weight of ten samples pulls them to `prior`; weights below 1% become 0.
 
     Parameters
     ----------
@@ -351,16 +351,18 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array) -> _Arr
     targets : (n, q) array
     share : (n,) array
         Weights of the samples, of sum 1.
+    prior : (v,) array
+        Of sum 1.
     """
     count = len(predictions)
     root = np.sqrt(share / targets.shape[1])[:, None]
     columns = (root * predictions).reshape(count, -1).T
     aim = (root * targets).ravel()
     error = float(((columns - aim[:, None]) ** 2).sum(axis=0).min())
-    pull = np.sqrt(_PULL * max(error, 1e-6 * float(aim @ aim), 1e-12))
+    pull = np.sqrt(_PULL * (share @ share) * max(error, 1e-6 * float(aim @ aim), 1e-12))
     total = 1e3 * max(float(np.linalg.norm(aim)), 1e-3)  # heavy enough for a sum of 1
     matrix = np.vstack([columns, pull * np.eye(count), np.full((1, count), total)])
-    weights = nnls(matrix, np.concatenate([aim, np.full(count, pull / count), [total]]))[0]
+    weights = nnls(matrix, np.concatenate([aim, pull * prior, [total]]))[0]
     weights[weights < _MIN_WEIGHT * weights.sum()] = 0.0
     result: _Array = weights / weights.sum()
     return result

@@ -16,7 +16,7 @@ from eigenfeat.io import open_rows
 from eigenfeat.samples import ArrayBlocks, supervised_contractions, target_groups
 from eigenfeat.tables.regression_views import VIEWS
 from eigenfeat.tables.regressor import mixture_weights
-from eigenfeat.tables.trees import Nodes, Trees
+from eigenfeat.tables.trees import Trees
 
 FAST = ["columns", "splines", "gem", "kernel"]
 
@@ -84,11 +84,12 @@ def test_predictions_stay_in_the_range_of_the_target(rng):
 def test_mixture_weights_minimise_the_squared_error(rng):
     y = rng.standard_normal((500, 1))
     noise = rng.standard_normal((3, 500, 1)) * np.array([0.2, 0.4, 5.0])[:, None, None]
-    weights = mixture_weights(y + noise, y, np.full(500, 1 / 500))
+    share = np.full(500, 1 / 500)
+    weights = mixture_weights(y + noise, y, share, np.full(3, 1 / 3))
     assert_allclose(weights, [0.8, 0.2, 0.0], atol=0.05)
     assert_allclose(weights.sum(), 1.0)
-    same = mixture_weights(np.stack([y, y]), y, np.full(500, 1 / 500))
-    assert_allclose(same, [0.5, 0.5])
+    same = mixture_weights(np.stack([y, y]), y, share, np.array([0.7, 0.3]))
+    assert_allclose(same, [0.7, 0.3])
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -97,10 +98,7 @@ def test_trees_are_those_of_scikit_learn(rng, several):
     X = X.astype(np.float32)
     targets = np.column_stack([y, -y]) if several else y
     forest = RandomForestRegressor(10, random_state=0).fit(X, targets)
-    grown = [one.tree_ for one in forest.estimators_]
-    trees = Trees.of(
-        [Nodes.of_tree(one) for one in grown], [0.1 * one.value[:, :, 0] for one in grown], X
-    )
+    trees = Trees.of_forest(forest, X)
     assert_allclose(trees.predict(X).squeeze(), forest.predict(X))
     assert not np.isin(trees.threshold, X).any()
 
@@ -108,9 +106,7 @@ def test_trees_are_those_of_scikit_learn(rng, several):
 def test_boosting_is_that_of_scikit_learn():
     X, y = make_friedman1(200, random_state=0)
     boosting = HistGradientBoostingRegressor(max_iter=10, early_stopping=False).fit(X, y)
-    predictors = [one for (one,) in boosting._predictors]
-    values = [one.nodes["value"][:, None] for one in predictors]
-    trees = Trees.of([Nodes.of_predictor(one) for one in predictors], values, X)
+    trees = Trees.of_boosting([(0, one) for (one,) in boosting._predictors], 1, X)
     found = trees.predict(X)[:, 0] + boosting._baseline_prediction[0, 0]
     assert_allclose(found, boosting.predict(X), rtol=1e-6)
 
