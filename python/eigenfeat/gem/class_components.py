@@ -107,7 +107,7 @@ class ClassComponents(GEM):
         "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
     }
 
-    random_state = 0  # GEM's parameter, without effect
+    random_state, constant = 0, True  # GEM's parameters, without effect
 
     def __init__(
         self,

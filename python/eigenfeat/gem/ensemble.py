@@ -171,7 +171,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     def _fit_classifiers(
         self, members: list[GEMClassifier], X: Any, y: Any, sample_weight: Any
     ) -> int:
-        """As `_fit_pipelines`, for classifiers that share samples, moments and the scale."""
+        """As `_fit_pipelines`, for classifiers that share samples, moments, scale and constant."""
         first = members[0]
         first.check_parameters()
         samples = first.prepare(X, y, sample_weight)
@@ -181,7 +181,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
             gem = first.depth_options().layer(0, *sizes).fit_samples(samples)
             moments = gem.moments_
             for member in members:
-                member.set_params(gem__scale=gem.scale_)
+                member.set_params(gem__scale=gem.scale_, gem__constant=gem.constant_)
         for number, member in enumerate(members, 1):
             started = time.perf_counter()
             member.fit_samples(samples, moments)

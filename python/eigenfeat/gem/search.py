@@ -472,7 +472,7 @@ class _Split:
         self, base: GEMClassifier, train: LabelledSamples, held_out: LabelledSamples
     ) -> None:
         self.base, self.train, self.held_out = base, train, held_out
-        self.scales: dict[str, str] = {}
+        self.settled: dict[Any, dict[str, Any]] = {}
         self.moments: ClassMoments | None = None
 
     def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
@@ -528,14 +528,14 @@ class _Split:
         models = [_candidate(self.base, trial["params"]) for trial in trials]
         given = [model.nested("gem") for model in models]
         thresholds: list[Any] = [gem.threshold for gem in given]
-        scale = given[0].scale
+        left_open = given[0].scale, given[0].constant
         models[0].set_params(  # all candidates of a group have numbers, or all have "auto"
             gem__threshold=None if None in thresholds else min(thresholds),
             gem__n_directions=max(gem.n_directions for gem in given),
-            gem__scale=self.scales.get(scale, scale),
+            **self.settled.get(left_open, {}),
         )
         layers, first = solve_layers(self.train, models[0].depth_options(), _silent, self.moments)
-        self.scales[scale] = first.scale_
+        self.settled[left_open] = {"gem__scale": first.scale_, "gem__constant": first.constant_}
         self.moments = first.moments_
         return layers
 

@@ -1,4 +1,4 @@
-"""From class moments to the directions of an estimator: the scale of the columns, the solution."""
+"""From class moments to the directions of an estimator: scale, constant and solution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
 from eigenfeat.moments.class_moments import ClassMoments, column_deviations
 from eigenfeat.pencils.pencils import measure_pairs, solve_pairs
-from eigenfeat.pencils.problems import PencilOptions, directions_per_pair
+from eigenfeat.pencils.problems import (
+    DEFAULT_RIDGE,
+    DEFAULT_RIDGE_WITHOUT_CONSTANT,
+    PencilOptions,
+    directions_per_pair,
+)
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.crawford import PairConditions
@@ -28,17 +33,21 @@ __all__ = [
     "Solution",
     "SolvedWhenRead",
     "settle_scale",
+    "settled_options",
     "solve",
-    "try_scales",
+    "try_options",
 ]
 
 
-# ---- whether columns are divided by their standard deviations ------------------------------------
+# ---- scale of the columns, and the constant ------------------------------------------------------
 #
 # With a ridge, directions depend on the units of columns. Columns that share a unit (pixels,
 # samples of a signal) are best without scaling, columns of mixed units are best standardised. A
 # trial on held-out samples decides. Without held-out samples, or if the errors hardly differ, a
 # rule on the standard deviations decides.
+#
+# Where 0 is a natural origin (ink on empty paper), directions without an offset may make fewer
+# errors. Directions have an offset unless it costs more than two standard errors in the trial.
 
 
 Array = NDArray[np.float64]
@@ -51,18 +60,22 @@ MAX_SPREAD = 5.0
 
 @dataclass(frozen=True)
 class ScaleReport:
-    """Report on the choice of `scale`.
+    """Report on the choices of `scale` and `constant`.
 
     Attributes
     ----------
     choice : {"none", "columns"}
     basis : {"given", "trial", "rule"}
-        Basis of the choice: the caller, errors on held-out samples, or the spread of the standard
-        deviations, if there is no trial or its errors differ by less than a standard error.
+        Basis of the choice of the scale: the caller, errors on held-out samples, or the spread of
+        the standard deviations, if there is no trial or its errors differ by less than a standard
+        error.
     column_scale : (d,) array
         Divisors of the columns: ones, or the standard deviations.
+    constant : bool
+        Whether directions have an offset.
     errors : dict of float
-        With a trial, the held-out error rate under each choice.
+        With a trial, the held-out error rate under each scale, and "no constant" under the chosen
+        scale.
     n_samples : int
         Number of samples used in a trial.
     spread : float
@@ -72,32 +85,39 @@ class ScaleReport:
     choice: str
     basis: str
     column_scale: Array
+    constant: bool = True
     errors: dict[str, float] = field(default_factory=dict)
     n_samples: int = 0
     spread: float = 1.0
 
     def __str__(self) -> str:
-        if self.basis == "given":
-            return f"{self.choice} (as given)"
-        reasons = []
-        if self.errors:
+        reasons = ["as given"] if self.basis == "given" else []
+        if "columns" in self.errors and "none" in self.errors:
             reasons.append(
                 f"held-out error {100 * self.errors['none']:.2f}% as they are, "
                 f"{100 * self.errors['columns']:.2f}% by columns; {self.n_samples} samples"
             )
         if self.basis == "rule":
             reasons.append(f"largest column deviation is {self.spread:.3g} times the median")
-        return f"{self.choice} ({'; '.join(reasons)})"
+        text = f"{self.choice} ({'; '.join(reasons)})"
+        if "no constant" in self.errors:
+            text += (
+                f"; {'with' if self.constant else 'without'} a constant (held-out error "
+                f"{100 * self.errors[self.choice]:.2f}% with it, "
+                f"{100 * self.errors['no constant']:.2f}% without)"
+            )
+        return text
 
 
 def settle_scale(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> ScaleReport:
     """The choice of the caller, of the trial, or of the rule, with the deviations of `moments`."""
     deviations = column_deviations(moments)
-    if scale != "auto":
-        return scale_report(scale, "given", deviations)
-    if trial is None:
+    if trial is not None:
+        divisors, spread = _divisors(trial.choice, deviations), _spread(deviations)
+        return replace(trial, column_scale=divisors, spread=spread)
+    if scale == "auto":
         return scale_report(by_rule(deviations), "rule", deviations)
-    return scale_report(trial.choice, trial.basis, deviations, trial.errors, trial.n_samples)
+    return scale_report(scale, "given", deviations)
 
 
 def by_rule(deviations: Array) -> str:
@@ -105,18 +125,15 @@ def by_rule(deviations: Array) -> str:
     return "columns" if _spread(deviations) > MAX_SPREAD else "none"
 
 
-def scale_report(
-    choice: str,
-    basis: str,
-    deviations: Array,
-    errors: dict[str, float] | None = None,
-    n_samples: int = 0,
-) -> ScaleReport:
+def scale_report(choice: str, basis: str, deviations: Array) -> ScaleReport:
     """The report on a choice, with the columns' divisors from their deviations (d,)."""
-    scale = np.where(deviations > 0, deviations, 1.0)
+    return ScaleReport(choice, basis, _divisors(choice, deviations), spread=_spread(deviations))
+
+
+def _divisors(choice: str, deviations: Array) -> Array:
     if choice == "none":
-        scale = np.ones_like(deviations)
-    return ScaleReport(choice, basis, scale, errors or {}, n_samples, _spread(deviations))
+        return np.ones_like(deviations)
+    return np.where(deviations > 0, deviations, 1.0)
 
 
 def _spread(deviations: Array) -> float:
@@ -135,15 +152,16 @@ FOUR_CLASSES_FEATURES = 1500  # from here on, a trial uses four classes instead 
 TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the least-squares classifier
 
 
-def try_scales(
+def try_options(
     options: PencilOptions, samples: LabelledSamples, moments: ClassMoments
 ) -> ScaleReport | None:
     """Choose by the held-out errors of least squares on a few directions' features.
 
     Each half of a subsample serves once for fitting and once for counting errors; with many columns
-    only the first half is for fitting. If the errors differ by less than a standard error, the rule
-    on the standard deviations decides. None if a trial would be too noisy or too costly. `moments`
-    are the moments of all samples.
+    only the first half is for fitting. If the errors of two scales differ by less than a standard
+    error, the rule on the standard deviations decides. Directions have a constant unless it costs
+    more than two standard errors. None if a trial would be too noisy or too costly. `moments` are
+    those of all samples.
     """
     d = moments.n_features_in_
     if len(moments.active_classes) < 2:
@@ -160,19 +178,37 @@ def try_scales(
     halves = (np.arange(0, n, 2), np.arange(1, n, 2))
     folds = [halves] if d >= ONE_FOLD_FEATURES else [halves, halves[::-1]]
     held_out = np.concatenate([weights[queries] for _, queries in folds])
-    wrong, errors = {}, {}
-    for choice in ("none", "columns"):
-        scale = scale_report(choice, "trial", deviations).column_scale
-        parts = [_errors(drawn.X, labels, weights, fold, scale, options) for fold in folds]
+
+    def errors(scale: str, constant: bool) -> Array:
+        report = replace(scale_report(scale, "trial", deviations), constant=constant)
+        trial = settled_options(options, report)
+        parts = [_errors(drawn.X, labels, weights, fold, trial) for fold in folds]
         by_ridge = np.hstack(parts)
-        best = int(np.argmin(by_ridge @ held_out))
-        wrong[choice] = by_ridge[best]
-        errors[choice] = float(by_ridge[best] @ held_out / held_out.sum())
-    gains = held_out * (wrong["none"].astype(np.float64) - wrong["columns"])
-    if abs(gains.sum()) <= np.sqrt(gains @ gains):
-        return scale_report(by_rule(deviations), "rule", deviations, errors, n)
-    choice = "columns" if gains.sum() > 0 else "none"
-    return scale_report(choice, "trial", deviations, errors, n)
+        return held_out * by_ridge[np.argmin(by_ridge @ held_out)]
+
+    scale, basis, constant = str(options.scale), "given", options.constant is not False
+    counted: dict[str, Array] = {}
+    if scale == "auto":
+        counted = {choice: errors(choice, constant) for choice in ("none", "columns")}
+        gain = _standard_errors(counted["none"] - counted["columns"])
+        if abs(gain) > 1:
+            scale, basis = ("columns" if gain > 0 else "none"), "trial"
+        else:
+            scale, basis = by_rule(deviations), "rule"
+    if options.constant == "auto" and not options.about_mean:
+        if scale not in counted:
+            counted[scale] = errors(scale, True)
+        counted["no constant"] = errors(scale, False)
+        constant = _standard_errors(counted[scale] - counted["no constant"]) <= 2
+    rates = {choice: float(wrong.sum() / held_out.sum()) for choice, wrong in counted.items()}
+    divisors, spread = _divisors(scale, deviations), _spread(deviations)
+    return ScaleReport(scale, basis, divisors, constant, rates, n, spread)
+
+
+def _standard_errors(differences: Array) -> float:
+    """The sum of differences (n,) of two choices' errors, in standard errors."""
+    size = np.sqrt(differences @ differences)
+    return float(differences.sum() / size) if size > 0 else 0.0
 
 
 def _subsample(
@@ -194,7 +230,6 @@ def _errors(
     labels: NDArray[Any],
     weights: Array,
     fold: tuple[NDArray[np.intp], NDArray[np.intp]],
-    scale: Array,
     options: PencilOptions,
 ) -> NDArray[np.bool_]:
     """Whether held-out samples are misclassified, one row for each of `TRIAL_RIDGES`."""
@@ -206,10 +241,9 @@ def _errors(
     trial = replace(
         options,
         pairs=_few_pairs(list(moments.active_classes), both_ways),
-        ridge=ridge if isinstance(ridge, str) else max(ridge, 1e-3),
+        ridge=ridge if isinstance(ridge, str) else max(ridge or 0.0, 1e-3),
         n_directions=min(n_directions, 5),
         threshold=1.0,
-        scale=scale,
         solver="auto",
     )
     result = solve_pairs(moments, trial)
@@ -266,7 +300,7 @@ def _least_squares(
 
 @dataclass(frozen=True, eq=False)
 class Solution(Directions):
-    """Directions, and the report on the column scale that they were solved with."""
+    """Directions, and the report on the scale and the constant that they were solved with."""
 
     scale: ScaleReport
 
@@ -274,14 +308,20 @@ class Solution(Directions):
 def solve(moments: ClassMoments, options: PencilOptions, trial: ScaleReport | None) -> Solution:
     """Solve the pencils of the chosen pairs, Algorithm 1, lines 2-5; see `pair_directions`."""
     report = settle_scale(moments, str(options.scale), trial)
-    result = solve_pairs(moments, _with_scale(options, report))
+    result = solve_pairs(moments, settled_options(options, report))
     directions = np.ascontiguousarray(result.vectors, dtype=np.float64)
     offset = np.zeros(directions.shape[1]) if result.offset is None else result.offset
     return Solution(directions, offset, result.eigenvalues, result.pairs, result.ranks, report)
 
 
-def _with_scale(options: PencilOptions, report: ScaleReport) -> PencilOptions:
-    return replace(options, scale=report.column_scale if report.choice == "columns" else None)
+def settled_options(options: PencilOptions, report: ScaleReport) -> PencilOptions:
+    """The options to solve with, after the choices of a report."""
+    constant = report.constant if options.constant == "auto" else bool(options.constant)
+    ridge = options.ridge
+    if ridge is None:
+        ridge = DEFAULT_RIDGE if constant else DEFAULT_RIDGE_WITHOUT_CONSTANT
+    scale = report.column_scale if report.choice == "columns" else None
+    return replace(options, scale=scale, constant=constant, ridge=ridge)
 
 
 class SolvedWhenRead:
@@ -351,7 +391,7 @@ class FittedDirections(SolvedWhenRead):
     @property
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        options = _with_scale(self._solve_options, self._solution.scale)
+        options = settled_options(self._solve_options, self._solution.scale)
         return measure_pairs(self.moments_, options)
 
     @property
@@ -364,7 +404,7 @@ class FittedDirections(SolvedWhenRead):
 
     @property
     def scale_report_(self) -> ScaleReport:
-        """Report on the choice of `scale`."""
+        """Report on the choices of `scale` and `constant`."""
         return self._solution.scale
 
     @property

@@ -436,7 +436,7 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
     d, keeps_samples = moments.n_features_in_, moments.keeps_samples
     options, span = options.checked(d), None
     if keeps_samples:
-        about_mean = options.constant or options.about_mean
+        about_mean = bool(options.constant) or options.about_mean
         span = span_of(moments, options.scale, about_mean=about_mean)
     problems, matrices, options = matrices_of(moments, labels, options, span)
     result = _solve_problems(problems, matrices, options)

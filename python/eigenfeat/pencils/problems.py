@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_RIDGE",
+    "DEFAULT_RIDGE_WITHOUT_CONSTANT",
     "SOLVERS",
     "Batch",
     "ClassMatrices",
@@ -77,7 +78,7 @@ _RIDGES = [float(f"{digit}e{power}") for power in range(-15, 7) for digit in (1,
 _BLOCK_ROWS = 64  # matrix rows formed at a time, to keep temporaries small
 
 
-DEFAULT_RIDGE = 0.2
+DEFAULT_RIDGE, DEFAULT_RIDGE_WITHOUT_CONSTANT = 0.2, 0.5
 SOLVERS = ("auto", "full", "subset", "tridiagonal", "krylov")
 _MAX_DIRECTIONS, _MIN_DIRECTIONS = 10, 3  # per pair, with n_directions="auto"
 _TOTAL_DIRECTIONS = 3000
@@ -93,16 +94,16 @@ _MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs
 class PencilOptions:
     """How the pencils of class pairs are chosen, formed and solved; see `pair_directions`.
 
-    In the options of an estimator, `scale` is a word; in the options to solve pencils, it has the
-    column scales.
+    In the options of an estimator, `scale` is a word, and `ridge` and `constant` may be left open;
+    in the options to solve pencils, `scale` has the column scales.
     """
 
     pairs: Pairs | Contrasts = "all"
-    ridge: float | str = 0.1
+    ridge: float | str | None = 0.1
     n_directions: int | str = 10
     threshold: float | str | None = None
     denominator: str = "second_moment"
-    constant: bool = False
+    constant: bool | str = False
     scale: str | ArrayLike | None = None
     solver: str = "auto"
     random_state: Seed = None
@@ -113,8 +114,6 @@ class PencilOptions:
         """The parameters of an estimator, with a seed drawn from its `random_state`."""
         names = set(cls.__dataclass_fields__) - {"random_state"}
         given = {name: getattr(estimator, name) for name in names}
-        if given["ridge"] is None:
-            given["ridge"] = DEFAULT_RIDGE
         return cls(random_state=seed, **given)
 
     @cached_property
@@ -125,7 +124,7 @@ class PencilOptions:
     @cached_property
     def bordered(self) -> bool:
         """Whether matrices have a row and a column of the constant."""
-        return self.constant and not self.about_mean
+        return bool(self.constant) and not self.about_mean
 
     @cached_property
     def noise_threshold(self) -> bool:

@@ -274,7 +274,9 @@ class GemView(LogitView):
         return samples.with_features(samples.table.ranks) if is_ranks else samples.rows
 
     def _gem(self, samples: Samples) -> GEM:
-        return GEM(scale=self.scale, random_state=samples.seed, n_threads=samples.n_threads)
+        return GEM(
+            constant=True, scale=self.scale, random_state=samples.seed, n_threads=samples.n_threads
+        )
 
 
 class InteractionsView(LogitView):

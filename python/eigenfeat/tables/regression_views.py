@@ -222,6 +222,7 @@ class GemView(LinearView):
             ridge="auto",
             n_directions=_DIRECTIONS,
             pairs="all",
+            constant=True,
             scale="none",
             expansion="shifted",
             powers=_POWERS,

@@ -140,7 +140,7 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
     options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
     model = gem_classifier(depth=2, include_input=include_input, **options).fit(X[:600], y[:600])
     first = GEM(
-        ridge=hidden_ridge or 0.2,
+        ridge=hidden_ridge,
         n_directions=2,
         threshold=None,
         pairs="hypercube",

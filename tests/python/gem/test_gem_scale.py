@@ -1,4 +1,4 @@
-"""GEM decides whether columns are divided by their standard deviations, and says why."""
+"""GEM decides whether to divide columns by their deviations and to add a constant; says why."""
 
 import numpy as np
 import pytest
@@ -29,6 +29,37 @@ def test_auto_scales_columns_of_mixed_units(rng):
     errors = gem.scale_report_.errors
     assert errors["columns"] < errors["none"] - 0.1
     np.testing.assert_allclose(gem.column_scale_, X.std(axis=0), rtol=1e-9)
+
+
+def ink(rng, n=900, d=100):
+    """Three classes of strokes of random strength on an empty background, with stains."""
+    y = rng.integers(0, 3, n)
+    strokes = rng.random((3, 3, d)) * (rng.random((3, 3, d)) < 0.3)
+    stains = 2 * rng.exponential(size=(n, d)) * (rng.random((n, d)) < 0.3)
+    return np.einsum("ns,nsd->nd", rng.exponential(size=(n, 3)), strokes[y]) + stains, y
+
+
+def test_strokes_on_an_empty_background_need_no_constant():
+    X, y = ink(np.random.default_rng(2))
+    gem = GEM().fit(X, y)
+    errors = gem.scale_report_.errors
+    assert errors["no constant"] < errors[gem.scale_] - 0.02
+    assert not gem.constant_
+    assert "without a constant" in str(gem.scale_report_)
+    given = GEM(scale="none", constant=False, ridge=0.5).fit(X, y)
+    np.testing.assert_array_equal(gem.directions_, given.directions_)
+    np.testing.assert_array_equal(gem.offset_, 0)
+
+
+def test_classes_far_from_zero_need_a_constant(rng):
+    y = rng.integers(0, 3, 900)
+    X = 50 + rng.standard_normal((900, 6)) + rng.standard_normal((3, 6))[y]
+    gem = GEM().fit(X, y)
+    assert gem.constant_
+    assert gem.scale_report_.errors["no constant"] > gem.scale_report_.errors[gem.scale_] + 0.05
+    few = GEM().fit(X[:200], y[:200])
+    assert few.constant_
+    assert few.scale_report_.errors == {}
 
 
 def test_few_rows_and_moments_go_by_the_rule(rng):
