@@ -405,7 +405,7 @@ class ClassifierView(EstimatorView):
 
 
 def candidate_views(
-    names: Sequence[str], samples: Samples
+    names: Sequence[str], classifiers: dict[str, Any], samples: Samples
 ) -> tuple[dict[str, View], dict[str, str]]:
     """Views by name that serve these samples, and the reasons why others do not."""
     reasons = {name: _reason_against(name, names, samples) for name in names}
@@ -415,12 +415,13 @@ def candidate_views(
         "gem": GemView("columns", "auto"),
         "gem_ranks": GemView("ranks", "none"),
         "kernel": KernelView("ranks"),
-        "interactions": InteractionsView(),
-        "forest": ForestClassifierView(),
+        "interactions": InteractionsView("bins"),
+        "forest": ForestClassifierView("for_trees"),
         "boosting": BoostingClassifierView("for_trees"),
         "boosting_pairs": BoostingClassifierView("with_pairs"),
     }
     views = {name: made[name] for name in names if not reasons[name]}
+    views |= {name: ClassifierView(one) for name, one in classifiers.items()}
     return views, {name: why for name, why in reasons.items() if why}
 
 

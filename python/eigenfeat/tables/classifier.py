@@ -35,7 +35,6 @@ from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 from eigenfeat.tables.classification_views import (
     MANY_SAMPLES,
     VIEWS,
-    ClassifierView,
     GemView,
     candidate_views,
 )
@@ -87,7 +86,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         there are more than 50 categories; dates become numbers, and text that nearly always
         differs is left out with a warning. None refuses them.
     time_limit : float or None, default=None
-        Seconds after which no further view is tried. The first view is always fitted.
+        Seconds of the fit; no further view is tried after 60% of them. The first view always is.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0
@@ -250,9 +249,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         return hasattr(estimator, "predict_proba")
 
     def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
-        names, estimators = self._asked()
-        views, reasons = candidate_views(names, samples)
-        return views | {name: ClassifierView(one) for name, one in estimators.items()}, reasons
+        return candidate_views(*self._asked(), samples)
 
     def _draw_folds(self, samples: Samples) -> Folds:
         """Stratified folds by the number of samples; one fold where they are many."""

@@ -140,7 +140,7 @@ class View:
     penalty = np.nan  # of a linear model
     n_features = 0  # of a linear model
 
-    def __init__(self, inputs: str = "columns") -> None:
+    def __init__(self, inputs: str) -> None:
         self.inputs = inputs
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
@@ -163,7 +163,7 @@ class ForestView(View):
     """Forest, whose trees predict the samples that they were grown without."""
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        X, held = samples.table.for_trees, folds.held
+        X, held = getattr(samples.table, self.inputs), folds.held
         forest = self.unfitted(samples).fit(X, samples.plain_targets, unequal(samples.weight))
         self.trees = Trees.of_forest(forest, X)
         total = np.zeros((len(held), self.trees.values.shape[1]))
@@ -175,7 +175,7 @@ class ForestView(View):
         return self.of_means(total / np.maximum(count, 1.0))
 
     def outputs(self, table: Table) -> _Array:
-        return self.of_means(self.trees.predict(table.for_trees))
+        return self.of_means(self.trees.predict(getattr(table, self.inputs)))
 
     def unfitted(self, samples: Samples) -> Any:
         """scikit-learn's forest for these samples."""

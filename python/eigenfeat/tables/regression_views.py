@@ -25,6 +25,7 @@ fitted again without each fold, directions and maps included.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -295,7 +296,9 @@ VIEWS = (
 )
 
 
-def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
+def candidate_views(
+    names: Sequence[str], regressors: dict[str, Any], samples: Samples
+) -> tuple[dict[str, View], dict[str, str]]:
     """Views by name that serve these samples, and the reasons why others do not."""
     made: dict[str, View] = {
         "columns": RidgeView("columns"),
@@ -305,13 +308,14 @@ def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View]
         "kernel": KernelView("columns"),
         "kernel_ranks": KernelView("ranks"),
         "kernel_learned": LearnedKernelView("ranks"),
-        "forest": ForestRegressorView(),
+        "forest": ForestRegressorView("for_trees"),
         "boosting": BoostingRegressorView("for_trees"),
         "boosting_pairs": BoostingRegressorView("with_pairs"),
     }
     statistics, n_outputs = samples.table.statistics, samples.targets.shape[1]
     reasons = {name: _reason_against(name, statistics, len(samples), n_outputs) for name in names}
     views = {name: made[name] for name in names if not reasons[name]}
+    views |= {name: RegressorView(one) for name, one in regressors.items()}
     return views, {name: why for name, why in reasons.items() if why}
 
 

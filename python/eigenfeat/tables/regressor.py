@@ -33,7 +33,7 @@ from eigenfeat.samples.targets import output_deviations
 from eigenfeat.tables.estimator import TableEstimator, prior_weights, table_of
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.pool import Folds, Samples, View
-from eigenfeat.tables.regression_views import VIEWS, RegressorView, candidate_views
+from eigenfeat.tables.regression_views import VIEWS, candidate_views
 from eigenfeat.tables.views import Table
 
 __all__ = ["TableRegressor"]
@@ -72,7 +72,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot. None refuses them.
     time_limit : float or None, default=None
-        Seconds after which no further view is tried. The first view is always fitted.
+        Seconds of the fit; no further view is tried after 60% of them. The first view always is.
     random_state : int, RandomState or None, default=0
         Seed for folds, landmarks of kernels, and trees.
     n_threads, verbose : int or None, int, default=None, 0
@@ -270,9 +270,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         return hasattr(estimator, "predict") and not is_classifier(estimator)
 
     def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
-        names, estimators = self._asked()
-        views, reasons = candidate_views(names, samples)
-        return views | {name: RegressorView(one) for name, one in estimators.items()}, reasons
+        return candidate_views(*self._asked(), samples)
 
     def _draw_folds(self, samples: Samples) -> Folds:
         """Folds by the number of samples; one fold of 5,000 samples where they are many."""
