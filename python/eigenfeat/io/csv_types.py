@@ -74,12 +74,6 @@ class Tally:
                 texts = pc.if_else(pc.match_substring_regex(texts, form), text, texts)
             self.texts |= {*texts.unique().to_pylist()}
 
-    def merged(self, other: Tally) -> Tally:
-        """Return the sums of both counts."""
-        names = ("known", "numbers", "truths", "dates", "placeholders")
-        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Tally(**sums, word=self.word or other.word, texts=self.texts | other.texts)
-
     @property
     def kind(self) -> str:
         """Kind of the column for an estimator that accepts numbers alone."""

@@ -38,7 +38,7 @@ from eigenfeat.io.source import NUMBER, Mask, Options, Source, kind_of_texts
 
 __all__ = ["DelimitedSource", "Scans", "settle_types"]
 
-Scans = dict[tuple[Path, int], tuple["int | None", list[Tally]]]
+Scans = dict[tuple[tuple[Path, int], ...], tuple[list["int | None"], dict[tuple[str, int], Tally]]]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at a time
 _MAX_LINE_BYTES = 64 << 20
@@ -105,23 +105,22 @@ class DelimitedSource(TableSource):
         numbers = map(str, range(len(self.first_fields)))
         self._set_columns(self.first_fields if self.named else [*numbers])
 
-    def tallies(self, n_bytes: float) -> list[Tally]:
-        """Counts of the cells of all columns, over about `n_bytes` of text."""
+    def tally(self, tallies: dict[tuple[str, int], Tally], n_bytes: float) -> None:
+        """Count the cells of all columns, over about `n_bytes` of text."""
         goal, size = self.choice.target, int(np.clip(n_bytes, _MIN_BLOCK_BYTES, _BLOCK_BYTES))
-        tallies = [Tally() for _ in range(self._stored)]
+        own = [tallies.setdefault(key, Tally()) for key in self._column_keys]
         if self._has_header_alone:
-            return tallies
+            return
         for _, _, columns, _, _ in self._pieces([*range(self._stored)], 0, size):
-            for j, tally in enumerate(tallies):
+            for j, tally in enumerate(own):
                 tally.add(columns[j], missing=self._missing, labels=j == goal)
             n_bytes -= sum(column.nbytes for column in columns.values())
             if n_bytes <= 0:
                 break
-        return tallies
 
-    def settle(self, tallies: Mapping[str, Tally]) -> None:
+    def settle(self, tallies: Mapping[tuple[str, int], Tally]) -> None:
         """Set the types of columns, and the kind of labels, from the counts in all files."""
-        found = [tallies[key] for key in self.column_keys]
+        found = [tallies[key] for key in self._column_keys]
         self.mixed = {j: str(tally.word) for j, tally in enumerate(found) if tally.mixed}
         kinds = [tally.kind for tally in found]
         types = [_TYPES.get(kind, kind) for kind in kinds]
@@ -134,12 +133,11 @@ class DelimitedSource(TableSource):
         self._set_types(types, kinds, label_kind, self._first)
 
     @property
-    def column_keys(self) -> list[str]:
-        """Texts by which all files know a column: its name, with a number if it occurs again."""
-        names, seen = self.names[: self._stored], Counter[str]()
-        keys = []
-        for name in names:
-            keys.append(f"{name}, number {seen[name]}" if seen[name] else name)
+    def _column_keys(self) -> list[tuple[str, int]]:
+        """What all files know a column by: its name, and how often it occurred before."""
+        seen, keys = Counter[str](), []
+        for name in self.names[: self._stored]:
+            keys.append((name, seen[name]))
             seen[name] += 1
         return keys
 
@@ -433,16 +431,15 @@ class _Stream:
 def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:
     """Infer the types of columns from the cells of all files.
 
-    `scans` keeps the counts of files between calls with other columns as features.
+    `scans` keeps the counts between calls with other columns as features.
     """
-    tallies: dict[str, Tally] = {}
-    for source in sources:
-        known = (source.path, source.header_lines)
-        goal, found = scans.get(known, (None, None))
-        if found is None or source.choice.target not in (None, goal):
-            found = source.tallies(_SCANNED_BYTES / len(sources))
-            scans[known] = source.choice.target, found
-        for key, tally in zip(source.column_keys, found, strict=True):
-            tallies[key] = tallies[key].merged(tally) if key in tallies else tally
+    files = tuple((source.path, source.header_lines) for source in sources)
+    targets = [source.choice.target for source in sources]
+    goals, tallies = scans.get(files, ([], {}))
+    if not tallies or any(j not in (None, goal) for j, goal in zip(targets, goals, strict=True)):
+        tallies = {}
+        for source in sources:
+            source.tally(tallies, _SCANNED_BYTES / len(sources))
+        scans[files] = targets, tallies
     for source in sources:
         source.settle(tallies)
