@@ -252,16 +252,6 @@ class _StatisticBlocks(RowBlocks):
         return (_encoded(block, self._statistics) for block in self._blocks)
 
     @property
-    def n_rows(self) -> int:
-        """Number of samples."""
-        return self._blocks.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return len(self._encoder.feature_names_)
-
-    @property
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns; None if they have none."""
         return self._blocks.column_names
