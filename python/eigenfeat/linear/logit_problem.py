@@ -16,7 +16,8 @@ The sums over j leave out the constant feature. An evaluation is one pass over t
 bounds the curvature of the loss (Boehning 1992), the second is the curvature of the sums over j. H
 has two forms: a Cholesky factor of the Gram matrix of the features, or of the kernel of samples
 where these are fewer. The minimum does not depend on H. If H of all samples would take most of the
-time, the kernel of a subsample replaces it, plus the mean curvature outside the subsample's span.
+time, a subsample replaces them: the Gram matrix of two samples per feature, or a smaller kernel
+plus the mean curvature outside the subsample's span.
 
 **Temperature.** Probabilities are the softmax of ``z / T`` (Guo, Pleiss, Sun and Weinberger, "On
 calibration of modern neural networks", ICML 2017, section 4.2). T minimises the log loss of
@@ -76,8 +77,9 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 
-# `bench/run.py logit logit_gem` shows the effect of the first three numbers.
-_MAX_GRAM_PASSES = 60  # evaluations that the metric of all samples may cost
+# `bench/run.py logit logit_gem` shows the effect of the first three numbers; see bench/SPEED.md.
+_MAX_GRAM_PASSES = 60  # evaluations that a Gram matrix may cost
+_SAMPLES_PER_FEATURE = 2  # of the Gram matrix of a subsample
 _SUBSAMPLE_PASSES = 8  # evaluations that the kernel of a subsample costs
 _MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
 _MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
@@ -354,7 +356,7 @@ class LogitProblem:
             every = self.total * self.mean_squares
             missing = every - share * squares
             floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
-            if coarse and block is not None:
+            if coarse and dual and block is not None:
                 pilot = block.take(draw_subsample(len(block), _PILOT_SAMPLES))
                 features, how = pilot.core(self.constant), (scale, least, self.n_threads)
                 outside = float(features.residual(pilot.weight, *how)) / p
@@ -399,9 +401,12 @@ class LogitProblem:
         """The most accurate metric that does not take most of the time of a search."""
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * k  # operations per feature
-        cost = min(n, 2 * p) * min(n, p)  # of a Gram matrix; products with many samples are fast
-        if cost <= _MAX_GRAM_PASSES * evaluation or self.sparse:  # rare features
+        most = _MAX_GRAM_PASSES * evaluation
+        if n * min(n, p) <= most or self.sparse:  # a subsample misses rare features
             return self.metric(penalty, coarse=True)
+        count = _SAMPLES_PER_FEATURE * p
+        if count < n and count * p <= most:
+            return self.metric(penalty, draw_subsample(n, count), coarse=True)
         count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
         return self.metric(penalty, draw_subsample(n, count), coarse=True)
 
