@@ -44,7 +44,6 @@ __all__ = [
     "all_pair_variances",
     "clopper_pearson",
     "lower_bounds",
-    "pair_variances",
     "rounding_of_quadratics",
     "rounding_share",
     "square_roots",
@@ -67,14 +66,13 @@ class RuleInput:
     n_features: int
     by_scores: bool
     n_threads: int
-    pair_variances: _Array | None = None  # (parts, k, k) of all samples, if they are known
     prefixes: _Array | None = None  # (n, k) probabilities by classifiers of the known values
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
         """Inputs of the samples `rows`, conditioned on part g of the mixture."""
         functions = self.discriminants if self.by_scores else self.functions.take(rows)
         conditional = self.conditional.part(g, rows)
-        return replace(self, conditional=conditional, discriminants=functions, pair_variances=None)
+        return replace(self, conditional=conditional, discriminants=functions)
 
     @cached_property
     def mean(self) -> _Array:
@@ -147,21 +145,13 @@ class Rule(ABC):
         return self.bound(rule_input, best), best
 
 
-def pair_variances(covariance: _Array, best: _Codes) -> _Array:
-    """Variances (n, k) of s_best - s_h, plus a bound of their rounding errors."""
-    rows = np.arange(len(best))
-    diagonal = np.einsum("nkk->nk", covariance)
-    own = diagonal[rows, best][:, None]
-    variance = own + diagonal - 2.0 * covariance[rows, best]
-    rounding = 4 * covariance.shape[1] * EPS * (own + diagonal)
-    same = np.arange(covariance.shape[1]) == best[:, None]
-    return np.where(same, 0.0, np.maximum(variance, 0) + rounding)
-
-
 def all_pair_variances(covariance: _Array) -> _Array:
-    """Variances (k, k) of differences of scores, from their covariance (k, k)."""
-    k = len(covariance)
-    return pair_variances(np.repeat(covariance[None], k, axis=0), np.arange(k))
+    """Variances (..., k, k) of s_c - s_h for scores s, plus a bound of their rounding errors."""
+    k = covariance.shape[-1]
+    diagonal = np.einsum("...kk->...k", covariance)
+    total = diagonal[..., None] + diagonal[..., None, :]
+    variance = np.maximum(total - 2.0 * covariance, 0) + 4 * k * EPS * total
+    return np.where(np.eye(k, dtype=bool), 0.0, variance)
 
 
 def square_roots(covariances: _Array) -> _Array:
@@ -187,14 +177,8 @@ class PairwiseRule(Rule):
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`."""
         conditional = rule_input.conditional
-        if rule_input.pair_variances is not None:
-            variances = rule_input.pair_variances[:, best].swapaxes(0, 1)
-        else:
-            assert conditional.covariances is not None
-            parts = conditional.covariances.swapaxes(0, 1)
-            variances = np.stack(
-                [pair_variances(part[conditional.pattern], best) for part in parts], axis=1
-            )
+        assert conditional.covariances is not None
+        variances = all_pair_variances(conditional.covariances)[conditional.pattern, :, best]
         rows = np.arange(len(best))
         behind = conditional.means - conditional.means[rows, :, best][:, :, None]
         random = variances > 0
@@ -344,7 +328,7 @@ class FittedModel(OmitsCaches):
             for t in np.unique(seen):
                 prefixes[seen == t] = self.prefixes(rows[seen == t], t[None])
         conditional = self.completion.mixture_.condition(rows, **self._wanted)
-        return self.input_of(conditional, prefixes=prefixes)
+        return self.input_of(conditional, prefixes)
 
     def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
         """Condition every sample on its first entries, for several numbers of entries."""
@@ -355,7 +339,7 @@ class FittedModel(OmitsCaches):
             conditional = mixture.condition(seen, **self._wanted)
         else:
             conditional = mixture.after(rows, times, **self._wanted)
-        return self.input_of(conditional, prefixes=self.prefixes(rows, times))
+        return self.input_of(conditional, self.prefixes(rows, times))
 
     def prefixes(self, rows: _Array, times: NDArray[np.int64]) -> _Array | None:
         """Probabilities (n p, k) by classifiers of the first entries, for p numbers of entries."""
@@ -379,12 +363,7 @@ class FittedModel(OmitsCaches):
             "n_threads": self.completion.n_threads,
         }
 
-    def input_of(
-        self,
-        conditional: Conditional,
-        pair_variances: _Array | None = None,
-        prefixes: _Array | None = None,
-    ) -> RuleInput:
+    def input_of(self, conditional: Conditional, prefixes: _Array | None) -> RuleInput:
         """Combine discriminants and conditional distributions."""
         return RuleInput(
             self.discriminants,
@@ -392,7 +371,6 @@ class FittedModel(OmitsCaches):
             self.width,
             self.scores is not None,
             _threads.resolve(self.n_threads),
-            pair_variances,
             prefixes,
         )
 

@@ -23,7 +23,7 @@ from eigenfeat.early.discriminants import Quadratic
 from eigenfeat.early.rules import (
     Rule,
     RuleInput,
-    pair_variances,
+    all_pair_variances,
     rounding_of_quadratics,
     rounding_share,
 )
@@ -224,7 +224,8 @@ def _radii_of_ellipsoids(rule_input: RuleInput, best: _Codes) -> _Array:
     share = rounding_share(rule_input.n_features)
     own = scores[rows, best][:, None]
     lead = own - scores - share * (np.abs(own) + np.abs(scores))
-    fall = np.sqrt(pair_variances(rule_input.conditional.covariance, best)) * (1.0 + share)
+    variances = all_pair_variances(rule_input.conditional.covariance)[rows, best]
+    fall = np.sqrt(variances) * (1.0 + share)
     with np.errstate(divide="ignore", invalid="ignore"):
         radii = np.where(fall > 0, lead / fall, np.where(lead >= 0, np.inf, 0.0))
     radii[rows, best] = np.inf

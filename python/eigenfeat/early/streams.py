@@ -16,7 +16,7 @@ from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.early.chi_squares import spectra_of
 from eigenfeat.early.completion import Conditional
 from eigenfeat.early.decisions import StreamDecision
-from eigenfeat.early.rules import FittedModel, RuleInput, all_pair_variances
+from eigenfeat.early.rules import FittedModel, RuleInput
 from eigenfeat.early.series import decision_times, pushed_value, taus_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Plan:
         self.start = np.stack([one.feature_mean for one in self.models])
         numbers = (model.layout.width + 1) * len(self.models) * self.start.shape[1] ** 2
         self._keeps = not model.needs_covariance or numbers <= MAX_KEPT_ENTRIES
-        self._after: dict[int, tuple[dict[str, Any], _Array | None]] = {}
+        self._after: dict[int, dict[str, Any]] = {}
 
     @classmethod
     def of(cls, model: FittedModel) -> Plan:
@@ -60,8 +60,8 @@ class Plan:
             plan = model.cache.setdefault("plan", cls(model))
         return plan
 
-    def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], _Array | None]:
-        """Return the parts of rule inputs that all series share after t entries."""
+    def after(self, model: FittedModel, t: int) -> dict[str, Any]:
+        """Return the parts of conditional distributions that all series share after t entries."""
         if (known := self._after.get(t)) is not None:
             return known
         gaussians, covariances = self.models, None
@@ -74,26 +74,21 @@ class Plan:
             "spectra": spectra_of([(gaussians, t)]) if model.needs_spectra else None,
             "gaussians": [(gaussians, t)],
         }
-        variances = None
-        if self._keeps and covariances is not None and model.scores is not None:
-            variances = np.stack([all_pair_variances(one) for one in covariances[0]])
         if self._keeps:
-            self._after[t] = common, variances
-        return common, variances
+            self._after[t] = common
+        return common
 
-    def rule_input(
+    def conditional(
         self, model: FittedModel, entries: int, means: _Array, densities: _Array
-    ) -> RuleInput:
-        """Input of the rule from means (parts, m, ell) after `entries` known entries."""
+    ) -> Conditional:
+        """Conditional distributions from means (parts, m, ell) after `entries` known entries."""
         m, alone = means.shape[1], len(means) == 1
-        common, variances = self.after(model, entries)
-        conditional = Conditional(
+        return Conditional(
             weights=np.ones((m, 1)) if alone else model.completion.mixture_.posterior(densities.T),
             means=np.ascontiguousarray(means.transpose(1, 0, 2)),
             pattern=np.zeros(m, dtype=np.intp),
-            **common,
+            **self.after(model, entries),
         )
-        return model.input_of(conditional, variances)
 
 
 # ---- streams
@@ -424,8 +419,8 @@ class Streams:
         if len(plain):
             means, densities = self._means[:, plain], self._densities[:, plain]
             prefixes = self._model.prefixes(self._rows[plain], np.array([entries]))
-            plan_input = self._plan.rule_input(self._model, entries, means, densities)
-            yield plain, replace(plan_input, prefixes=prefixes)
+            conditional = self._plan.conditional(self._model, entries, means, densities)
+            yield plain, self._model.input_of(conditional, prefixes)
         if len(plain) < len(rows):
             for part in self._model.incomplete_parts(gaps.astype(np.intp)):
                 yield rows[part], self._model.rule_input(self._rows[rows[part]], entries)
