@@ -191,7 +191,8 @@ class SetRule(Rule):
         return np.asarray(self._probability(rule_input, best, tau) >= tau)
 
     def _probability(self, rule_input: RuleInput, best: _Codes, least: _Array) -> _Array:
-        return self.kind.probability(rule_input, largest_radii(rule_input, self.kind, best), least)
+        radii = largest_radii(rule_input, self.kind, best, least)
+        return self.kind.probability(rule_input, radii, least)
 
 
 def _classes_of_parts(rule_input: RuleInput) -> _Codes:
@@ -205,14 +206,19 @@ def _classes_of_parts(rule_input: RuleInput) -> _Codes:
 # ---- the largest set on which a class dominates
 
 
-def largest_radii(rule_input: RuleInput, kind: ConfidenceSet, best: _Codes) -> _Array:
-    """Largest radii (n,) of sets on which the class `best` dominates, from below; 0 for none."""
+def largest_radii(
+    rule_input: RuleInput, kind: ConfidenceSet, best: _Codes, least: _Array
+) -> _Array:
+    """Largest radii (n,) of sets on which the class `best` dominates, from below; 0 for none.
+
+    Radii of sets with a probability below `least` (n,) may be smaller ones.
+    """
     if rule_input.by_scores:
         return _radii_of_ellipsoids(rule_input, best)
     limit = np.full(len(best), kind.largest_radius * np.sqrt(rule_input.n_features))
     separable = rule_input.functions.separable
     if separable is None or kind.full_covariance:
-        return _radii_by_levels(rule_input, kind, limit, best)
+        return _radii_by_levels(rule_input, kind, limit, best, least)
     points = np.ascontiguousarray(rule_input.mean)
     widths = np.ascontiguousarray(np.sqrt(rule_input.conditional.variance))
     return core.dominance_radii(points, widths, limit, *separable, kind.shape, rule_input.n_threads)
@@ -233,17 +239,19 @@ def _radii_of_ellipsoids(rule_input: RuleInput, best: _Codes) -> _Array:
 
 
 def _radii_by_levels(
-    rule_input: RuleInput, kind: ConfidenceSet, limit: _Array, best: _Codes
+    rule_input: RuleInput, kind: ConfidenceSet, limit: _Array, best: _Codes, least: _Array
 ) -> _Array:
-    """Search among many radii at a time: powers of four, then radii between two of them."""
+    """Search among many radii at a time: powers of two, then radii between two of them."""
     rows = np.arange(len(best))
-    powers = np.minimum(4.0 ** np.arange(-20, 21), limit[:, None])
+    powers = np.minimum(2.0 ** np.arange(-40, 41), limit[:, None])
     radii = np.column_stack([np.zeros_like(limit), powers, limit])
     steps = np.arange(_LEVELS + 1) / _LEVELS
+    possible = np.ones(len(best), dtype=bool)
     for _ in range(3):
-        count = _dominated_levels(rule_input, kind, radii[:, 1:], best)
+        count = _dominated_levels(rule_input, kind, radii[:, 1:], best, possible)
         below = radii[rows, count]
         above = radii[rows, np.minimum(count + 1, radii.shape[1] - 1)]
+        possible &= kind.probability(rule_input, above, least) >= least
         with np.errstate(divide="ignore", invalid="ignore"):
             between = below[:, None] * (above / below)[:, None] ** steps
         radii = np.where(below[:, None] > 0, between, 0.0)
@@ -251,13 +259,20 @@ def _radii_by_levels(
 
 
 def _dominated_levels(
-    rule_input: RuleInput, kind: ConfidenceSet, radii: _Array, best: _Codes
+    rule_input: RuleInput,
+    kind: ConfidenceSet,
+    radii: _Array,
+    best: _Codes,
+    possible: NDArray[np.bool_],
 ) -> _Codes:
-    """Number of leading levels, of ascending radii (n, t), at which the best class dominates."""
+    """Number of leading levels, of ascending radii (n, t), at which the best class dominates.
+
+    It is 0 for samples that are not `possible`.
+    """
     others = -rule_input.scores
     others[np.arange(len(best)), best] = np.inf
     nearest_rivals = np.argsort(others, axis=1, kind="stable")[:, :-1]
-    levels = np.full(len(best), radii.shape[1])
+    levels = np.where(possible, radii.shape[1], 0)
     for rivals in nearest_rivals.T:
         rows = np.flatnonzero(levels > 0)
         if not len(rows):

@@ -93,7 +93,7 @@ def test_a_class_leads_on_its_largest_set_and_on_no_larger_one(series, rng, name
     rows[:, 3:] = np.nan
     model = ReliableClassifier(CLASSIFIERS[name], rule=rule, correct=False).fit(X, y)
     case, kind = model.fitted_.rule_input(rows), SETS[rule]
-    radii = largest_radii(case, kind, SetRule(kind).best_classes(case))
+    radii = largest_radii(case, kind, SetRule(kind).best_classes(case), np.zeros(20))
     known = model.completion_.condition(rows, covariance=True)
     edge = rng.standard_normal((10_000, 3))
     edge /= np.linalg.norm(edge, axis=1, ord=np.inf if rule == "box" else 2)[:, None]
