@@ -345,7 +345,13 @@ def core_rows(X: Rows | ExpandedFeatures, constant: bool) -> CoreRows:
     """Convert an array, a sparse matrix or `ExpandedFeatures` for the core's linear models."""
     if isinstance(X, ExpandedFeatures):
         return X.core(constant)
-    if type(X) is np.ndarray and X.dtype in _CORE_ROWS and X.ndim == 2 and X.flags.carray:
+    if (
+        type(X) is np.ndarray
+        and X.dtype in _CORE_ROWS
+        and X.ndim == 2
+        and X.size
+        and X.flags.carray
+    ):
         plain: CoreRows = _CORE_ROWS[X.dtype](X=X, constant=constant)
         return plain
     rows = check_rows(X)

@@ -141,6 +141,7 @@ class LogitProblem:
     varying : int
         Number of features without the constant.
     n_samples, n_threads : int
+        Numbers of samples, and of threads of the core.
     dense, sparse : bool
         Whether the features are an array, or a sparse matrix.
     block, features : Block and CoreRows, or None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base import threads
+from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat._base.validation import (
     check_some_weight,
@@ -103,7 +103,7 @@ class Block:
     def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int) -> Floats:
         """Logits (m, k) for the weights W (p, k), in the type of the samples.
 
-        `n_threads` is the core's number, as from `threads.resolve`.
+        `n_threads` is the core's number, as from `resolve`.
         """
         weights = np.ascontiguousarray(W, dtype=_floating(self.X))
         return self.core(constant).scores(weights, n_threads)
@@ -177,7 +177,7 @@ class MemorySamples:
         """
         labels, codes = np.unique(y, return_inverse=True)
         block = CachedBlock(X, codes.astype(np.int32), weight, missing=missing)
-        return cls(block, labels, threads.resolve(n_threads), completion)
+        return cls(block, labels, resolve(n_threads), completion)
 
     @classmethod
     def completed(
