@@ -539,7 +539,9 @@ class _FrameForm:
         if not self.numeric:
             columns = dict(zip(self.names, columns, strict=True))
         frame = pandas.DataFrame(columns, columns=self.names, copy=False)
-        return frame.astype(dict.fromkeys(self.declared, "category"))
+        for name in self.declared:
+            frame[name] = frame[name].astype("category")
+        return frame
 
     def numbers(self, frame: Any) -> npt.NDArray[Any]:
         """The numbers of a frame of this form; 0 in place of categories."""

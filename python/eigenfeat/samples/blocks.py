@@ -305,8 +305,10 @@ def stacked(parts: Sequence[Any]) -> Any:
     if hasattr(parts[0], "iloc"):
         import pandas
 
-        declared = [name for name, kind in parts[0].dtypes.items() if kind == "category"]
-        return pandas.concat(parts, ignore_index=True).astype(dict.fromkeys(declared, "category"))
+        frame = pandas.concat(parts, ignore_index=True)
+        for name in parts[0].select_dtypes("category"):  # whose categories differ between parts
+            frame[name] = frame[name].astype("category")
+        return frame
     if not hasattr(parts[0], "tocsr"):
         return np.concatenate([np.asarray(part) for part in parts])
     from scipy import sparse  # imported for sparse samples only
