@@ -56,13 +56,13 @@ class Spectra:
         """Return the spectra of one part."""
         return Spectra(self.values[:, g : g + 1], self.are_moments)
 
-    def tail(self, pattern: NDArray[np.intp], x: _Array, largest: _Array) -> _Array:
+    def tail(self, pattern: NDArray[np.intp], x: _Array, most: _Array) -> _Array:
         """P(Q > x) (n,), or a bound, of the first part's spectrum of each pattern.
 
-        Tails above `largest` (n,) may be bounds.
+        Tails above `most` (n,) may be bounds.
         """
         values = self.values[pattern, 0]
-        return bounded_tail(values, x) if self.are_moments else tail(values, x, largest)
+        return bounded_tail(values, x) if self.are_moments else tail(values, x, most)
 
 
 def moments_of(weights: _Array) -> _Array:
@@ -86,8 +86,8 @@ def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
 def tail(weights: _Array, x: _Array, most: _Array | float = 1.0) -> _Array:
     """(n,): P(Q > x), to within `TOLERANCE` of it, or a bound, for ascending weights (n, m).
 
-    Tails above `most` are bounds. They are found by Q >= w_j chi2_j, where w_j is the j-th largest
-    weight.
+    Tails above `most` may be bounds: Q >= w_j chi2_j, with the j-th largest weight w_j and a
+    chi-square of j degrees of freedom, shows which tails are.
     """
     out = bounded_tail(moments_of(weights), x)
     largest = weights.max(axis=1, initial=0.0)

@@ -156,8 +156,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_ : Correction
-        Result of the held-out samples: the rule's own largest tau must exceed
-        ``correction_.threshold(tau)``.
+        Result of the held-out samples: the rule's own largest tau, or the score of "prefixes", must
+        exceed ``correction_.threshold(tau)``.
     n_channels_, n_timepoints_, n_features_in_ : int
         Numbers of channels, of values of the longest series, and their product.
 
