@@ -477,7 +477,7 @@ class Kernel:
         values, vectors = np.linalg.eigh((gram + gram.T) / 2)
         large = values > _SPECTRUM * values[-1]
         whitening = vectors[:, large] / np.sqrt(values[large])
-        return cls(landmarks, gamma, whitening.astype(np.float32))
+        return cls(landmarks, gamma, whitening.astype(np.float32, order="C"))
 
     def features(self, ranks: _Features, n_threads: int | None = None) -> _Features:
         """Features (n, p) of ranks."""
