@@ -161,13 +161,15 @@ class LogitView(View):
         self.n_features = int(self.logit.coef_.shape[1])
 
     def outputs(self, table: Table) -> _Array:
-        features = Block(self.features(table))
-        W = np.ascontiguousarray(self.logit.coef_.T)
-        scores = features.scores(W, False, resolve(table.n_threads))
-        scores = np.asarray(scores, dtype=np.float64) + self.logit.intercept_
+        scores = np.asarray(self.products(table), dtype=np.float64) + self.logit.intercept_
         if scores.shape[1] == 1:
             scores = np.hstack([np.zeros_like(scores), scores])
         return np.broadcast_to(scores, (len(table), scores.shape[1]))
+
+    def products(self, table: Table) -> Any:
+        """Features of samples times the weights of the logit."""
+        W = np.ascontiguousarray(self.logit.coef_.T)
+        return Block(self.features(table)).scores(W, False, resolve(table.n_threads))
 
     def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
         """Features of the samples to train on and of the held-out ones, for each fold."""
@@ -219,6 +221,7 @@ class KernelView(FixedView):
     """Logit on a Gaussian kernel of the ranks."""
 
     ridge = 0.5
+    weights: Any  # (m, k) of the similarities with the landmarks
 
     def features(self, table: Table) -> Any:
         return self.learned.features(getattr(table, self.inputs), table.n_threads)
@@ -226,6 +229,15 @@ class KernelView(FixedView):
     def learn(self, samples: Samples) -> None:
         ranks = getattr(samples.table, self.inputs)
         self.learned = Kernel.fit(ranks, np.random.RandomState(samples.seed))
+
+    def fit(self, samples: Samples) -> None:
+        super().fit(samples)
+        W, threads = np.ascontiguousarray(self.logit.coef_.T), resolve(samples.n_threads)
+        self.weights = Block(self.learned.whitening).scores(W, False, threads)
+
+    def products(self, table: Table) -> Any:
+        similar = self.learned.similarities(getattr(table, self.inputs), table.n_threads)
+        return Block(similar).scores(self.weights, False, resolve(table.n_threads))
 
 
 class GemView(LogitView):
