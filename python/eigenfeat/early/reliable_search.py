@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Labels, Rows
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.early.completion import MixtureCompletion
 from eigenfeat.early.reliable import ReliableClassifier
@@ -28,11 +28,11 @@ from eigenfeat.early.series import (
     series_of,
     training_rows,
 )
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.samples.splits import cv_results
 
 if TYPE_CHECKING:
-    from eigenfeat.early.decisions import EarlyDecisions
+    from eigenfeat.early.decisions import Decisions, EarlyDecisions
 
 __all__ = ["ReliableClassifierCV"]
 
@@ -184,6 +184,24 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.best_estimator_.predict_early(self._checked(X), steps=steps)
+
+    def decide(self, X: Rows) -> Decisions:
+        """Decide incomplete samples where the rule allows it.
+
+        Parameters
+        ----------
+        X
+            As in `ReliableClassifier.decide`.
+
+        Returns
+        -------
+        Decisions
+        """
+        check_is_fitted(self)
+        if series_of(X) is None:
+            options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+            X = validate_data(self, X, reset=False, **options)
+        return self.best_estimator_.decide(X)
 
     def _choose(self, X: Any, y: NDArray[Any]) -> None:
         """Score all candidates and taus, and fit the best to all series."""

@@ -52,6 +52,9 @@ def test_the_choice_is_that_of_plain_loops(series):
     assert_array_equal(early.label, expected.label)
     assert_array_equal(early.time, expected.time)
     assert_array_equal(model.predict(X), again.predict(X))
+    holes = np.where(np.arange(12) < 5, X, np.nan)
+    decided = again.decide(holes, model.reliability_)
+    assert_array_equal(model.decide(holes).labels, decided.labels)
 
 
 def test_a_candidate_that_cannot_be_fitted_is_left_out(series):
