@@ -242,7 +242,7 @@ class FileRows(RowBlocks):
     def frames(self, *, missing: bool = True) -> FileRows | None:
         """These files with blocks whose `X` are data frames; None for numbers without names.
 
-        Missing values are errors unless `missing`.
+        Missing values are errors unless `missing`; bad rows are not marked.
         """
         source, encoder = self.sources[0], self._encoder
         if source.sparse:
@@ -258,7 +258,8 @@ class FileRows(RowBlocks):
         if not source.named and numeric:
             return None
         declared = [name for name, kind in zip(names, kinds, strict=True) if kind == "declared"]
-        changed = self._choice_by_places(zip(places, kinds, strict=True)) | {"missing": missing}
+        changed = self._choice_by_places(zip(places, kinds, strict=True))
+        changed |= {"missing": missing, "mark_bad": False}
         form = _FrameForm(names, every, declared, numeric)
         return self._reopened(replace(self.options, **changed), form=form)
 

@@ -219,8 +219,11 @@ def test_bad_rows_beside_words(tmp_path, credit):
     text[5] = "old,clerk,True,Ulm,1,bad"
     text.insert(9, "1,clerk,True")
     (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
-    with pytest.raises(BadRowError, match=r"line 6, column 'age': expected a number, got 'old'"):
-        classifier().fit(open_rows(tmp_path / "bad.csv", "kind"))
+    for options in ({}, {"mark_bad": True}):  # marked rows have no labels
+        with pytest.raises(
+            BadRowError, match=r"line 6, column 'age': expected a number, got 'old'"
+        ):
+            classifier().fit(open_rows(tmp_path / "bad.csv", "kind", **options))
     rows = open_rows(tmp_path / "bad.csv", "kind", skip_bad=True)
     model = classifier().fit(rows)
     good = credit.drop(index=4).drop(columns="kind")
