@@ -52,10 +52,11 @@ def test_gem_of_blocks_is_gem_of_all_rows(digits, weight, kind, dtype, weighted)
     assert found.moments_.weight(3) == memory.moments_.weight(3)
 
 
-def test_gem_needs_one_pass_where_the_scale_is_given(digits):
+def test_gem_needs_one_pass_where_scale_and_constant_are_given(digits):
     X, y = digits
-    found = GEM(scale="columns").fit((X[i : i + 90], y[i : i + 90]) for i in range(0, 900, 90))
-    memory = GEM(scale="columns").fit(X, y)
+    model = GEM(scale="columns", constant=True)
+    found = model.fit((X[i : i + 90], y[i : i + 90]) for i in range(0, 900, 90))
+    memory = GEM(scale="columns", constant=True).fit(X, y)
     np.testing.assert_allclose(found.eigenvalues_, memory.eigenvalues_, rtol=1e-4)
 
 
