@@ -81,7 +81,7 @@ MANY_SAMPLES = 5_000  # beyond, some views are smaller
 _MAX_COLUMNS = 200  # of many samples, for other views than "gem" and "forest"
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
-_PENALTIES = (3.0, *PENALTIES)  # the first for few samples
+_COLUMN_PENALTIES = (3.0, *PENALTIES)  # of columns and splines; the first for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
 # Options of trees, and the largest number of samples that has them.
 _FOREST = (
@@ -115,6 +115,7 @@ class LogitView(View):
 
     common = False  # whether all features have one unit
     ridge = 0.5  # of the logit
+    candidates: Sequence[float] = PENALTIES
     learned: Any = None
 
     def features(self, table: Table) -> Any:
@@ -130,7 +131,7 @@ class LogitView(View):
 
     def penalties(self, samples: Samples) -> Sequence[float]:
         """Penalties to try, from large to small."""
-        return _PENALTIES
+        return self.candidates
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         penalties = self.penalties(samples)
@@ -195,6 +196,7 @@ class FixedView(LogitView):
 
     # Features are correlated, so that squared weights are a better penalty than energies of logits.
     ridge = 100.0
+    candidates: Sequence[float] = _COLUMN_PENALTIES
 
     def __init__(self, inputs: str) -> None:
         super().__init__(inputs)
@@ -221,6 +223,7 @@ class KernelView(FixedView):
     """Logit on a Gaussian kernel of the ranks."""
 
     ridge = 0.5
+    candidates = PENALTIES
     weights: Any  # (m, k) of the similarities with the landmarks
 
     def features(self, table: Table) -> Any:
@@ -264,7 +267,7 @@ class GemView(LogitView):
         return [self._layer(samples, one) for one in moments]
 
     def penalties(self, samples: Samples) -> Sequence[float]:
-        return _GEM_PENALTIES if samples.size > MANY_SAMPLES else _PENALTIES
+        return _GEM_PENALTIES if samples.size > MANY_SAMPLES else self.candidates
 
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         rows = self._rows(samples).subset(indices)
