@@ -142,10 +142,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         views, reasons = self._candidates(samples)
         folds = self._draw_folds(samples)
         held_out, found = self._cross_fit(views, reasons, samples, folds)
-        weights = self._weights(held_out, samples, folds.held)
-        for name, weight in zip(held_out, weights.tolist(), strict=True):
-            if weight > 0:
-                found[name] = self._fitted(found[name], weight, views[name], samples)
+        held_out = self._fit_weighted(views, held_out, found, samples, folds)
         self.views_ = [found[name] for names in self._asked() for name in names]
         self._log(f"pool of {sum(view.weight > 0 for view in self.views_)} views", started)
         return held_out, folds
@@ -174,9 +171,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
             except Exception as error:  # whatever an estimator of another package raises
                 if len(views) == 1:
                     raise
-                reason = f"{type(error).__name__}: {error}"
-                warn_caller(f"views: {name} is left out, its fit raised {reason}", UserWarning)
-                found[name] = PooledView(name, 0.0, note=reason)
+                found[name] = _left_out(name, error)
                 continue
             score = self._score(held_out[name], samples, folds.held)
             seconds = time.perf_counter() - started
@@ -190,14 +185,42 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
             raise ValueError(f"views: expected one that {can}, got {given}")
         return held_out, found
 
-    def _fitted(self, tried: PooledView, weight: float, view: View, samples: Samples) -> PooledView:
-        """A view with weight, fitted to all samples."""
+    def _fit_weighted(
+        self,
+        views: dict[str, View],
+        held_out: dict[str, _Array],
+        found: dict[str, PooledView],
+        samples: Samples,
+        folds: Folds,
+    ) -> dict[str, _Array]:
+        """Fit the views with weight to all samples; return the held-out outputs of the pool.
+
+        A view that raises an error leaves the pool with a warning, and the others are weighed
+        again. The only view raises its error.
+        """
+        weights = self._weights(held_out, samples, folds.held)
+        for name, weight in zip(held_out, weights.tolist(), strict=True):
+            if weight > 0 and found[name].model is None:
+                try:
+                    found[name] = self._fitted(found[name], views[name], samples)
+                except Exception as error:  # whatever an estimator of another package raises
+                    if len(held_out) == 1:
+                        raise
+                    found[name] = _left_out(name, error)
+                    others = {other: held for other, held in held_out.items() if other != name}
+                    return self._fit_weighted(views, others, found, samples, folds)
+        for name, weight in zip(held_out, weights.tolist(), strict=True):
+            found[name] = replace(found[name], weight=weight)
+            if weight > 0:
+                self._log(f"view {name}: weight {weight:.2f}")
+        return held_out
+
+    def _fitted(self, tried: PooledView, view: View, samples: Samples) -> PooledView:
+        """A view fitted to all samples."""
         started = time.perf_counter()
         view.fit(samples)
-        self._log(f"view {tried.name}: weight {weight:.2f}", started)
         return replace(
             tried,
-            weight=weight,
             seconds=tried.seconds + time.perf_counter() - started,
             n_features=view.n_features,
             penalty=view.penalty,
@@ -279,6 +302,13 @@ def prior_weights(names: Collection[str]) -> _Array:
     """Weights (v,) of views before the data: half for "columns", equal shares for the others."""
     prior = np.array([len(names) - 1.0 if name == "columns" else 1.0 for name in names])
     return prior / prior.sum() if len(names) > 1 else np.ones(1)
+
+
+def _left_out(name: str, error: Exception) -> PooledView:
+    """The record of a view that raised an error, after a warning."""
+    reason = f"{type(error).__name__}: {error}"
+    warn_caller(f"views: {name} is left out, its fit raised {reason}", UserWarning)
+    return PooledView(name, 0.0, note=reason)
 
 
 def _with_gaps(filled: Any, missing: NDArray[np.bool_] | None, gaps: NDArray[np.intp]) -> _Array:
