@@ -75,12 +75,16 @@ class EarlyDecisions(EarlyLabels):
 
     Attributes
     ----------
-    label, time : (n,) arrays
+    label : (n,) array
+        As in `EarlyLabels`.
+    time : (n,) array of int
         As in `EarlyLabels`.
     reliability : (n,) array
         The largest tau at which the series is decided at that time; 1 at its end.
-    trace_label, trace_reliability : (n, p) arrays or None
-        With ``trace=True``, the label and the largest tau after each of `steps` values.
+    trace_label : (n, p) array or None
+        With ``trace=True``, the label after each of `steps` values.
+    trace_reliability : (n, p) array or None
+        With ``trace=True``, the largest tau after each of `steps` values.
     steps : (p,) array of int
         The times at which series were evaluated.
     """

@@ -172,8 +172,10 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        means, variances : (n, G, d) arrays
-            Variances include the floor.
+        means : (n, G, d) array
+            Local means.
+        variances : (n, G, d) array
+            Local variances, with the floor.
         """
         rows = self._checked(points)
         shape = (len(rows), len(self.classes_), rows.shape[1])

@@ -41,7 +41,9 @@ class CostDecisions(EarlyLabels):
 
     Attributes
     ----------
-    label, time : (n,) arrays
+    label : (n,) array
+        As in `EarlyLabels`.
+    time : (n,) array of int
         As in `EarlyLabels`.
     cost : (n,) array
         Expected cost of misclassification and delay at the time of decision, by the classifier's
@@ -106,8 +108,12 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Costs by time, true class and decided class.
     policy_ : Policy
         Regressions of the expected savings of waiting.
-    n_channels_, n_timepoints_, n_features_in_ : int
-        Numbers of channels, of values of the longest series, and their product.
+    n_channels_ : int
+        Number of channels.
+    n_timepoints_ : int
+        Number of values of the longest series.
+    n_features_in_ : int
+        The product of both.
 
     See Also
     --------

@@ -141,10 +141,16 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : (G,) array
         Labels.
-    classifier_, completion_, features_ : estimators
-        The fitted parts; `features_` may be None.
-    fitted_, rule_ : object and str
-        All fitted parts and the rule, and the rule's name.
+    classifier_ : estimator
+        The fitted classifier.
+    completion_ : estimator
+        The fitted completion.
+    features_ : estimator or None
+        The fitted features.
+    fitted_ : object
+        All fitted parts and the rule.
+    rule_ : str
+        Name of the rule.
     largest_reliability_ : float
         The largest reliability that the rule's number of completions allows; 1 for other rules than
         "sampled".
@@ -158,8 +164,12 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     correction_ : Correction
         Result of the held-out samples: the rule's own largest tau, or the score of "prefixes", must
         exceed ``correction_.threshold(tau)``.
-    n_channels_, n_timepoints_, n_features_in_ : int
-        Numbers of channels, of values of the longest series, and their product.
+    n_channels_ : int
+        Number of channels.
+    n_timepoints_ : int
+        Number of values of the longest series.
+    n_features_in_ : int
+        The product of both.
 
     See Also
     --------

@@ -75,11 +75,19 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         calibration.
     cv_results_ : dict
         Harmonic means by column, as in ``GridSearchCV``, with an entry for each candidate and tau.
-    best_index_, best_score_, best_params_ : int, float and dict
-        The chosen entry in `cv_results_`, its harmonic mean, and its candidate and tau.
+    best_index_ : int
+        The chosen entry of `cv_results_`.
+    best_score_ : float
+        Harmonic mean of the chosen entry.
+    best_params_ : dict
+        Candidate and tau of the chosen entry.
     classes_ : (G,) array
         Labels.
-    n_features_in_, n_channels_, n_timepoints_ : int
+    n_features_in_ : int
+        As in `ReliableClassifier`.
+    n_channels_ : int
+        As in `ReliableClassifier`.
+    n_timepoints_ : int
         As in `ReliableClassifier`.
 
     See Also

@@ -304,8 +304,10 @@ class Streams:
 
         Returns
         -------
-        label, reliability : (n,) arrays
-            For decided series, label and tau of the decision.
+        label : (n,) array
+            The label of each series, if it were decided now; of decided series, the decision.
+        reliability : (n,) array
+            The largest tau at which it would be; of decided series, tau of the decision.
         """
         with self._lock:
             code, reliability = self._code.copy(), self._reliability.copy()

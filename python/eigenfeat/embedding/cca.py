@@ -53,8 +53,10 @@ class RandomizedCCA(Sketching):
         Directions a, one per row.
     target_components_ : (m, c) array
         Directions b, one per row.
-    mean_, target_mean_ : (d,) and (c,) arrays
-        Means of X and Y, which are subtracted before the projection.
+    mean_ : (d,) array
+        Means of X, which are subtracted before the projection.
+    target_mean_ : (c,) array
+        Means of Y, which are subtracted before the projection.
     canonical_correlations_ : (m,) array
         Correlations of the projections, with ``ridge=0``, descending.
 

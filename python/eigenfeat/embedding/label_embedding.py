@@ -73,8 +73,10 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
         V, a row for each label.
     singular_values_ : (m,) array
         Descending.
-    coef_, intercept_ : (c, m) and (c,) arrays
-        Scores of the labels are ``features @ coef_.T + intercept_``.
+    coef_ : (c, m) array
+        Weights of the features; scores are ``features @ coef_.T + intercept_``.
+    intercept_ : (c,) array
+        Intercepts of the labels.
     classes_ : (c,) array
         Labels, sorted; column numbers of an indicator matrix.
     multilabel_ : bool

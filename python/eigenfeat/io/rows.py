@@ -42,8 +42,10 @@ class Position:
         Index of the file.
     row : int
         Number of rows of the file, bad ones included, before this position.
-    rows, skipped : int
-        Numbers of rows returned and of bad rows skipped before this position, in all files.
+    rows : int
+        Number of rows returned before this position, in all files.
+    skipped : int
+        Number of bad rows skipped before this position, in all files.
     fraction : float or None
         Part of all bytes before this position, from 0 to 1, if known.
     """

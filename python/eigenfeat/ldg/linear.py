@@ -170,10 +170,14 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Standard deviations of the columns; 1 for constant columns or without `standardize`.
     eigenvalues_ : (n_components,) array
         ``v^T (V - gamma A) v`` of each direction v. LDG's, after Fisher's, are ascending.
-    gamma_, fisher_ridge_ : float
-        The given or chosen weight and ridge; the ridge may be None.
-    n_neighbors_, n_components_ : int
-        The given or chosen numbers of neighbours and of directions.
+    gamma_ : float
+        The given or chosen `gamma`.
+    fisher_ridge_ : float or None
+        The given or chosen `fisher_ridge`.
+    n_neighbors_ : int
+        The given or chosen number of neighbours.
+    n_components_ : int
+        The given or chosen number of directions.
     cv_results_ : dict
         The candidates of each chosen parameter, by its name, and their accuracies, by the name with
         "_accuracy". NaN is None.

@@ -68,8 +68,10 @@ class SparseLDG(LDG):
         Largest eigenvalue of M; the relaxation is exact if it is 1.
     residuals_ : (n_components, 2) array
         Relative primal and dual residuals.
-    steps_, n_iter_ : (n_components,) array of int, int
-        Steps for each direction, 0 if an eigenvector is sparse enough; the largest of them.
+    steps_ : (n_components,) array of int
+        Steps for each direction; 0 if an eigenvector is sparse enough.
+    n_iter_ : int
+        The largest of `steps_`.
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 

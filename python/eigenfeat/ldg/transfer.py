@@ -194,10 +194,14 @@ class TransferLDG(Reducer):
         constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
-    alpha_, gamma_ : float
-        The given or chosen weights of the source and of A.
-    n_neighbors_, n_components_ : int
-        The given or chosen numbers of neighbours and of directions.
+    alpha_ : float
+        The given or chosen weight of the source.
+    gamma_ : float
+        The given or chosen weight of A.
+    n_neighbors_ : int
+        The given or chosen number of neighbours.
+    n_components_ : int
+        The given or chosen number of directions.
     cv_results_ : dict
         The candidates of each chosen parameter, by its name, and their accuracies, by the name with
         "_accuracy".
@@ -205,10 +209,14 @@ class TransferLDG(Reducer):
         Labels of the source, sorted.
     priors_ : (k,) array
         Frequencies of the labels in the source.
-    mean_, source_mean_ : (d,) arrays
-        Means of the columns of the target and of the source.
-    scale_, source_scale_ : (d,) arrays
-        Their standard deviations; infinite for columns left out.
+    mean_ : (d,) array
+        Means of the target's columns.
+    source_mean_ : (d,) array
+        Means of the source's columns.
+    scale_ : (d,) array
+        Standard deviations of the target's columns; infinite for columns left out.
+    source_scale_ : (d,) array
+        Standard deviations of the source's columns; infinite for columns left out.
 
     See Also
     --------

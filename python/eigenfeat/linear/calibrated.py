@@ -198,8 +198,10 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
 
     Attributes
     ----------
-    coef_, intercept_ : (k, p) and (k,) arrays
+    coef_ : (k, p) array
         Weights in the units of the features, also with two classes.
+    intercept_ : (k,) array
+        Intercepts.
     calibration_ : ScoreMap
         Map from scores to the values that `decision_function` returns.
     classes_ : (k,) array

@@ -198,16 +198,28 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
 
     Attributes
     ----------
-    coef_, intercept_ : (k, p) and (k,) arrays, or (1, p) and (1,) with two classes
+    coef_ : (k, p) array, or (1, p) with two classes
         Weights in the units of the features, divided by the temperature.
-    classes_, n_features_in_ : (k,) array, int
-        Labels, sorted; number of features.
-    penalty_, temperature_ : float
-        Values in use; with Gaussian classes, `penalty_` is the shrinkage of the covariance.
-    n_iter_, objective_, objective_history_ : (1,) array of int, float, list of float
-        Number of iterations; objective at the end; objective before and after each iteration.
-    gap_, gradient_norm_ : float
-        Estimate, not a bound, of the objective's excess over its minimum; norm of the gradient.
+    intercept_ : (k,) array, or (1,) with two classes
+        Intercepts, divided by the temperature.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of features.
+    penalty_ : float
+        The penalty in use; with Gaussian classes, the shrinkage of the covariance.
+    temperature_ : float
+        The temperature in use.
+    n_iter_ : (1,) array of int
+        Number of iterations.
+    objective_ : float
+        The objective at the end.
+    objective_history_ : list of float
+        The objective before and after each iteration.
+    gap_ : float
+        Estimate, not a bound, of the objective's excess over its minimum.
+    gradient_norm_ : float
+        Norm of the gradient.
     stop_reason_ : {"converged", "precision", "stopped", "iterations", "closed form"}
         Estimated gap, rounding errors, a callback, `max_iter`, or Gaussian classes.
 

@@ -75,15 +75,28 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         The given or chosen value.
     relative_shift_ : float
         Root mean square of the moves, relative as in `scales`.
-    column_mean_, column_scale_ : (d,) arrays
-        Means that are subtracted from columns before the SVM, and divisors.
-    cv_scores_, cv_results_, best_score_, best_index_ : array, dict, float, int
-        With "cv", the mean accuracy of each scale, all results as in ``GridSearchCV``, and score
-        and index of the chosen scale, whose score need not be the largest.
-    class_coef_, intercept_ : (k, d) and (k,) arrays
-        With "joint", weights and intercepts of the SVM of the moved samples.
-    objective_, objective_history_, n_iter_ : float, list of float, int
-        With "joint", the objective at the end and after every step, and the number of steps.
+    column_mean_ : (d,) array
+        Subtracted from columns before the SVM.
+    column_scale_ : (d,) array
+        Divisors of columns before the SVM.
+    cv_scores_ : array
+        With "cv", the mean accuracy of each scale.
+    cv_results_ : dict
+        With "cv", all results, as in ``GridSearchCV``.
+    best_score_ : float
+        With "cv", the score of the chosen scale, which need not be the largest.
+    best_index_ : int
+        With "cv", the index of the chosen scale.
+    class_coef_ : (k, d) array
+        With "joint", the weights of the SVM of the moved samples.
+    intercept_ : (k,) array
+        With "joint", the intercepts of this SVM.
+    objective_ : float
+        With "joint", the objective at the end.
+    objective_history_ : list of float
+        With "joint", the objective after every step; it never increases.
+    n_iter_ : int
+        With "joint", the number of steps.
 
     See Also
     --------

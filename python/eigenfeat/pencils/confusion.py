@@ -163,8 +163,10 @@ def confusion_pairs_from(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n,)
-        True and predicted labels of samples, preferably held-out samples.
+    y_true : array-like of shape (n,)
+        True labels of samples, preferably held-out samples.
+    y_pred : array-like of shape (n,)
+        Their predicted labels.
     n_pairs : int, optional
         Number of pairs. Every class that occurs is placed in some pair first, which may take more
         pairs; the pairs confused most often, either way, follow. Rounded up to an even number. By

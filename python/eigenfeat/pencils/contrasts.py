@@ -79,8 +79,10 @@ class Contrasts:
 
     Attributes
     ----------
-    above, below : tuple of Contraction, length P
-        Numerator and denominator of each problem.
+    above : tuple of Contraction, length P
+        Numerator of each problem.
+    below : tuple of Contraction, length P
+        Denominator of each problem.
     names : ndarray of str, shape (P, 2)
         Names of both sides, used as the pairs of `PairDirections` and `GEM`.
     classes : tuple of labels, or None

@@ -41,8 +41,10 @@ class CrawfordNumber:
 
     Attributes
     ----------
-    lower, upper : float
-        Bounds of the Crawford number; both 0 if the pencil is not definite.
+    lower : float
+        Lower bound of the Crawford number; 0 if the pencil is not definite.
+    upper : float
+        Upper bound of the Crawford number; 0 if the pencil is not definite.
     angle : float
         Angle at which the smallest eigenvalue of ``cos(angle) A + sin(angle) B`` is `lower`.
     """
@@ -62,8 +64,10 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6)
 
     Parameters
     ----------
-    A, B : array-like of shape (d, d)
-        Symmetric matrices.
+    A : array-like of shape (d, d)
+        Symmetric matrix.
+    B : array-like of shape (d, d)
+        Symmetric matrix.
     tolerance : float > 0
         Stop when the difference of the bounds is this fraction of the upper bound.
 

@@ -404,8 +404,10 @@ class PairDirections:
         denominator, minus the projection of the denominator's mean.
     solved_pairs : ndarray of labels, shape (P, 2)
         All solved pairs, including those without directions.
-    status, iterations : ndarray of int, shape (P,)
-        Outcome (`Status`) of each solved pair, and the iterations of krylov as in `PencilResult`.
+    status : ndarray of int, shape (P,)
+        Outcome (`Status`) of each solved pair.
+    iterations : ndarray of int, shape (P,)
+        Iterations of krylov, as in `PencilResult`.
     solver : ndarray of str, shape (P,)
         Solver of each solved pair.
     """

@@ -78,8 +78,10 @@ class SignCertificate:
     ----------
     sign : ndarray of int, shape (n,)
         1: the minimum is at least 0. -1: it is below 0. 0: undecided because of rounding.
-    lower, upper : ndarray of shape (n,)
-        Bounds of the minimum, including rounding. They are only as tight as the sign required.
+    lower : ndarray of shape (n,)
+        Lower bounds of the minimum, including rounding, only as tight as the sign required.
+    upper : ndarray of shape (n,)
+        Upper bounds of the minimum, including rounding, only as tight as the sign required.
     passes : ndarray of int, shape (n,)
         Number of evaluations of the secular equation; 0 if bounds without divisions sufficed.
     """

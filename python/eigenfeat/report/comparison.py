@@ -41,9 +41,10 @@ class ComparedModel:
     name : str
     measures : ClassificationMeasures or RegressionMeasures, or None
         Measures of all held-out samples together; None for a model that was not measured.
-    fit_seconds, predict_seconds : float
-        Mean times over the folds of a fit, with the preparation of the columns, and of the
-        predictions of the held-out samples.
+    fit_seconds : float
+        Mean time of a fit over the folds, with the preparation of the columns.
+    predict_seconds : float
+        Mean time of the predictions of the held-out samples.
     n_folds : int
         Number of folds that were measured.
     note : str

@@ -48,10 +48,16 @@ class ClassMeasures:
     share : float
         Their share in the weight of all samples, which a constant prediction has as its average
         precision.
-    precision, recall, f1 : float
-        NaN where they are not defined.
-    auc, average_precision : float or None
-        Areas under the curves of the class against all others; None without probabilities.
+    precision : float
+        NaN if the class is never predicted.
+    recall : float
+        NaN if the class does not occur.
+    f1 : float
+        Harmonic mean of precision and recall; NaN where it is not defined.
+    auc : float or None
+        Area under the ROC curve of the class against all others; None without probabilities.
+    average_precision : float or None
+        Area under the precision-recall curve of the class; None without probabilities.
     """
 
     label: Any
@@ -70,14 +76,24 @@ class ClassificationMeasures:
 
     Attributes
     ----------
-    n_samples, errors : int
-        Numbers of samples, and of those that are predicted wrongly.
-    accuracy, standard_error : float
-        Share of the weight that is predicted correctly, and its standard error.
-    most_common, majority_accuracy, majority_errors : object, float, int
-        The most common class, and the accuracy and the errors of always predicting it.
-    balanced_accuracy, chance : float
-        Mean recall of the classes, and that of any constant prediction.
+    n_samples : int
+        Number of samples.
+    errors : int
+        Number of samples that are predicted wrongly.
+    accuracy : float
+        Share of the weight that is predicted correctly.
+    standard_error : float
+        Standard error of `accuracy`.
+    most_common : object
+        The most common class.
+    majority_accuracy : float
+        Accuracy of always predicting the most common class.
+    majority_errors : int
+        Errors of always predicting the most common class.
+    balanced_accuracy : float
+        Mean recall of the classes.
+    chance : float
+        Balanced accuracy of any constant prediction.
     log_loss : float or None
         Mean log loss; None without probabilities.
     prior_log_loss : float
@@ -85,9 +101,12 @@ class ClassificationMeasures:
     auc : float or None
         Area under the ROC curve; with more than two classes, the mean of the classes against all
         others. A constant prediction has 0.5.
-    rarest, average_precision, base_rate : object, float or None, float
-        The rarest class, the area under its precision-recall curve, and its share, which is the
-        area of a constant prediction.
+    rarest : object
+        The rarest class.
+    average_precision : float or None
+        Area under the precision-recall curve of the rarest class.
+    base_rate : float
+        Share of the rarest class, which is the area of a constant prediction.
     by_class : list of ClassMeasures
     confusion : (k, k) array of int
         Numbers of samples: true classes in rows, predicted ones in columns.
@@ -179,11 +198,14 @@ class RegressionMeasures:
     Attributes
     ----------
     n_samples : int
-    root_mean_squared_error, mean_absolute_error : float
+    root_mean_squared_error : float
+    mean_absolute_error : float
     r2 : float
         Share of the variance that is explained; NaN for one sample.
-    mean_root_mean_squared_error, mean_mean_absolute_error : float
-        Errors of predicting the mean of these samples, whose R^2 is 0.
+    mean_root_mean_squared_error : float
+        Root mean squared error of predicting the mean of these samples.
+    mean_mean_absolute_error : float
+        Mean absolute error of predicting the mean of these samples.
     """
 
     n_samples: int

@@ -172,7 +172,11 @@ class ArrayBlocks(RowBlocks):
     Parameters
     ----------
     X : (n, d) array-like, memmap or sparse matrix
-    y, sample_weight : (n,) array-like, optional
+        Samples.
+    y : (n,) array-like, optional
+        Labels.
+    sample_weight : (n,) array-like, optional
+        Weights of the samples.
     block_rows : int, optional
         Number of samples in a block. The default makes blocks of about 64 MB.
     """

@@ -78,8 +78,10 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Where those of each pair begin.
     rivals_ : (contests, 84) array of int
         Kernels of each contest; every seven form a group, with equal channels.
-    n_channels_, n_features_out_ : int
-        Numbers of channels, and of features.
+    n_channels_ : int
+        Number of channels.
+    n_features_out_ : int
+        Number of features.
 
     Raises
     ------

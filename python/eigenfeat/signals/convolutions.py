@@ -53,8 +53,10 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     ----------
     n_features : int >= 84, default=10000
         Of `ConvolutionFeatures`.
-    differences, contests : bool, default=True
-        Of `ConvolutionFeatures`. Contests have half the weight of thresholds.
+    differences : bool, default=True
+        As in `ConvolutionFeatures`.
+    contests : bool, default=True
+        As in `ConvolutionFeatures`. Contests have half the weight of thresholds.
     intervals : bool or "auto", default="auto"
         Whether to add the `interval_summaries` of the series, which know levels and trends. Their
         weight, from nothing to as much as all thresholds have, is chosen with the penalty. Series

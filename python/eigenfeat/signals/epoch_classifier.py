@@ -102,7 +102,10 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     sfreq_ : float or None
     classes_ : (k,) array
         Labels, sorted.
-    n_channels_, n_times_ : int
+    n_channels_ : int
+        Number of channels.
+    n_times_ : int
+        Number of time points.
     channel_names_ : list of str or None
         Channels of MNE's `Epochs`.
     components_ : (64, channels) array or None

@@ -43,8 +43,10 @@ class SpatialFilters(EpochTransformer):
     ----------
     n_filters : int >= 1, default=4
         Number of filters of each problem, alternately from both ends of the spectrum.
-    bands, sfreq : sequence of (low, high) or None, float or None, default=None
-        Pass bands, and samples per second in their unit. Each band has filters of its own.
+    bands : sequence of (low, high) or None, default=None
+        Pass bands, in the unit of `sfreq`. Each band has filters of its own.
+    sfreq : float or None, default=None
+        Samples per second.
     ridge : float >= 0, default=0.01
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues.
     pairs : {"all", "one_vs_rest"}, default="all"
@@ -61,16 +63,23 @@ class SpatialFilters(EpochTransformer):
 
     Attributes
     ----------
-    filters_, patterns_ : (F, channels) arrays
-        One filter or pattern per row, as in MNE. A pattern is the signal in the channels from the
-        source that the filter extracts. With `align`, of whitened epochs.
-    evals_, pairs_, filter_bands_ : (F,), (F, 2) and (F,) arrays
-        For each filter, lambda; the label of the class whose share of the power lambda is, and the
-        label of the other class, or "rest"; and the index of the band.
-    rank_, n_channels_ : int
-        Dimension of the span of the signals, the largest of all bands; number of channels.
-        Directions with a fraction below 1e-8 (1e-5 for float32) of the largest power are left out,
-        as after an average reference.
+    filters_ : (F, channels) array
+        One filter per row, as in MNE; with `align`, of whitened epochs.
+    patterns_ : (F, channels) array
+        For each filter, the signal in the channels from the source that it extracts.
+    evals_ : (F,) array
+        Eigenvalue lambda of each filter.
+    pairs_ : (F, 2) array
+        For each filter, the class whose share of the power is lambda, and the other class or
+        "rest".
+    filter_bands_ : (F,) array of int
+        Index of each filter's band.
+    rank_ : int
+        Dimension of the span of the signals, the largest of all bands. Directions with a fraction
+        below 1e-8 (1e-5 for float32) of the largest power are left out, as after an average
+        reference.
+    n_channels_ : int
+        Number of channels.
     moments_ : ClassMoments, or list of ClassMoments with `bands`
         Moments of the samples; each sample is a row of channels.
     alignment_ : SessionMeans or None

@@ -46,8 +46,10 @@ class TangentSpace(EpochTransformer):
 
     Parameters
     ----------
-    bands, sfreq : sequence of (low, high) or None, float or None, default=None
-        Pass bands, and samples per second in their unit. Features of all bands stand side by side.
+    bands : sequence of (low, high) or None, default=None
+        Pass bands, in the unit of `sfreq`. Features of all bands stand side by side.
+    sfreq : float or None, default=None
+        Samples per second.
     shrinkage : {"auto", "oas"}, float in [0, 1] or None, default="auto"
         Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
         channels. "auto" is "oas" for epochs and None for covariances.
@@ -72,7 +74,10 @@ class TangentSpace(EpochTransformer):
         correlation matrix is below 1e-8 (1e-5 for float32) of its largest eigenvalue are left out,
         as after an average reference. Channels are first divided by their amplitudes if these
         differ by more than a factor of 1000.
-    rank_, n_channels_ : int
+    rank_ : int
+        Dimension of the span of the signals.
+    n_channels_ : int
+        Number of channels.
     alignment_ : SessionMeans or None
         With `align`, the `names` of the sessions and their `means` in the coordinates of `basis_`.
 

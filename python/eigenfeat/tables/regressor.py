@@ -75,9 +75,10 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Seconds of the fit; no further view is tried after 60% of them. The first view always is.
     random_state : int, RandomState or None, default=0
         Seed for folds, landmarks of kernels, and trees.
-    n_threads, verbose : int or None, int, default=None, 0
-        Number of threads, all by default; results do not depend on it. With `verbose` = 1, print a
-        line for each view on stderr.
+    n_threads : int or None, default=None
+        Number of threads; None means all. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each view on stderr.
 
     Attributes
     ----------
@@ -88,12 +89,20 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         of weight 0 and, with more than 20,000 samples, for those outside the one fold.
     spread_ : ResidualSpread
         Residuals from which `predict_interval` computes intervals.
-    target_mean_, target_scale_, target_range_ : (q,), (q,) and (2, q) arrays
-        Means and standard deviations of the outputs, and their range in these units.
-    columns_, completion_ : TableColumns, GaussianImputer
-        Encoder of categories, and the Gaussian of missing numbers; only if `fit` had some.
-    n_features_in_, feature_names_in_ : int, (d,) array of str
-        Number of input features, and their names if they had names.
+    target_mean_ : (q,) array
+        Means of the outputs.
+    target_scale_ : (q,) array
+        Standard deviations of the outputs.
+    target_range_ : (2, q) array
+        Range of the outputs, in standard deviations from the mean.
+    columns_ : TableColumns
+        Encoder of categories; only if `fit` had some.
+    completion_ : GaussianImputer
+        The Gaussian that completes missing numbers; only if `fit` had some.
+    n_features_in_ : int
+        Number of input features.
+    feature_names_in_ : (d,) array of str
+        Names of the input features, if they have names.
 
     See Also
     --------

@@ -165,6 +165,22 @@ def test_every_public_name_has_a_page(family):
     assert missing == []
 
 
+def test_docstrings_give_each_parameter_an_entry():
+    shown = {getattr(importlib.import_module(home), name) for home, name in listed()}
+    methods = [
+        member
+        for kind in filter(inspect.isclass, shown)
+        for name, member in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_") and member.__module__.startswith("eigenfeat.")
+    ]
+    shared = {
+        f"{one.__module__}.{one.__qualname__}": names
+        for one in [*shown, *methods]
+        if (names := re.findall(r"^ *(\w+(?:, \w+)+) : ", inspect.getdoc(one) or "", re.M))
+    }
+    assert shared == {}
+
+
 def test_references_lead_to_pages():
     pages = {f"{module}.{name}" for module, name in listed()}
     for page in PAGES:
