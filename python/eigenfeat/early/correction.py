@@ -87,6 +87,7 @@ PROMISES = ("true", "predicted", "time")
 MAX_THRESHOLDS = 200  # that are tested for promises by label or time
 TIMES_PER_BATCH = 8
 TIE, TIME_FIRST = 1e-6, 1e3  # weights of the share of known entries in the score
+LEAST_TAU = float(np.finfo(float).tiny)  # of decisions; 0 means that a rule has none
 
 
 # ---- bounds
@@ -160,7 +161,7 @@ def held_out_decisions(
             items = row * (at.stop - at.start) + time
             bound = model.rule.bound(rule_input.take(items), best[items])
             scores = bound + time_weight * times[at][time] / model.layout.width
-            decided = bound >= least if right_too else bound > 0
+            decided = bound >= (least if right_too else LEAST_TAU)
             score[row, begin + time] = np.where(decided, scores, 0.0)
     return HeldOutDecisions(score, codes)
 
@@ -320,7 +321,7 @@ class Correction:
     def least_tau(self, tau: _Array, known: _Codes) -> _Array:
         """Smallest tau (m,) of the rule alone at which decisions are certified at tau (m,)."""
         least = self.threshold(tau) + SLACK - self.time_weight * known / self.length
-        return np.maximum(least, tau) if self.needs_tau else least
+        return np.maximum(least, tau if self.needs_tau else LEAST_TAU)
 
     def certified(self, score: _Array) -> _Array:
         """Largest certified share (m,) of decisions with these scores; 0 without any."""
@@ -345,7 +346,7 @@ class CorrectedRule(RestrictedRule):
         tau = self.rule.bound(rule_input, best)
         one = self.correction
         certified = one.certified(tau + one.time_weight * self._known(rule_input) / one.length)
-        return np.minimum(tau, certified) if one.needs_tau else certified
+        return np.minimum(tau, certified) if one.needs_tau else np.where(tau > 0, certified, 0.0)
 
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> _Flags:
         """As `Rule.decides`."""

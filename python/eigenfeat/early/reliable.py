@@ -22,6 +22,7 @@ from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST, check_number, show, warn_caller
 from eigenfeat.early.completion import GaussianCompletion, filled
 from eigenfeat.early.correction import (
+    LEAST_TAU,
     MAX_THRESHOLDS,
     PROMISES,
     TIE,
@@ -689,7 +690,7 @@ def correct_rule(
     steps = spread_steps(layout.length, n_times) if model.stages is None else model.stages.times
     time_weight = TIME_FIRST if "time" in promises else TIE
     needs_tau = model.stages is None or "time" in promises
-    floor = tau if needs_tau else 0.0
+    floor = tau if needs_tau else LEAST_TAU
     parts, order = [], []
     for other, own in models if len(steps) else ():  # no times if samples have one entry
         own_rows, times = tested.take(own), steps * layout.channels

@@ -192,6 +192,21 @@ def test_classifiers_of_the_values_so_far_take_channels_gaps_and_promises_by_tim
         model.fit(X[:, :, -1:], y)
 
 
+def test_classifiers_of_the_values_so_far_wait_without_a_class_to_decide(rng):
+    y = np.arange(120) % 2
+    X = rng.standard_normal((120, 12)) + 6.0 * y[:, None]
+    X[:, :3] = 0.0
+    options = {"rule": "prefixes", "reliability": 0.8}
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X, y)
+    rows = np.where(np.arange(12) < 2, X, np.nan)  # before the first classifier
+    assert not model.decide(rows).decided.any()
+    assert model.predict_early(X, steps=[2, 12]).time.min() == 12
+    options["target"] = 1
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X, y)
+    rows = np.where(np.arange(12) < 6, X, np.nan)
+    assert_array_equal(model.decide(rows).decided, y == 1)
+
+
 # ---- samples that are held out from the fit ------------------------------------------------------
 
 
