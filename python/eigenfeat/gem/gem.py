@@ -23,13 +23,7 @@ from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import Layer, as_layer, check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
-from eigenfeat.pencils.fitted_directions import (
-    FittedDirections,
-    Solution,
-    settled_options,
-    solve,
-    try_options,
-)
+from eigenfeat.pencils.fitted_directions import FittedDirections, Solution, solve, try_options
 from eigenfeat.pencils.problems import PencilOptions
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN, refuse_missing
@@ -364,7 +358,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     @property
     def constant_(self) -> bool:
         """The choice made for `constant`."""
-        return bool(settled_options(self._solve_options, self._solution.scale).constant)
+        return bool(self._solution.scale.constant)
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""

@@ -203,7 +203,7 @@ def corrupted_copies(
     nonzero = lengths > len(lengths) * np.finfo(float).eps * max(lengths[-1], 0.0)
     along = turned[:, nonzero] * np.sqrt(lengths[nonzero])
     basis = (turned[:, nonzero] / np.sqrt(lengths[nonzero])).T @ coef
-    parts = _accepted(scores, codes, costs, duals, along, svm, np.sqrt(sigma2), n_copies, random)
+    parts = _accepted(scores, codes, costs, duals, along, np.sqrt(sigma2), n_copies, random)
     noise = random.standard_normal((n, n_copies, d))
     noise += (parts - noise @ basis.T) @ basis
     out: _Array = rows[:, None, :] + np.sqrt(sigma2) * noise
@@ -216,7 +216,6 @@ def _accepted(
     costs: _Array,
     duals: _Array,
     along: _Array,
-    svm: Any,
     sigma: float,
     n_copies: int,
     random: np.random.RandomState,

@@ -186,7 +186,7 @@ def try_options(
         by_ridge = np.hstack(parts)
         return held_out * by_ridge[np.argmin(by_ridge @ held_out)]
 
-    scale, basis, constant = str(options.scale), "given", options.constant is not False
+    scale, basis, constant = str(options.scale), "given", bool(options.constant)
     counted: dict[str, Array] = {}
     if scale == "auto":
         counted = {choice: errors(choice, constant) for choice in ("none", "columns")}
@@ -308,7 +308,9 @@ class Solution(Directions):
 def solve(moments: ClassMoments, options: PencilOptions, trial: ScaleReport | None) -> Solution:
     """Solve the pencils of the chosen pairs, Algorithm 1, lines 2-5; see `pair_directions`."""
     report = settle_scale(moments, str(options.scale), trial)
-    result = solve_pairs(moments, settled_options(options, report))
+    settled = settled_options(options, report)
+    report = replace(report, constant=bool(settled.constant))
+    result = solve_pairs(moments, settled)
     directions = np.ascontiguousarray(result.vectors, dtype=np.float64)
     offset = np.zeros(directions.shape[1]) if result.offset is None else result.offset
     return Solution(directions, offset, result.eigenvalues, result.pairs, result.ranks, report)

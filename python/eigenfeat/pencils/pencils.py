@@ -375,8 +375,7 @@ def _active_classes(moments: ClassMoments) -> Labels:
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
     labels = moments.active_classes
-    if len(labels) < 2:
-        check_two_labels(labels, name="moments")
+    check_two_labels(labels, name="moments")
     return labels
 
 

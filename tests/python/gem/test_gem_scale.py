@@ -49,6 +49,8 @@ def test_strokes_on_an_empty_background_need_no_constant():
     given = GEM(scale="none", constant=False, ridge=0.5).fit(X, y)
     np.testing.assert_array_equal(gem.directions_, given.directions_)
     np.testing.assert_array_equal(gem.offset_, 0)
+    assert not given.scale_report_.constant
+    assert not GEM(constant=False).fit(X[:200], y[:200]).scale_report_.constant  # without a trial
 
 
 def test_classes_far_from_zero_need_a_constant(rng):
