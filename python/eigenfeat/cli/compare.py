@@ -33,7 +33,9 @@ def compare(options: SimpleNamespace) -> int:
         check_output(options.picture, rows)
     rows.memory = options.memory * 1e9
     with output.rows("reading") as advance:
-        whole = rows.table(advance) or rows.gathered(rows.memory, advance)
+        whole = rows.table(advance)
+        if whole is None:
+            whole = rows.gathered(rows.memory, advance)
     if whole is None or hasattr(whole.X, "tocsr"):
         raise ValueError(
             f"{rows.sources[0].path}: expected dense rows that fit into --memory "

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import (
     check_held_out,
-    check_some,
     opened_with_model,
     predicts_numbers,
     seen_in_fit,
@@ -115,7 +114,7 @@ def _regression(model: Any, rows: FileRows, weight: _Weight, output: Output) -> 
         for block, position in rows.blocks():
             parts.append((np.asarray(block.y, dtype=float), np.asarray(model.predict(block.X))))
             advance(len(block), position.fraction)
-    check_some(sum(len(true) for true, _ in parts), rows)
+    rows.check_some(sum(len(true) for true, _ in parts))
     true, predicted = map(np.concatenate, zip(*parts, strict=True))
     measures = regression_measures(true, predicted, weight)
     return _Found(measures, more={"seconds": advance.seconds})

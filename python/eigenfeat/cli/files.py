@@ -33,7 +33,6 @@ __all__ = [
     "STANDARD",
     "check_held_out",
     "check_output",
-    "check_some",
     "listed",
     "opened_with_model",
     "rows_of",
@@ -164,7 +163,7 @@ def some_rows(rows: FileRows, most: int | None, output: Output) -> SomeRows:
                 parts = [_drawn(parts, most)]
             advance(len(block), position.fraction)
     rows.n_skipped = source.n_skipped
-    check_some(n, rows)
+    rows.check_some(n)
     X, y, index, _ = _drawn(parts, n if most is None else most)
     return SomeRows(X, y, index, n)
 
@@ -230,10 +229,3 @@ def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None
     for other in others if path.is_file() else ():
         if os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"--output: expected another file than the input {other}")
-
-
-def check_some(n: int, rows: FileRows) -> None:
-    """ValueError if the files have no good row."""
-    if not n:
-        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
-        raise ValueError(f"{rows.sources[0].path}: expected at least one row, got none{skipped}")

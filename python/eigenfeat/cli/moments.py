@@ -10,7 +10,7 @@ from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import differing_name, show
-from eigenfeat.cli.files import check_output, check_some, rows_of
+from eigenfeat.cli.files import check_output, rows_of
 from eigenfeat.cli.output import InterruptedRunError, Interrupts, Output, UsageError
 from eigenfeat.io.rows import FileRows, Position
 from eigenfeat.moments.class_moments import ClassMoments
@@ -74,7 +74,7 @@ def moments(options: SimpleNamespace) -> int:
             if checkpoint.due(after):
                 checkpoint.save(total, after)
     n = position.rows if position else 0
-    check_some(n, rows)
+    rows.check_some(n)
     total.save(options.output)
     checkpoint.path.unlink(missing_ok=True)
     classes = total.classes_.tolist()

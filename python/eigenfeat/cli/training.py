@@ -12,7 +12,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.validation import is_table
-from eigenfeat.cli.files import check_output, check_some, remember_files, rows_of, weights_of
+from eigenfeat.cli.files import check_output, remember_files, rows_of, weights_of
 from eigenfeat.cli.kinds import set_error, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
@@ -38,7 +38,6 @@ class Training:
     def labels(self) -> npt.NDArray[Any]:
         """Labels of all rows, or of the first block."""
         first = self.whole if self.whole is not None else next(iter(self.rows))
-        check_some(len(first), self.rows)
         return np.asarray(first.y)
 
     def keep(self, model: Any) -> None:

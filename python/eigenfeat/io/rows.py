@@ -494,7 +494,7 @@ class FileRows(RowBlocks):
     def gathered(
         self, limit: float, advance: Callable[[int, float | None], object] | None = None
     ) -> Block | None:
-        """All rows as one block, which may be empty; None if they take more than `limit` bytes."""
+        """All rows as one block; None if they take more than `limit` bytes."""
         known = [source.n_rows for source in self.sources if source.n_rows is not None]
         row_bytes, sparse = self.n_features * self.dtype.itemsize, self.sources[0].sparse
         if sum(known) * row_bytes > limit and not self.options.skip_bad and not sparse:
@@ -507,8 +507,15 @@ class FileRows(RowBlocks):
             parts.append(block)
             if advance is not None:
                 advance(len(block), position.fraction)
-        empty = Block(np.empty((0, self.n_features)), np.empty(0))
-        return joined(parts) if parts else empty
+        self.check_some(len(parts))
+        return joined(parts)
+
+    def check_some(self, n: int) -> None:
+        """ValueError if `n`, the number of good rows, is 0."""
+        if not n:
+            skipped = f"; {self.n_skipped:,} bad rows were left out" if self.n_skipped else ""
+            path = self.sources[0].path
+            raise ValueError(f"{path}: expected at least one row, got none{skipped}")
 
     def identity(self) -> dict[str, object]:
         """Everything the blocks depend on: paths, sizes and times of the files, and the options."""

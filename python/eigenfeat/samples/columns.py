@@ -415,6 +415,9 @@ class _Column:
     @cached_property
     def distinct(self) -> tuple[list[Any], NDArray[np.intp]]:
         """Different values, and the place (n,) of each value among them."""
+        if _library(self._column) == "pandas" and str(self._column.dtype) in ("str", "string"):
+            places, different = self._column.factorize(use_na_sentinel=False)
+            return list(different), places
         try:
             return distinct_values(self.values)
         except TypeError:

@@ -417,7 +417,7 @@ def prepare(
     if not isinstance(X, ExpandedFeatures):
         blocks, whole = read_blocks(estimator, X, y, sample_weight)
     samples: LabelledSamples
-    if blocks is not None and (whole is None or whole.y is None or not len(whole)):
+    if blocks is not None and (whole is None or whole.y is None):
         samples = scan_blocks(
             blocks,
             small=small,

@@ -229,6 +229,9 @@ def test_bad_rows_beside_words(tmp_path, credit):
     good = credit.drop(index=4).drop(columns="kind")
     expected = classifier().fit(good, credit["kind"].drop(index=4))
     np.testing.assert_array_equal(model.predict_proba(good), expected.predict_proba(good))
+    (tmp_path / "none.csv").write_text(text[0] + 2 * "\n1,clerk,True,Ulm,1,")
+    with pytest.raises(ValueError, match=r"none\.csv: expected at least one row, got none; 2 bad"):
+        classifier().fit(open_rows(tmp_path / "none.csv", "kind", skip_bad=True))
 
 
 # ---- types of columns ---------------------------------------------------------------------------
