@@ -84,10 +84,10 @@ def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
 
 
 def tail(weights: _Array, x: _Array, most: _Array | float = 1.0) -> _Array:
-    """(n,): P(Q > x), to within `TOLERANCE` of it, or a bound, for ascending weights (n, m).
+    """Tails P(Q > x) (n,), to within `TOLERANCE` of them, or bounds, for ascending weights (n, m).
 
-    Tails above `most` may be bounds: Q >= w_j chi2_j, with the j-th largest weight w_j and a
-    chi-square of j degrees of freedom, shows which tails are.
+    Tails above `most` may be bounds. ``Q >= w_j chi2_j``, with the j-th largest weight w_j and a
+    chi-square of j degrees of freedom, shows which tails are above `most`.
     """
     out = bounded_tail(moments_of(weights), x)
     largest = weights.max(axis=1, initial=0.0)

@@ -76,7 +76,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classifier : estimator or None, default=None
         Classifier with `predict_proba`, or with `decision_function`, which becomes a
-        ``CalibratedClassifierCV(classifier, cv=2)``; cloned for each time. None:
+        ``CalibratedClassifierCV(classifier, cv=2, ensemble=False)``; cloned for each time. None:
         `ConvolutionClassifier` with ``differences=False, contests=False, intervals=True,
         random_state=0``.
     delay_cost : float or (T,) array-like, default=1.2
@@ -92,7 +92,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Maximum number of times if `times` is None.
     n_folds : int >= 2, default=5
         Folds that hold out series, stratified by class. `ConvolutionClassifier` uses leave-one-out
-        scores, `GEMClassifier` those of its own folds.
+        scores, `TableClassifier` probabilities of its own folds.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ class KnownStages:
         return KnownStages(self.times, self.classes, self.probabilities[which])
 
     def after(self, rows: _Array, seen: _Times) -> _Array:
-        """As `Stages.after`, of the series of the table; `seen` is among the times."""
+        """As `Stages.after`, of the training series; `seen` (q,) are among the times."""
         return self.probabilities[:, self.times.searchsorted(seen)]
 
 

@@ -615,14 +615,17 @@ def draw_folds(
     """Indices of the samples to train on and to hold out, drawn class by class.
 
     Three folds up to 1,000 samples, two up to 5,000; beyond, one fold of at most 20,000 samples to
-    train on and 10,000 to hold out. The only sample of a class is never held out.
+    train on and 10,000 to hold out. The only sample of a class is never held out; no fold if all
+    classes have one sample.
     """
     for most, count in _FOLDS:
         if len(codes) <= most:
             return fold_indices(codes, n_classes, count, random)
-    train, held = (by_class(part, codes) for part in fold_indices(codes, n_classes, 2, random)[0])
     most = int(np.clip(_MAX_LOGITS // n_classes, 1_000, _MAX_HELD))
-    return [(thinned(train, _MAX_TRAINED), thinned(held, most))]
+    return [
+        (thinned(by_class(train, codes), _MAX_TRAINED), thinned(by_class(held, codes), most))
+        for train, held in fold_indices(codes, n_classes, 2, random)[:1]
+    ]
 
 
 @dataclass(frozen=True, eq=False)

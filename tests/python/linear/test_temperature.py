@@ -72,6 +72,11 @@ def test_folds_hold_out_rows_of_every_class(n, count):
         assert len(parts[0][1]) <= 10_000
 
 
+@pytest.mark.parametrize("n", [3, 6000])
+def test_classes_of_one_sample_have_no_fold(n):
+    assert draw_folds(np.arange(n), n, np.random.RandomState(0)) == []
+
+
 def test_it_is_that_of_exact_fits_of_the_folds(digits):
     """Refits by the public estimator, to a small tolerance, give nearly the same."""
     X, y = digits
