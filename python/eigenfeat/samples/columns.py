@@ -275,10 +275,8 @@ def column_counts(X: Any) -> list[tuple[str, _Counts]]:
     counts: list[tuple[str, _Counts]] = []
     for name in names:
         column = _Column(X[name], name)
-        kind = column.kind
-        # A column of objects that are numbers here may have words in another part of the table.
-        countable = kind in _COUNTED or (kind == "number" and column.type == "O")
-        counts.append((kind, column.counts() if countable else Counter()))
+        # Objects of any kind are counted: another part of the table may have words.
+        counts.append((column.kind, column.counts() if column.type == "O" else Counter()))
     return counts
 
 

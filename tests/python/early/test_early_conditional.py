@@ -120,6 +120,20 @@ def test_shares_by_label_and_time_are_those_of_plain_loops(rng):
         assert by_time[0, k] == min(expected)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"conditional": "time", "correct": "average"}, "with correct='average', got 'time'"),
+        ({"conditional": "true", "correct": False}, "with correct=False, got 'true'"),
+        ({"conditional": ("true", "true")}, "conditional: expected 'auto', None, or some of"),
+        ({"target": 7}, r"target: expected labels among \[0, 1\], got 7"),
+    ],
+)
+def test_promises_that_cannot_be_given_are_refused(rng, options, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(*rare_events(rng, [40, 40]), 0.8, **options)
+
+
 def test_small_classes_share_a_group():
     groups = ClassGroups.of(np.array(list("abcde")), np.array([50, 3, 20, 0, 4]), 20)
     assert_array_equal(groups.group, [0, 2, 1, 2, 2])

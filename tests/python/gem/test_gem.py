@@ -132,7 +132,16 @@ def test_moments_given_are_not_shared(rows):
     assert gem.moments_.weight(0) == 240
 
 
-# ---- pairs and labels ----------------------------------------------------------------------------
+# ---- pairs ---------------------------------------------------------------------------------------
+
+
+def test_drawn_pairs_follow_random_state(rng):
+    X, y = rng.standard_normal((300, 4)), np.arange(300) % 6
+    first, again, other = (
+        GEM(pairs="hypercube", random_state=seed, threshold=None).fit(X, y).pairs_.tolist()
+        for seed in (2, 2, 3)
+    )
+    assert first == again != other
 
 
 # ---- errors and messages -------------------------------------------------------------------------

@@ -175,6 +175,9 @@ def test_identifiers_are_left_out_and_dates_are_numbers(tmp_path, credit):
             model = classifier().fit(open_rows(path, "kind"))
         found = predicted(model, open_rows(path, "kind"))
         np.testing.assert_array_equal(found, expected.predict_proba(dated))
+        block = open_rows(path, "kind").prepared_for(model, fitted=True).table()
+        assert block.X["id"].isna().all()
+        np.testing.assert_array_equal(model.predict_proba(block.X), found)
         bare = written(dated, tmp_path / f"new.{form}")  # columns left out need not be there
         np.testing.assert_array_equal(predicted(model, open_rows(bare)), found)
 

@@ -106,6 +106,7 @@ def loans(n=300):
         }
     )
     frame.loc[:99, "job"] = frame.loc[:99, "job"].mask(frame.loc[:99, "job"] == "nurse", None)
+    frame.loc[:99, "town"] = None  # a column without any value in the first partition
     return frame.assign(kind=np.where((job == "smith") ^ (age > 50), "bad", "good"))
 
 
