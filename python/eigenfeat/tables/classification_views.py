@@ -165,7 +165,7 @@ class LogitView(View):
         scores = np.asarray(self.products(table), dtype=np.float64) + self.logit.intercept_
         if scores.shape[1] == 1:
             scores = np.hstack([np.zeros_like(scores), scores])
-        return np.broadcast_to(scores, (len(table), scores.shape[1]))
+        return scores
 
     def products(self, table: Table) -> Any:
         """Features of samples times the weights of the logit."""
@@ -444,10 +444,10 @@ def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     """Why a view is left out; empty for others."""
     statistics, k = samples.table.statistics, len(samples.rows.classes)
     varying = int((statistics.scale > 0).sum())
-    if name == "gem":
-        return ""
     if varying == 0:
         return "no column with spread"
+    if name == "gem":
+        return ""
     boosts = name.startswith("boosting")
     if boosts and len(samples) < _MIN_BOOSTED:
         return f"fewer than {_MIN_BOOSTED:,} samples"

@@ -152,7 +152,7 @@ class View:
         return np.concatenate(parts)
 
     def fit(self, samples: Samples) -> None:
-        """Fit to all samples, after `cross_fit`."""
+        """Fit to samples; nothing is left to do if `cross_fit` has fitted to all of them."""
 
     def outputs(self, table: Table) -> _Array:
         """Outputs of samples."""

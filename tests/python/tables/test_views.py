@@ -435,6 +435,11 @@ def test_views_none_of_which_applies_are_refused_with_the_reason(rng, n):
         TableClassifier(views=["interactions"]).fit(X, np.arange(n) % 2)
 
 
+def test_constant_columns_are_refused_with_the_reason():
+    with pytest.raises(ValueError, match=r"views: .* gem: no column with spread"):
+        TableClassifier().fit(np.ones((40, 2)), np.arange(40) % 2)
+
+
 def test_the_pool_does_not_depend_on_the_order_of_views():
     X, y = load_wine(return_X_y=True)
     a = TableClassifier(["columns", "gem", "kernel"]).fit(X, y)
