@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.types import Codes, DType, Labels
-from eigenfeat._base.validation import counted, refuse_complex, show
+from eigenfeat._base.validation import Generator, counted, refuse_complex, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ __all__ = [
     "UnknownClassError",
     "by_class",
     "check_two_labels",
+    "class_folds",
     "fold_indices",
     "label_dtype",
     "plain_labels",
@@ -447,17 +448,25 @@ def _common_dtype(
 # ---- folds by class ------------------------------------------------------------------------------
 
 
+def class_folds(codes: Codes, n_folds: int, random: Generator | None = None) -> Codes:
+    """Return the fold (n,) of every sample, with each class spread evenly over the folds.
+
+    Samples of a class are taken in a random order, or without `random` in the order given.
+    """
+    order = np.arange(len(codes)) if random is None else random.permutation(len(codes))
+    folds = np.empty(len(codes), dtype=np.intp)
+    folds[by_class(order, codes)] = np.arange(len(codes)) % n_folds
+    return folds
+
+
 def fold_indices(
-    codes: Codes, n_classes: int, count: int, random: np.random.RandomState
+    codes: Codes, n_classes: int, count: int, random: Generator
 ) -> list[tuple[Codes, Codes]]:
     """Indices of the samples to train on and to hold out in each fold, drawn class by class.
 
     The only sample of a class is never held out.
     """
-    n = len(codes)
-    order = by_class(random.permutation(n), codes)
-    fold = np.empty(n, dtype=np.intp)
-    fold[order] = np.arange(n) % count
+    fold = class_folds(codes, count, random)
     fold[(np.bincount(codes, minlength=n_classes) == 1)[codes]] = -1
     parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
     return [(train, held) for train, held in parts if len(train) and len(held)]

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, class_folds
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import (
     FLOATS,
@@ -441,7 +441,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         counts = selection.useful_counts(candidates, problem.codes)
         if len(counts) == 1:
             return int(counts[0])
-        folds = selection.class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
+        folds = class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
         accuracies = selection.local_qda_accuracies(
             problem.rows,
             problem.codes,

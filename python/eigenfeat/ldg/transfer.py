@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, class_folds
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS, MOST, check_number, random_generator, show
 from eigenfeat.expansion.features import expand
@@ -31,12 +31,7 @@ from eigenfeat.ldg._solving.base import Reducer
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
 from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains
 from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, Reduction, count_components
-from eigenfeat.ldg._solving.selection import (
-    NEIGHBORS,
-    class_folds,
-    local_qda_accuracies,
-    useful_counts,
-)
+from eigenfeat.ldg._solving.selection import NEIGHBORS, local_qda_accuracies, useful_counts
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
     LocalScatters,

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
+from eigenfeat._base.labels import class_folds
 from eigenfeat.ldg import LDG, KernelLDG, SparseLDG
 from eigenfeat.ldg._solving import selection as _folds
 from eigenfeat.ldg._solving.coordinates import span_of
@@ -24,7 +25,7 @@ def test_accuracies_are_those_of_fits_to_the_other_rows(shape):
     found = _folds.fold_accuracies(span_of(X)[1], y, 3, counts, gammas, dimensions)
     expected = np.zeros((2, 2, 2))
     for number in range(3):
-        fold = _folds.class_folds(y, 3) == number
+        fold = class_folds(y, 3) == number
         for i, count in enumerate(counts):
             for j, gamma in enumerate(gammas):
                 for k, dimension in enumerate(dimensions):

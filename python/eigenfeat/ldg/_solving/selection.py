@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from eigenfeat._base.labels import by_class
+from eigenfeat._base.labels import class_folds
 from eigenfeat._base.types import Codes, Floats
-from eigenfeat._base.validation import Generator, show
+from eigenfeat._base.validation import show
 from eigenfeat.ldg._solving.coordinates import SMALL, preferring, smallest_eigenpairs, span_of
 from eigenfeat.ldg._solving.scatters import fisher_directions
 from eigenfeat.moments.columns import mean_variance
@@ -92,22 +92,11 @@ def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
     return within + [count for count in ascending if count >= largest][:1]
 
 
-def class_folds(codes: Codes, n_folds: int, random: Generator | None = None) -> NDArray[np.int64]:
-    """Return the fold (n,) of every sample, with each class spread evenly over the folds.
-
-    Samples of a class are taken in a random order, or without `random` in the order given.
-    """
-    order = np.arange(len(codes)) if random is None else random.permutation(len(codes))
-    folds = np.empty(len(codes), dtype=np.int64)
-    folds[by_class(order, codes)] = np.arange(len(codes)) % n_folds
-    return folds
-
-
 def local_qda_accuracies(
     rows: Floats,
     codes: Codes,
     counts: list[int],
-    folds: NDArray[np.int64],
+    folds: Codes,
     *,
     coordinates: Floats | None = None,
     n_threads: int | None = None,
