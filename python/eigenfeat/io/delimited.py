@@ -384,6 +384,8 @@ class DelimitedSource(TableSource):
         plain = text if self._options.decimal == "." else text.replace(".", "x").replace(",", ".")
         if text in self._missing:
             what = MISSING_NUMBER
+        elif isinstance(value, str):
+            what = f"expected a date, got {show(value)}"
         elif self.kinds[place] == "bool":
             what = f"expected true or false, got {show(text)}"
         elif re.match(f"{NUMBER}|{INFINITE}", plain):

@@ -479,7 +479,10 @@ class FileRows(RowBlocks):
                 column = int(np.argmax(flags))
                 value = x[column]
         if column is not None and self._encoder is not None:
-            column = self._encoder.used.index(int(self._encoder.groups_[column]))
+            at = int(self._encoder.groups_[column])
+            column = self._encoder.used.index(at)
+            if self._encoder.kinds_[at] == "date" and value == np.inf:
+                value = chunk.X[column][row]
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.given is None else chunk.given[row]
             value = value.as_py() if hasattr(value, "as_py") else value

@@ -251,7 +251,9 @@ class Source(ABC):
             what = MISSING_LABEL if absent else unfit(value, str(self.label_kind))
             return BadRowError(self.path, self.unit, row, self.target_name, what)
         what = "expected a finite number, got NaN or a missing value"
-        if value == value:
+        if isinstance(value, str):
+            what = f"expected a date, got {show(value)}"
+        elif value == value:
             what = unfit(value, dtype)
         return BadRowError(self.path, self.unit, row, self.feature_names[column], what)
 

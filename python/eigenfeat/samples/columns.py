@@ -235,11 +235,12 @@ class TableColumns:
         return self._encoded([_Column(X[self.names_[at]], self.names_[at]) for at in self.used])
 
     def encoded(self, columns: Sequence[_Array]) -> NDArray[np.float64]:
-        """Encoded columns (n, D) of the values of the columns in use."""
+        """Encoded columns (n, D) of the values of the columns in use; infinite for wrong dates."""
         pairs = zip(self.used, columns, strict=True)
-        return self._encoded([_Column(values, self.names_[at]) for at, values in pairs])
+        named = [_Column(values, self.names_[at]) for at, values in pairs]
+        return self._encoded(named, lenient=True)
 
-    def _encoded(self, columns: Sequence[_Column]) -> NDArray[np.float64]:
+    def _encoded(self, columns: Sequence[_Column], lenient: bool = False) -> NDArray[np.float64]:
         n = len(columns[0])
         out = np.empty((n, len(self.feature_names_)))
         unknown = []
@@ -247,7 +248,7 @@ class TableColumns:
         for at, column in zip(self.used, columns, strict=True):
             if self.kinds_[at] != "category":
                 if self.kinds_[at] == "date":
-                    part = column.date_parts()
+                    part = column.date_parts(lenient=lenient)
                 else:
                     part = column.numbers(lenient=self.kinds_[at] == "numeric text")[:, None]
                 out[:, start : start + part.shape[1]] = part
@@ -380,8 +381,12 @@ class _Column:
                 raise self._error("numbers", value, row)
         return out
 
-    def date_parts(self) -> NDArray[np.float64]:
-        """Days since 1970, month, weekday from 0 for Monday, and hour (n, 4) of dates."""
+    def date_parts(self, *, lenient: bool = False) -> NDArray[np.float64]:
+        """Days since 1970, month, weekday from 0 for Monday, and hour (n, 4) of dates.
+
+        ValueError for values that are no dates; with `lenient` they are infinite.
+        """
+        wrong = []
         if _library(self._column) == "pandas" and getattr(self._column.dtype, "tz", None):
             times = np.asarray(self._column.dt.tz_convert("UTC").dt.tz_localize(None))
         elif self.type == "M":
@@ -392,9 +397,12 @@ class _Column:
                 if category_text(value) is None:
                     continue
                 time = _time(value)
-                if time is None:
+                if time is not None:
+                    times[row] = time
+                elif lenient:
+                    wrong.append(row)
+                else:
                     raise self._error("dates", value, row)
-                times[row] = time
         times = np.asarray(times, dtype="datetime64[us]")
         missing = np.isnat(times)
         days = np.where(missing, 0, times.astype(np.int64)) / 86_400e6
@@ -402,6 +410,7 @@ class _Column:
         months = np.where(missing, 0, times.astype("datetime64[M]").astype(np.int64)) % 12 + 1
         parts = np.column_stack([days, months, (whole + 3) % 7, np.floor((days - whole) * 24)])
         parts[missing] = np.nan
+        parts[wrong] = np.inf
         return parts
 
     def _error(self, wanted: str, value: object, row: int) -> ValueError:

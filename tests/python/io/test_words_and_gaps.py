@@ -237,6 +237,17 @@ def test_bad_rows_beside_words(tmp_path, credit):
         classifier().fit(open_rows(tmp_path / "none.csv", "kind", skip_bad=True))
 
 
+def test_text_in_place_of_a_date_makes_a_row_bad(tmp_path, credit):
+    dated = credit.assign(since=pd.date_range("2020-01-01", periods=300).astype(str))
+    model = classifier().fit(dated.drop(columns="kind"), dated["kind"])
+    dated.loc[4, "since"] = "soon"
+    for form, place in (("csv", "line 6"), ("parquet", "row 4")):
+        path = written(dated, tmp_path / f"new.{form}")
+        with pytest.raises(BadRowError, match=f"{place}, column 'since': expected a date, got 'so"):
+            predicted(model, open_rows(path, "kind"))
+        assert len(predicted(model, open_rows(path, "kind", skip_bad=True))) == 299
+
+
 # ---- types of columns ---------------------------------------------------------------------------
 
 
