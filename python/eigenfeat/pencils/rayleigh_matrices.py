@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.pencils.sampling_noise import discriminant_ridge
 from eigenfeat.pencils.span import Span, span_of
-
-if TYPE_CHECKING:
-    pass
 
 Array = NDArray[np.float64]
 

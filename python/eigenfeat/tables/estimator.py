@@ -210,9 +210,11 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
                     others = {other: held for other, held in held_out.items() if other != name}
                     return self._fit_weighted(views, others, found, samples, folds)
         for name, weight in zip(held_out, weights.tolist(), strict=True):
-            found[name] = replace(found[name], weight=weight)
             if weight > 0:
+                found[name] = replace(found[name], weight=weight, note="")
                 self._log(f"view {name}: weight {weight:.2f}")
+            else:  # it may have been fitted beside a view that left the pool
+                found[name] = replace(found[name], model=None)
         return held_out
 
     def _fitted(self, tried: PooledView, view: View, samples: Samples) -> PooledView:
@@ -224,7 +226,6 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
             seconds=tried.seconds + time.perf_counter() - started,
             n_features=view.n_features,
             penalty=view.penalty,
-            note="",
             model=view,
         )
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -362,6 +362,38 @@ def test_classifiers_without_probabilities_are_left_out(value):
     with pytest.warns(UserWarning, match="Broken is left out"):
         model = TableClassifier(["columns", Broken()]).fit(X, y)
     assert "expected probabilities" in model.views_[1].note
+
+
+class LogitOfColumn(ClassifierMixin, BaseEstimator):
+    """Takes a column as the logit; cannot be fitted to `most` samples."""
+
+    def __init__(self, column, most=np.inf):
+        self.column, self.most = column, most
+
+    def fit(self, X, y):
+        if len(X) >= self.most:
+            raise RuntimeError("too many samples")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return softmax(np.column_stack([0 * X[:, 0], X[:, self.column]]), axis=1)
+
+
+def test_a_view_that_helps_only_one_that_fails_is_left_out(rng):
+    y = np.arange(400) % 2
+    noise, signal = 3 * rng.standard_normal(400), 4.0 * y - 2 + rng.standard_normal(400)
+    X = np.column_stack([noise, signal - noise, signal + 2 * rng.standard_normal(400)])
+    asked = [LogitOfColumn(0), LogitOfColumn(1, most=400), LogitOfColumn(2)]
+    with pytest.warns(UserWarning, match=r"LogitOfColumn 2 is left out, its fit raised Runtime"):
+        views = TableClassifier(asked).fit(X, y).views_
+    assert [view.weight > 0 for view in views] == [False, False, True]
+    assert [view.note for view in views] == [
+        "adds nothing to the others",
+        "RuntimeError: too many samples",
+        "",
+    ]
+    assert [view.model is None for view in views] == [True, True, False]
 
 
 def test_one_sample_of_each_class_has_no_folds(rng):
