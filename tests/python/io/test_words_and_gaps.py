@@ -237,6 +237,14 @@ def test_bad_rows_beside_words(tmp_path, credit):
         classifier().fit(open_rows(tmp_path / "none.csv", "kind", skip_bad=True))
 
 
+def test_durations_are_seconds(tmp_path, credit):
+    X = credit.drop(columns="kind").assign(spell=pd.to_timedelta(credit["age"], unit="h"))
+    path = written(X.assign(kind=credit["kind"]), tmp_path / "spells.parquet")
+    expected = classifier().fit(X, credit["kind"]).predict_proba(X)
+    found = predicted(classifier().fit(open_rows(path, "kind")), open_rows(path, "kind"))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_text_in_place_of_a_date_makes_a_row_bad(tmp_path, credit):
     dated = credit.assign(since=pd.date_range("2020-01-01", periods=300).astype(str))
     model = classifier().fit(dated.drop(columns="kind"), dated["kind"])
