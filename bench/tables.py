@@ -344,6 +344,7 @@ def summary(lines, group):
     table = table[table["group"] == group]
     if table.empty:
         return
+    table["split"] = table["split"].astype(int)  # text in lines of the file
     numbers = ["error", "log_loss", "fit_seconds", "predict_seconds"]
     table[numbers] = table[numbers].apply(pd.to_numeric, errors="coerce")
     means = table.groupby(["table", "model"])[numbers].mean().unstack()
