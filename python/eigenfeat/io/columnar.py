@@ -301,7 +301,7 @@ def _index_columns(schema: Any) -> frozenset[int]:
 
 def _exact(column: Any) -> npt.NDArray[Any]:
     """Exact values of a column of categories; objects if values are missing (None) or mixed."""
-    if str(column.type) == "string":
+    if _kind(column.type) == "text":
         texts = column.dictionary_encode()  # equal texts share an object
         values: npt.NDArray[Any] = np.array([*texts.dictionary.to_pylist(), None], dtype=object)
         return values[texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)]

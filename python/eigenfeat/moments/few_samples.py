@@ -68,7 +68,7 @@ class FewSamples:
         return self._with((batch,), rows.shape[0])
 
     def merged(self, other: FewSamples, class_map: npt.NDArray[np.int32]) -> FewSamples:
-        """Return the samples of both objects; `class_map` has the class indices of the other's."""
+        """Return the samples of both objects; `class_map` maps class indices of `other`."""
         theirs = (replace(batch, codes=class_map[batch.codes]) for batch in other.batches)
         return self._with(tuple(theirs), other.n_samples)
 

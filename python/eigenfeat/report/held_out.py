@@ -99,8 +99,8 @@ def cross_predict(
 ) -> HeldOut:
     """Fit a clone of an estimator for each of `held_out_parts`, and predict the held-out samples.
 
-    A pipeline passes the weights to its last step. The part in which the time limit, in seconds,
-    ends is the last one.
+    A pipeline passes the weights to its last step. After `time_limit` seconds no further part is
+    fitted.
     """
     classes, begun = np.unique(y), time.perf_counter()
     found: list[Part] = []
