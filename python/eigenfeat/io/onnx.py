@@ -40,8 +40,8 @@ from eigenfeat.ldg.metric_learning import ITML
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.tables.classifier import TableClassifier
-from eigenfeat.tables.pool import EstimatorView
 from eigenfeat.tables.regressor import TableRegressor
+from eigenfeat.tables.views import EstimatorView
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -19,11 +19,11 @@ from eigenfeat.io.onnx_graph import LEARNING, Graph, all_classes, layer_features
 from eigenfeat.io.onnx_input import completed
 from eigenfeat.linear.logit_problem import LOG_FLOOR
 from eigenfeat.tables.classifier import TableClassifier
-from eigenfeat.tables.pool import BoostingView, ForestView
 from eigenfeat.tables.regression_views import KernelView, LearnedKernelView, RidgeView
 from eigenfeat.tables.regressor import TableRegressor
+from eigenfeat.tables.representations import Interactions, Kernel, TableStatistics
 from eigenfeat.tables.trees import Trees
-from eigenfeat.tables.views import Interactions, Kernel, TableStatistics
+from eigenfeat.tables.views import BoostingView, ForestView
 
 __all__ = ["pool", "regression_pool"]
 
@@ -31,7 +31,7 @@ _Array = NDArray[np.float64]
 
 
 class _Table:
-    """Representations of the columns that views read, as in `eigenfeat.tables.views.Table`."""
+    """Representations of columns, as in `eigenfeat.tables.representations.Table`."""
 
     def __init__(self, graph: Graph, model: TableClassifier | TableRegressor, rows: str) -> None:
         self.graph, self.statistics = graph, model.statistics_

@@ -52,9 +52,7 @@ from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.labelled import Block, MemorySamples
-from eigenfeat.tables.pool import BoostingView, EstimatorView, Folds, ForestView, Samples, View
-from eigenfeat.tables.trees import grow, unequal
-from eigenfeat.tables.views import (
+from eigenfeat.tables.representations import (
     MOST_BINS,
     Interactions,
     Kernel,
@@ -62,6 +60,8 @@ from eigenfeat.tables.views import (
     bin_tables,
     interactions_fit_in,
 )
+from eigenfeat.tables.trees import grow, unequal
+from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes

@@ -45,7 +45,7 @@ from eigenfeat.tables.estimator import (
     prior_weights,
     table_of,
 )
-from eigenfeat.tables.pool import Folds, Samples, View
+from eigenfeat.tables.views import Folds, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer

@@ -30,8 +30,8 @@ from eigenfeat.samples.estimator import (
     is_valid,
     validate_columns,
 )
-from eigenfeat.tables.pool import Folds, Samples, View
-from eigenfeat.tables.views import Table, TableStatistics
+from eigenfeat.tables.representations import Table, TableStatistics
+from eigenfeat.tables.views import Folds, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes

@@ -22,7 +22,7 @@ from eigenfeat.tables.regressor import TableRegressor
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows
     from eigenfeat.linear.logistic import MultinomialLogit
-    from eigenfeat.tables.views import Table
+    from eigenfeat.tables.representations import Table
 
 __all__ = ["Contributions", "contributions"]
 

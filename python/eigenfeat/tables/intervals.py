@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat.tables.pool import Samples
+from eigenfeat.tables.representations import Table
 from eigenfeat.tables.trees import Trees
-from eigenfeat.tables.views import Table
+from eigenfeat.tables.views import Samples
 
 __all__ = ["ResidualSpread"]
 

@@ -40,9 +40,9 @@ from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
-from eigenfeat.tables.pool import BoostingView, EstimatorView, Folds, ForestView, Samples, View
+from eigenfeat.tables.representations import Kernel, Table, TableStatistics
 from eigenfeat.tables.trees import grow, unequal
-from eigenfeat.tables.views import Kernel, Table, TableStatistics
+from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Floats

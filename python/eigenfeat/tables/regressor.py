@@ -32,9 +32,9 @@ from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.samples.targets import output_deviations
 from eigenfeat.tables.estimator import TableEstimator, prior_weights, table_of
 from eigenfeat.tables.intervals import ResidualSpread
-from eigenfeat.tables.pool import Folds, Samples, View
 from eigenfeat.tables.regression_views import VIEWS, candidate_views
-from eigenfeat.tables.views import Table
+from eigenfeat.tables.representations import Table
+from eigenfeat.tables.views import Folds, Samples, View
 
 __all__ = ["TableRegressor"]
 

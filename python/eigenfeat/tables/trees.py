@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from eigenfeat._base.threads import resolve
-from eigenfeat.tables.views import BETWEEN
+from eigenfeat.tables.representations import BETWEEN
 
 __all__ = ["Nodes", "Trees", "grow", "unequal"]
 

@@ -21,8 +21,8 @@ from eigenfeat._base.labels import fold_indices
 from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.estimator import table_of
-from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
-from eigenfeat.tables.views import _ranked as ranked
+from eigenfeat.tables.representations import Interactions, Kernel, TableStatistics, bin_tables
+from eigenfeat.tables.representations import _ranked as ranked
 
 EPS = np.finfo(np.float64).eps
 

@@ -1,0 +1,623 @@
+r"""Representations of a table's columns that views read.
+
+Ranks are values of a column's empirical distribution function, scaled to variance 1, so that no
+column has a unit or a long tail; indicators of categories stay 0 and 1. What is learned without
+labels (means, quantiles, knots, landmarks) comes from all samples. Directions and pairs of columns
+need labels: out of fold, they come from the sums over the other folds alone.
+
+The pairs of columns are found from the second moments of each class: the moments ``N_c = B^T B`` of
+the bins' indicators B are the tables of counts of all pairs of columns. For columns i and j with
+bins a and b, twice the gain
+
+.. math:: G_{ij} = H(y | i) + H(y | j) - H(y) - H(y | i, j)
+
+times the number of samples is approximately chi-squared, with ``(k - 1) (cells - bins_i - bins_j +
+1)`` degrees of freedom, where the columns act additively on the logits; pairs with the largest
+standardised excess are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+
+from eigenfeat._base.core import core
+from eigenfeat._base.state import OmitsCaches
+from eigenfeat._base.threads import resolve
+from eigenfeat.expansion.features import core_rows
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes
+
+__all__ = ["BETWEEN", "MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics"]
+
+_Array = NDArray[np.float64]
+_Features = NDArray[np.float32]
+
+_KNOTS = 6  # of a spline, with both ends
+_OUTER = 1  # quantiles beyond the outermost knots on each side
+_DEGREE = 3
+_MAX_SPLINES = 1_500  # features of all columns
+_FEW_VALUES = 3  # different values of a column, that need no spline and no bins
+_GRID = 201  # quantiles of a column that its ranks are read from
+_BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
+_LANDMARKS = 400
+_SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
+_MAX_INDICATORS = 6  # of one column of categories, which trees read beside its levels
+_MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
+# Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
+# the value of a new sample, which rounding would move across it.
+BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
+MOST_BINS = 1200  # of all columns together
+_SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
+
+
+@dataclass(frozen=True, eq=False)
+class TableStatistics(OmitsCaches):
+    """What views know of the columns without labels.
+
+    Attributes
+    ----------
+    mean : (D,) array
+        Means.
+    scale : (D,) array
+        Standard deviations, or the difference of two values; 0 for a column without spread. A
+        penalty of standardised columns then shrinks categories, and rare ones most.
+    indicator : (D,) array of bool
+        Columns of two values, which have neither splines nor ranks.
+    quantiles : (Q, D) array
+        Quantiles of the columns at Q even probabilities, values of samples.
+    below : (Q, D) array
+        The next smaller value of a sample, or the quantile itself where it is the smallest.
+    groups : (D,) array of int
+        Columns of one group share their bins: the indicators of one column of categories, and a
+        column of numbers with the indicator of its gaps.
+    one_hot : (D,) array of int
+        As `groups`, but neighbouring indicators that are never 1 together form one group.
+    n_gaps : int
+        Number of columns, the last ones, that are indicators of gaps.
+    """
+
+    mean: _Array
+    scale: _Array
+    indicator: NDArray[np.bool_]
+    quantiles: _Array
+    below: _Array
+    groups: NDArray[np.intp]
+    one_hot: NDArray[np.intp]
+    n_gaps: int = 0
+
+    @classmethod
+    def fit(
+        cls,
+        X: _Array,
+        weight: _Array | None,
+        groups: NDArray[np.intp] | None = None,
+        n_gaps: int = 0,
+    ) -> TableStatistics:
+        """Statistics of complete samples X (n, D) with positive weights."""
+        n, d = X.shape
+        w = np.ones(n) if weight is None else weight / weight.max()
+        total = w.sum()
+        size = np.abs(X).max(axis=0)
+        unit = np.where(size > 0, size, 1.0)  # so that squares stay finite
+        mean = (w[:, None] * (X / unit)).sum(axis=0) / total
+        spread = np.sqrt((w[:, None] * (X / unit - mean) ** 2).sum(axis=0) / total)
+        constant = spread <= _SPREAD * np.finfo(X.dtype).eps
+        at = np.linspace(0.0, 1.0, _GRID)
+        quantiles, below = np.empty((2, _GRID, d), dtype=X.dtype)
+        indicator = np.empty(d, dtype=bool)
+        for j in range(d):
+            order = np.argsort(X[:, j], kind="stable")
+            ascending = X[order, j]
+            cumulated = np.cumsum(w[order])
+            place = np.searchsorted(cumulated, at * cumulated[-1] * (1 - 1e-12))
+            quantiles[:, j] = ascending[np.minimum(place, n - 1)]
+            quantiles[0, j], quantiles[-1, j] = ascending[0], ascending[-1]
+            first = np.searchsorted(ascending, quantiles[:, j])
+            below[:, j] = ascending[np.maximum(first - 1, 0)]
+            indicator[j] = np.count_nonzero(np.diff(ascending)) <= 1
+        apart = quantiles[-1] - quantiles[0]
+        groups = np.arange(d) if groups is None else groups
+        return cls(
+            mean * unit,
+            np.where(constant, 0.0, np.where(indicator, apart, spread * unit)),
+            indicator,
+            quantiles,
+            below,
+            groups,
+            _with_one_hot(X, groups),
+            n_gaps,
+        )
+
+    @cached_property
+    def numeric(self) -> NDArray[np.intp]:
+        """Columns with more than a few values, which have splines and bins."""
+        several = (np.diff(np.sort(self.quantiles, axis=0), axis=0) > 0).sum(axis=0) >= _FEW_VALUES
+        return np.flatnonzero(several & (self.scale > 0) & ~self.indicator)
+
+    @cached_property
+    def others(self) -> NDArray[np.intp]:
+        """Columns with spread that have no splines."""
+        rest = self.scale > 0
+        rest[self.numeric] = False
+        return np.flatnonzero(rest)
+
+    @cached_property
+    def categories(self) -> list[NDArray[np.intp]]:
+        """Indicators of each column of at least three categories."""
+        some = np.flatnonzero(self.scale > 0)
+        some = some[np.argsort(self.one_hot[some], kind="stable")]
+        groups = np.split(some, 1 + np.flatnonzero(np.diff(self.one_hot[some])))
+        return [j for j in groups if len(j) > 2 and self.indicator[j].all()]
+
+    @cached_property
+    def level_weights(self) -> _Array:
+        """Weights (D, C) of the indicators whose sums are the levels 1, 2, ... of C categories."""
+        out = np.zeros((len(self.mean), len(self.categories)))
+        for place, columns in enumerate(self.categories):
+            out[columns, place] = np.arange(1, len(columns) + 1)
+        return out
+
+    @cached_property
+    def without_levels(self) -> NDArray[np.intp]:
+        """Columns with spread, without indicators of many categories."""
+        out = self.scale > 0
+        for columns in self.categories:
+            out[columns] = len(columns) <= _MAX_INDICATORS
+        return np.flatnonzero(out)
+
+    @cached_property
+    def splines(self) -> list[BSpline]:
+        """For each numeric column a vector of B-splines, constant beyond the outermost knots."""
+        at = np.linspace(_OUTER, _GRID - 1 - _OUTER, _KNOTS).round().astype(np.intp)
+        return [_basis(self.quantiles[at, j]) for j in self.numeric]
+
+    @property
+    def why_no_pairs(self) -> str:
+        """Why trees do not read pairs of numeric columns; empty if they do."""
+        allowed = 2 <= len(self.numeric) <= _MAX_PAIRED
+        return "" if allowed else f"not 2 to {_MAX_PAIRED} numeric columns"
+
+    @cached_property
+    def numeric_pairs(self) -> NDArray[np.intp]:
+        """Places (2, P) in `Table.ranks` of all pairs of numeric columns."""
+        place = np.searchsorted(np.flatnonzero(self.scale > 0), self.numeric)
+        return place[np.stack(np.triu_indices(len(place), 1))]
+
+    def owners(self, features: str) -> NDArray[np.intp]:
+        """Column (p,) that each feature of `Table.columns` or `Table.splines` is a function of."""
+        if features == "columns":
+            return np.flatnonzero(self.scale > 0)
+        widths = [one.c.shape[1] for one in self.splines]
+        return np.concatenate([np.repeat(self.numeric, widths), self.others])
+
+    @cached_property
+    def knots(self) -> tuple[_Array, NDArray[np.intp]]:
+        """The knots of all splines, column after column, and where each column's begin."""
+        return _side_by_side([basis.t for basis in self.splines])
+
+    @property
+    def why_no_splines(self) -> str:
+        """Why the columns have no splines; empty if they have."""
+        if not len(self.numeric):
+            return "no numeric column"
+        many = _DEGREE * len(self.numeric) > _MAX_SPLINES  # each column has at least this degree
+        many = many or sum(one.c.shape[1] for one in self.splines) > _MAX_SPLINES
+        return f"more than {_MAX_SPLINES:,} features" if many else ""
+
+    def edges(self, count: int) -> list[_Array]:
+        """Edges of `count` bins of each numeric column, or of fewer where it has ties.
+
+        They lie between values of samples.
+        """
+        step = (_GRID - 1) // count
+        high, low = self.quantiles[step:-1:step], self.below[step:-1:step]
+        edge = low + BETWEEN * (high - low)
+        some = high > low  # the smallest value has no edge below it
+        return [np.unique(edge[some[:, j], j]) for j in self.numeric]
+
+    @cached_property
+    def fine_edges(self) -> list[_Array]:
+        """Edges of the finer bins of each numeric column."""
+        return self.edges(_FINE)
+
+    @cached_property
+    def flat_fine_edges(self) -> tuple[_Array, NDArray[np.intp]]:
+        """The edges of all finer bins, column after column, and where each column's begin."""
+        return _side_by_side(self.fine_edges)
+
+    @cached_property
+    def fine_starts(self) -> NDArray[np.intp]:
+        """Where each numeric column's indicators of finer bins begin; last, their number."""
+        return np.cumsum([0, *(len(edges) + 1 for edges in self.fine_edges)], dtype=np.intp)
+
+    @property
+    def n_fine(self) -> int:
+        """Number of indicators of finer bins."""
+        return int(self.fine_starts[-1])
+
+    @cached_property
+    def ranked(self) -> NDArray[np.intp]:
+        """Columns with spread and more than two values, which have ranks."""
+        return np.flatnonzero((self.scale > 0) & ~self.indicator)
+
+    @cached_property
+    def ranked_quantiles(self) -> tuple[_Array, _Array]:
+        """Quantiles of the ranked columns and their values of the distribution function.
+
+        Both (columns, Q). Equal quantiles have the mean of their probabilities.
+        """
+        quantiles = np.ascontiguousarray(self.quantiles[:, self.ranked].T)
+        shares = np.empty(quantiles.shape)
+        for q, share in zip(quantiles, shares, strict=True):
+            first, last = np.searchsorted(q, q, "left"), np.searchsorted(q, q, "right") - 1
+            share[:] = (first + last) / 2 / max(len(q) - 1, 1)
+        return quantiles, shares
+
+    @cached_property
+    def bins(self) -> list[tuple[int, NDArray[np.intp]]]:
+        """Number of bins of each group, and its columns with spread."""
+        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
+        gaps = len(self.groups) - self.n_gaps
+        out = []
+        for group in np.unique(self.groups[self.scale > 0]):
+            columns = np.flatnonzero((self.groups == group) & (self.scale > 0))
+            values = columns[columns < gaps]
+            if len(values) > 1:  # indicators of categories
+                out.append((len(values) + 1, columns))
+                continue
+            first = int(columns[0])
+            count = len(edges.get(first, self._between(first))) + 1
+            out.append((count + len(columns) - 1, columns))
+        return out
+
+    @cached_property
+    def bin_edges(self) -> list[tuple[int, _Array]]:
+        """First column of each group, and the edges of its bins."""
+        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
+        firsts = [int(columns[0]) for _, columns in self.bins]
+        return [(j, edges.get(j, self._between(j))) for j in firsts]
+
+    def _between(self, j: int) -> _Array:
+        """Edges between the different quantiles of a column of few values."""
+        values = np.unique(self.quantiles[:, j])
+        edges: _Array = values[:-1] + BETWEEN * (values[1:] - values[:-1])
+        return edges
+
+    @cached_property
+    def flat_bin_edges(self) -> tuple[NDArray[np.intp], _Array, NDArray[np.intp]]:
+        """Columns of `bin_edges`, their edges one after the other, and where each begin."""
+        columns = np.array([j for j, _ in self.bin_edges], dtype=np.intp)
+        return columns, *_side_by_side([edges for _, edges in self.bin_edges])
+
+    def table(self, X: _Array, n_threads: int | None = None) -> Table:
+        """Complete samples (n, D), as views read them."""
+        return Table(self, X, n_threads)
+
+
+def _with_one_hot(X: _Array, groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The groups, where neighbouring indicators that are never 1 together form one group."""
+    out, alone = groups.copy(), np.bincount(groups)[groups] == 1
+    taken = np.ones(len(X), dtype=bool)
+    for j in range(X.shape[1]):
+        ones = X[:, j] == 1
+        if not alone[j] or (X[~ones, j] != 0).any():
+            taken[:] = True
+        elif taken.all() or (taken & ones).any():
+            taken = ones
+        else:
+            taken, out[j] = taken | ones, out[j - 1]
+    return out
+
+
+def _side_by_side(parts: Sequence[_Array]) -> tuple[_Array, NDArray[np.intp]]:
+    """Arrays one after the other as float64, and where each begins; last, their total length."""
+    starts = np.cumsum([0, *map(len, parts)], dtype=np.intp)
+    return np.concatenate([*parts, np.empty(0)]).astype(np.float64, copy=False), starts
+
+
+def _basis(knots: _Array) -> BSpline:
+    """All cubic B-splines on these knots, without the last, whose sum with the others is 1."""
+    inner = np.unique(knots)
+    if len(inner) == 1:
+        inner = np.array([inner[0], inner[0] + max(abs(inner[0]), 1.0)])
+    step = (inner[1] - inner[0], inner[-1] - inner[-2])
+    below = inner[0] - step[0] * np.arange(_DEGREE, 0, -1)
+    above = inner[-1] + step[1] * np.arange(1, _DEGREE + 1)
+    t = np.concatenate([below, inner, above])
+    count = len(t) - _DEGREE - 1
+    return BSpline(t, np.eye(count)[:, :-1], _DEGREE)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Complete samples, and what views read of them, each computed when first needed."""
+
+    statistics: TableStatistics
+    X: _Array
+    n_threads: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def subset(self, some: Codes | slice) -> Table:
+        """Some of the samples, by their numbers."""
+        return Table(self.statistics, self.X[some], self.n_threads)
+
+    @property
+    def without_gaps(self) -> _Array:
+        """The columns without indicators of gaps."""
+        return self.X[:, : self.X.shape[1] - self.statistics.n_gaps]
+
+    @cached_property
+    def columns(self) -> _Features:
+        """Standardised columns with spread."""
+        stat = self.statistics
+        return self._standardised(np.flatnonzero(stat.scale > 0)).astype(np.float32)
+
+    @cached_property
+    def for_trees(self) -> _Features:
+        """Columns, without indicators of many categories, and levels in the indicators' order.
+
+        Trees separate levels that lie together by one threshold.
+        """
+        stat = self.statistics
+        levels = np.einsum("ij,jk->ik", self.X, stat.level_weights)
+        return np.hstack([self._standardised(stat.without_levels), levels]).astype(np.float32)
+
+    @cached_property
+    def with_pairs(self) -> _Features:
+        """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
+        one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
+        return np.hstack([self.for_trees, one + other, one - other])
+
+    def _standardised(self, some: NDArray[np.intp]) -> _Array:
+        stat = self.statistics
+        return np.clip((self.X[:, some] - stat.mean[some]) / stat.scale[some], -1e6, 1e6)
+
+    @cached_property
+    def splines(self) -> _Features:
+        """B-splines of numeric columns, and the others standardised."""
+        stat = self.statistics
+        x = np.ascontiguousarray(self.X)
+        splines = core.column_splines(x, stat.numeric, *stat.knots, resolve(self.n_threads))
+        if not len(stat.others):
+            return splines
+        rest = self._standardised(stat.others).astype(np.float32)
+        return np.concatenate([splines, rest], axis=1)
+
+    @cached_property
+    def ranks(self) -> _Features:
+        """Ranks of the columns, of variance 1 for columns without ties; indicators as 0 and 1."""
+        stat = self.statistics
+        some = np.flatnonzero(stat.scale > 0)
+        ranks = self._ranks
+        if len(stat.ranked) == len(some):
+            return ranks
+        two = stat.indicator[some]
+        out = np.empty((len(self.X), len(some)), dtype=np.float32)
+        x, q = self.X[:, some[two]], stat.quantiles[:, some[two]]
+        apart = q[-1] - q[0]
+        out[:, two] = np.where(apart > 0, x - q[0], 0.0) / np.where(apart > 0, apart, 1.0)
+        out[:, ~two] = ranks
+        return out
+
+    @property
+    def _ranks(self) -> _Features:
+        """Ranks of the ranked columns."""
+        stat = self.statistics
+        quantiles, shares = stat.ranked_quantiles
+        dtype = np.result_type(self.X, quantiles)
+        x = np.ascontiguousarray(self.X, dtype=dtype)
+        q = quantiles.astype(dtype, copy=False)
+        return core.column_ranks(x, stat.ranked, q, shares, resolve(self.n_threads))
+
+    def _bins(
+        self, columns: NDArray[np.intp], edges: _Array, starts: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        x = np.ascontiguousarray(self.X)
+        return core.column_bins(x, columns, edges, starts, resolve(self.n_threads))
+
+    @cached_property
+    def bins(self) -> NDArray[np.int32]:
+        """The bin (n, G) of each group of columns; a gap has the last one."""
+        stat = self.statistics
+        out = self._bins(*stat.flat_bin_edges).astype(np.int32)
+        gaps = len(stat.groups) - stat.n_gaps
+        for at, (count, columns) in enumerate(stat.bins):
+            if len(columns) == 1:
+                continue
+            if columns[-1] >= gaps:  # numbers and the indicator of their gaps
+                out[self.X[:, columns[-1]] > 0, at] = count - 1
+            else:
+                group = self.X[:, columns]
+                out[:, at] = np.where(group.any(axis=1), group.argmax(axis=1), count - 1)
+        return out
+
+    @cached_property
+    def fine(self) -> NDArray[np.intp]:
+        """Which indicators of finer bins of the numeric columns (n, columns) are 1."""
+        stat = self.statistics
+        return stat.fine_starts[:-1] + self._bins(stat.numeric, *stat.flat_fine_edges)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Whitened Gaussian kernel with landmarks (Nyström features, Williams and Seeger 2001).
+
+    Attributes
+    ----------
+    landmarks : (m, d) array
+    gamma : float
+        Factor of the squared distances, relative to the total variance of the ranks.
+    whitening : (m, p) array
+        ``V diag(lambda)^(-1/2)`` of the landmarks' kernel.
+    """
+
+    landmarks: _Features
+    gamma: float
+    whitening: _Features
+
+    @classmethod
+    def fit(cls, ranks: _Features, random: np.random.RandomState, sharpness: float = 1.0) -> Kernel:
+        """Draw at most 400 samples; `gamma` is `sharpness` over the total variance of the ranks."""
+        n = len(ranks)
+        some = np.sort(random.permutation(n)[: min(n, _LANDMARKS)])
+        variance = float(ranks.var(axis=0, dtype=np.float64).sum())
+        gamma = sharpness / variance if variance > 0 else 1.0
+        landmarks = np.ascontiguousarray(ranks[some])
+        gram = _gaussian(landmarks, landmarks, gamma, 1).astype(np.float64)
+        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        large = values > _SPECTRUM * values[-1]
+        whitening = vectors[:, large] / np.sqrt(values[large])
+        return cls(landmarks, gamma, whitening.astype(np.float32, order="C"))
+
+    def features(self, ranks: _Features, n_threads: int | None = None) -> _Features:
+        """Features (n, p) of ranks."""
+        return _product(self.similarities(ranks, n_threads), self.whitening, n_threads)
+
+    def similarities(self, ranks: _Features, n_threads: int | None = None) -> _Features:
+        """Kernel (n, m) of ranks with the landmarks."""
+        return _gaussian(ranks, self.landmarks, self.gamma, n_threads)
+
+
+def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
+    """``A B``, of the core, whose roundings depend neither on threads nor on the other samples."""
+    B = np.ascontiguousarray(B, dtype=A.dtype)
+    out: _Features = core_rows(A, False).scores(B, resolve(n_threads))
+    return out
+
+
+def _gaussian(A: _Features, B: _Features, gamma: float, n_threads: int | None) -> _Features:
+    squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
+    squares -= 2.0 * _product(A, B.T, n_threads)
+    out: _Features = np.exp(-gamma * np.maximum(squares, 0.0))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Indicators of bins of columns and of cells of pairs of columns.
+
+    Attributes
+    ----------
+    counts : (G,) array of int
+        Bins of the columns.
+    pairs : (P, 2) array of int
+        The pairs of columns.
+    cells : list of (c,) array of int
+        Cells of each pair that had samples.
+    """
+
+    counts: NDArray[np.intp]
+    pairs: NDArray[np.intp]
+    cells: list[NDArray[np.intp]]
+
+    @classmethod
+    def fit(
+        cls, bins: NDArray[np.int32], counts: Sequence[int], tables: _Array, most: int
+    ) -> Interactions:
+        """Of the bins (n, G) of samples, and the classes' tables of counts (k, bins, bins).
+
+        The pairs that are chosen have at most `most` cells together.
+        """
+        sizes = np.asarray(counts, dtype=np.intp)
+        chosen, total = [], 0
+        for i, j, occupied in _ranked(tables, sizes):
+            if total + occupied > most:
+                break
+            chosen.append((i, j))
+            total += occupied
+        pairs = np.asarray(chosen, dtype=np.intp).reshape(-1, 2)
+        cells = [np.unique(bins[:, i] * sizes[j] + bins[:, j]) for i, j in pairs]
+        return cls(sizes, pairs, cells)
+
+    def features(self, bins: NDArray[np.int32], fine: NDArray[np.intp], n_fine: int) -> _Features:
+        """Indicators (n, p) of finer bins, of which those at `fine` are 1, of bins and of cells."""
+        first = n_fine + int(self.counts.sum())
+        n, width = len(bins), first + sum(map(len, self.cells))
+        out = np.zeros((n, width), dtype=np.float32)
+        entries, starts = out.reshape(-1), width * np.arange(n)[:, None]
+        entries[starts + fine] = 1.0
+        entries[starts + n_fine + np.cumsum([0, *self.counts[:-1]]) + bins] = 1.0
+        i, j = self.pairs.T
+        place = self._places.take(bins[:, i] * self.counts[j] + bins[:, j] + self._cell_starts)
+        entries[(starts + first + place)[place >= 0]] = 1.0
+        return out
+
+    @cached_property
+    def _cell_starts(self) -> NDArray[np.intp]:
+        """Where each pair's cells begin among all cells, with samples or without."""
+        return np.cumsum([0, *self.counts[self.pairs].prod(axis=1)], dtype=np.intp)[:-1]
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """The number of each cell's indicator; -1 for cells that had no samples."""
+        out = np.full(int(self.counts[self.pairs].prod(axis=1).sum()), -1)
+        if self.cells:
+            starts = zip(self._cell_starts, self.cells, strict=True)
+            seen = np.concatenate([start + one for start, one in starts])
+            out[seen] = np.arange(len(seen))
+        return out
+
+
+def bin_tables(
+    bins: NDArray[np.int32],
+    counts: Sequence[int],
+    codes: Codes,
+    n_classes: int,
+    weight: _Array | None,
+    n_threads: int | None = None,
+) -> _Array:
+    """Tables of counts (k, B, B) of all pairs of bins, for each class: second moments."""
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
+    width = int(np.sum(counts))
+    out, threads = np.zeros((n_classes, width, width)), resolve(n_threads)
+    for c in range(n_classes):
+        rows = np.flatnonzero(codes == c)
+        B = np.zeros((len(rows), width), dtype=np.float64 if weight is not None else np.float32)
+        B[np.arange(len(rows))[:, None], bins[rows] + starts] = 1.0
+        weighted = B if weight is None else B * weight[rows, None]
+        out[c] = core_rows(B, False).products(weighted, threads)
+    return out
+
+
+def interactions_fit_in(counts: Sequence[int], n_classes: int) -> bool:
+    """Whether tables of all pairs of bins are small enough."""
+    width = int(np.sum(counts)) if len(counts) else 0
+    return len(counts) > 1 and width <= MOST_BINS and n_classes * width**2 <= 4e7
+
+
+def _ranked(tables: _Array, sizes: NDArray[np.intp]) -> list[tuple[int, int, int]]:
+    """Pairs of columns with their numbers of cells, by descending standardised gain."""
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
+    total = tables.sum(axis=0)
+
+    def blocks(matrix: _Array) -> _Array:
+        summed = np.add.reduceat(matrix, starts, axis=0)
+        out: _Array = np.add.reduceat(summed, starts, axis=1)
+        return out
+
+    def entropy(counts: _Array) -> _Array:  # x log x
+        return counts * np.log(np.where(counts > 0, counts, 1.0))
+
+    joint = blocks(entropy(total)) - sum(blocks(entropy(one)) for one in tables)  # n H(y | i, j)
+    occupied = blocks((total > 0).astype(np.float64))
+    own = np.diag(joint)  # n H(y | i): bins of one column meet themselves alone
+    classes = np.array([np.trace(one[: sizes[0], : sizes[0]]) for one in tables])
+    base = float(entropy(np.array([classes.sum()])).sum() - entropy(classes).sum())
+    gain = own[:, None] + own - base - joint
+    used = np.diag(occupied)
+    k = int((classes > 0).sum())
+    freedom = np.maximum((k - 1) * np.maximum(occupied - used[:, None] - used + 1, 1), 1)
+    score = (2.0 * gain - freedom) / np.sqrt(2.0 * freedom)
+    i, j = np.tril_indices(len(sizes), -1)
+    order = np.argsort(-score[i, j], kind="stable")
+    return [(int(i[o]), int(j[o]), int(occupied[i[o], j[o]])) for o in order]
