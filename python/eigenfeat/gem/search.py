@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,23 +22,17 @@ from eigenfeat._base.types import (
     Labels,
     RandomState,
     Rows,
-    Targets,
 )
 from eigenfeat._base.validation import take_names
-from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
-from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.samples.block_samples import BlockSamples
 from eigenfeat.samples.blocks import add
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
-from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import BlockScores
 from eigenfeat.samples.splits import check_held_out, checked_splitter, cv_results
 
 if TYPE_CHECKING:
-    from sklearn.model_selection import BaseCrossValidator
-
+    from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.block_samples import LabelledSamples
     from eigenfeat.samples.blocks import RowBlocks
@@ -47,11 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["GEMClassifierCV"]
 
 Trial = dict[str, Any]
-_Fits = list[tuple[MultinomialLogit, float]]  # fitted logits and their seconds
-
-# Parameters that do not require new eigenproblems: they select directions, or expand projections.
-_SELECTION = ("gem__threshold", "gem__n_directions")
-_EXPANSION = ("gem__expansion", "gem__powers", "gem__include_input")
 
 # Scores do not depend on the temperature, are comparable only with equal class weights, and are
 # computed before joint training.
@@ -71,9 +60,9 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
     Use it where a search over the `ridge` and `threshold` of GEM and the `penalty` of the logit
-    pays. Candidates share moments, directions, projections and Gram matrices, so that it is faster
-    than ``GridSearchCV``. Give it a grid of few values first. User guide:
-    :doc:`/guide/classifier`.
+    pays. Candidates share moments, and those that differ in the penalty alone also features and a
+    Gram matrix, so that it is faster than ``GridSearchCV``. Give it a grid of few values first.
+    User guide: :doc:`/guide/classifier`.
 
     Parameters
     ----------
@@ -190,7 +179,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
             Finite samples. Blocks are read many times, as by `GEMClassifier`, and once more to
-            score each path of penalties.
+            score each candidate.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -203,27 +192,25 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         base = self._base()
-        grid = GRID if self.grid is None else self.grid
-        trials: list[Trial] = [
-            {"params": params, "splits": []} for params in _candidates(base, grid)
-        ]
-        samples = _SearchSamples(base, trials, X, y, sample_weight)
-        self._try(trials, samples)
+        candidates = _candidates(base, GRID if self.grid is None else self.grid)
+        first = clone(base)
+        samples = first.prepare(X, y, sample_weight, moments=False)
+        trials: list[Trial] = [{"params": params, "splits": []} for params in candidates]
+        self._try(trials, base, samples, list(self._splits(samples, sample_weight)))
         results = sorted(map(_summary, trials), key=self._rank)
         self.results_ = results
-        best = dict(results[0]["params"])
+        best = results[0]["params"]
         if self.refit:
-            fitted = clone(base).set_params(**best)
-            samples.fit(fitted)
+            fitted = _candidate(base, best).fit(samples)
+            take_names(fitted, first)
             self.best_estimator_ = fitted
         else:
             self.__dict__.pop("best_estimator_", None)
-        self.best_params_ = best
-        self.best_index_ = [trial["params"] for trial in trials].index(results[0]["params"])
+        self.best_params_, self.best_index_ = dict(best), candidates.index(best)
         self.cv_results_ = _columns(trials, self.scoring)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = samples.classes
-        take_names(self, samples)
+        take_names(self, first)
         return self
 
     def _base(self) -> GEMClassifier:
@@ -235,18 +222,20 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
             base.set_params(n_threads=self.n_threads)
         return base
 
-    def _try(self, trials: list[Trial], samples: _SearchSamples) -> None:
+    def _try(
+        self,
+        trials: list[Trial],
+        base: GEMClassifier,
+        samples: LabelledSamples,
+        splits: list[tuple[Codes, Codes]],
+    ) -> None:
         """Fill in the `splits` of every trial; after an error, `results_` has finished trials."""
-        splits = list(self._splits(samples))
         try:
             with progress_bar(len(trials) * len(splits), "GEMClassifierCV", self.verbose) as bar:
-
-                def done(trial: Trial) -> None:
-                    bar(_progress_text(trial), 1)
-                    self._step_done()
-
                 for train, held_out in splits:
-                    samples.split(train, held_out).run(trials, done)
+                    for trial in _tried(base, trials, *_parts(samples, train, held_out)):
+                        bar(_progress_text(trial), 1)
+                        self._step_done()
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
             if finished or isinstance(error, KeyboardInterrupt):
@@ -278,18 +267,25 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    def _splits(self, samples: _SearchSamples) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield the indices of training and held-out samples of each split."""
+    def _splits(
+        self, samples: LabelledSamples, sample_weight: ArrayLike | None
+    ) -> Iterator[tuple[Codes, Codes]]:
+        """Yield the indices of training and held-out samples of each split, ascending."""
         codes, cv = samples.codes, self.cv
+        weighted = np.ones(len(codes), dtype=bool)
         if cv is None:
             share, random = self.validation_fraction, self.random_state
             check_held_out(codes, samples.classes, share, "a search")
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
         elif isinstance(cv, Integral):
             splitter = checked_splitter(cv, codes, len(codes))
-        else:
-            return samples.parts(checked_splitter(cv, codes, samples.n_given))
-        return iter(splitter.split(np.empty((len(codes), 0)), codes))
+        else:  # a splitter of the caller splits all given samples, also those without weight
+            weighted = _weighted(samples, sample_weight)
+            splitter = checked_splitter(cv, codes, len(weighted))
+        labels = np.full(len(weighted), samples.classes[0], dtype=samples.classes.dtype)
+        labels[weighted] = samples.classes[codes]
+        for train, held_out in splitter.split(np.empty((len(labels), 0)), labels):
+            yield _indices(train, weighted), _indices(held_out, weighted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -316,17 +312,23 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     if base.nested("logit").penalty == "auto" and "logit__penalty" not in grid:
         expected = "expected a penalty that is a number, or penalties in grid"
         raise ValueError(f"estimator: {expected}, got 'auto'")
-    return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
+    candidates = list(ParameterGrid({name: list(values) for name, values in grid.items()}))
+    for params in candidates:
+        _candidate(base, params).check_parameters()
+    return candidates
 
 
-def _summary(trial: dict[str, Any]) -> dict[str, Any]:
+def _candidate(base: GEMClassifier, params: dict[str, Any]) -> Any:
+    """A new classifier; estimators in `params` are copied, too."""
+    return clone(clone(base).set_params(**params))
+
+
+def _summary(trial: Trial) -> dict[str, Any]:
     splits = trial["splits"]
-    mean = {
-        name: float(np.mean([split[name] for split in splits])) for name in ("error", "log_loss")
-    }
     return {
         "params": trial["params"],
-        **mean,
+        "error": float(np.mean([split["error"] for split in splits])),
+        "log_loss": float(np.mean([split["log_loss"] for split in splits])),
         "errors": [split["error"] for split in splits],
         "n_directions_kept": splits[0]["n_directions_kept"],
         "n_iter": max(split["n_iter"] for split in splits),
@@ -350,297 +352,114 @@ def _progress_text(trial: dict[str, Any]) -> str:
     return f"{chosen}: {100 * trial['splits'][-1]['error']:.2f}%"
 
 
-# ---- the samples, and their splits ---------------------------------------------------------------
+# ---- splits --------------------------------------------------------------------------------------
 
 
-class _SearchSamples:
-    """Checked samples with positive weight, for candidates whose parameters are checked.
-
-    Parameters
-    ----------
-    base : GEMClassifier
-    trials : list of Trial
-    X, y, sample_weight
-        As in `GEMClassifier.fit`.
-
-    Attributes
-    ----------
-    classes : (k,) array
-    codes : (n,) array
-        Indices of the labels.
-    n_features_in_ : int
-    feature_names_in_ : (d,) array of str
-        Names of the columns, if they have names.
-    """
-
-    def __init__(
-        self,
-        base: GEMClassifier,
-        trials: list[Trial],
-        X: Rows | RowBlocks,
-        y: Targets,
-        sample_weight: ArrayLike | None,
-    ) -> None:
-        for trial in trials:
-            _candidate(base, trial["params"])
-        self.base, self._given = base, (X, y, sample_weight)
-        checked = clone(base)
-        self.samples = checked.prepare(X, y, sample_weight, moments=False)
-        self.classes, self.codes = self.samples.classes, self.samples.codes
-        take_names(self, checked)
-
-    def parts(self, splitter: BaseCrossValidator) -> Iterator[tuple[Codes, Codes]]:
-        """Yield the indices of training and held-out samples of the caller's splits.
-
-        The splitter may refer to samples by their indices among all given samples. It therefore
-        splits all of them, and samples without weight, which have the first label, are left out.
-        """
-        positive, labels = self._weighted, self.classes[self.codes]
-        if positive is None:
-            known = self.samples.block.X if isinstance(self.samples, MemorySamples) else None
-            X = np.empty((len(labels), 0)) if known is None else known
-            yield from splitter.split(X, labels)
-            return
-        given = np.full(len(positive), self.classes[0], dtype=labels.dtype)
-        given[positive] = labels
-        number = np.cumsum(positive) - 1
-        for parts in splitter.split(np.empty((len(positive), 0)), given):
-            train, held_out = (number[part[positive[part]]] for part in map(_indices, parts))
-            yield train, held_out
-
-    @property
-    def n_given(self) -> int:
-        """Number of given samples, including samples without weight."""
-        return len(self.codes if self._weighted is None else self._weighted)
-
-    @property
-    def _weighted(self) -> NDArray[np.bool_] | None:
-        """Mask of the given samples with positive weight; None if all weights are positive."""
-        if isinstance(self.samples, BlockSamples):
-            return self.samples.weighted
-        weight = self._given[2]
-        positive = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
-        return None if positive.all() else positive
-
-    def fit(self, model: GEMClassifier) -> None:
-        """Fit a classifier to all samples."""
-        model.fit(*self._given)
-
-    def split(self, train: ArrayLike, held_out: ArrayLike) -> _Split:
-        """One split, from the indices or masks of training and held-out samples."""
-        train, held_out = _indices(train), _indices(held_out)
-        if not len(held_out):
-            raise ValueError("cv: expected samples held out in every split, got none")
-        lacking = np.bincount(self.codes[train], minlength=len(self.classes)) == 0
-        if lacking.any():
-            label = self.classes[lacking].tolist()[0]
-            raise ValueError(
-                "cv: expected samples of every class to train on in every split, got none of "
-                f"class {label!r}"
-            )
-        for part in (train, held_out):
-            repeated = np.flatnonzero(part[1:] == part[:-1])
-            if not self.samples.in_memory and len(repeated):
-                raise ValueError(
-                    "cv: expected splits of blocks without repeated samples, got sample "
-                    f"{part[repeated[0]]} twice"
-                )
-        return _Split(self.base, self.samples.subset(train), self.samples.subset(held_out))
+def _weighted(samples: LabelledSamples, sample_weight: ArrayLike | None) -> NDArray[np.bool_]:
+    """Mask of the given samples that have a positive weight."""
+    if not samples.in_memory:
+        mask = samples.weighted
+    else:
+        mask = None if sample_weight is None else np.asarray(sample_weight) > 0
+    return np.ones(samples.n_samples, dtype=bool) if mask is None else mask
 
 
-def _indices(part: Any) -> NDArray[np.int64]:
-    """Ascending indices from indices in any order, or from a mask."""
+def _indices(part: Any, weighted: NDArray[np.bool_]) -> Codes:
+    """Ascending indices among the weighted samples, from indices or a mask of all samples."""
     part = np.asarray(part)
-    return np.flatnonzero(part) if part.dtype == bool else np.sort(part.astype(np.int64))
+    part = np.flatnonzero(part) if part.dtype == bool else part.astype(np.int64)
+    number = np.cumsum(weighted) - 1
+    return np.sort(number[part[weighted[part]]])
 
 
-# ---- candidates on one pair of training and held-out samples -------------------------------------
-
-
-class _Split:
-    """One split, on which groups of candidates share moments, directions and projections.
-
-    Parameters
-    ----------
-    base : GEMClassifier
-        Estimator with the parameters that are not in the grid.
-    train, held_out : LabelledSamples
-        Samples to fit to, and samples to score on.
-    """
-
-    def __init__(
-        self, base: GEMClassifier, train: LabelledSamples, held_out: LabelledSamples
-    ) -> None:
-        self.base, self.train, self.held_out = base, train, held_out
-        self.settled: dict[Any, dict[str, Any]] = {}
-        self.moments: ClassMoments | None = None
-
-    def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
-        """Append the scores of this split to the `splits` of every trial."""
-        for same_solution in self._same_solution(trials):
-            layers = self._solve(same_solution)
-            default = self.base.nested("gem").include_input
-            include = [
-                trial["params"].get("gem__include_input", default) for trial in same_solution
-            ]
-            projected = [
-                part.mapped(layers, include_input=any(include))
-                for part in (self.train, self.held_out)
-            ]
-            for model, mask, same_features in self._same_features(same_solution, layers[-1]):
-                gem = model.depth_options().gem
-                kept = layers[-1].subset(mask)
-                last = replace(kept, expansion=gem.expansion, powers=tuple(gem.powers))
-                include_input = model.nested("gem").include_input
-                train, held_out = (part.narrowed(last, mask, include_input) for part in projected)
-                for trial, result in self._path(same_features, model, train, held_out):
-                    trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
-                    advance(trial)
-
-    def _same_features(
-        self, trials: list[Trial], layer: Layer
-    ) -> Iterator[tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]]:
-        """Groups of candidates with equal directions and expansions."""
-        groups: dict[Any, tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]] = {}
-        for trial in trials:
-            model = _candidate(self.base, trial["params"])
-            mask = _selected(layer, model)
-            gem = model.depth_options().gem
-            own = model.nested("gem").include_input
-            key = (mask.tobytes(), gem.expansion, tuple(gem.powers), own)
-            groups.setdefault(key, (model, mask, []))[2].append(trial)
-        return iter(groups.values())
-
-    def _same_solution(self, trials: list[Trial]) -> Iterator[list[Trial]]:
-        """Groups of candidates that select from the directions of one solution."""
-        shared = ("logit__penalty", *_SELECTION, *_EXPANSION)
-        base = self.base.get_params()
-        groups: dict[str, list[Trial]] = {}
-        for trial in trials:
-            params = trial["params"]
-            automatic = [params.get(name, base[name]) == "auto" for name in _SELECTION]
-            others = sorted((k, repr(v)) for k, v in params.items() if k not in shared)
-            groups.setdefault(repr((automatic, others)), []).append(trial)
-        return iter(groups.values())
-
-    def _solve(self, trials: list[Trial]) -> list[Layer]:
-        """Layers with the most directions and the lowest threshold of the candidates."""
-        models = [_candidate(self.base, trial["params"]) for trial in trials]
-        given = [model.nested("gem") for model in models]
-        thresholds: list[Any] = [gem.threshold for gem in given]
-        left_open = given[0].scale, given[0].constant
-        models[0].set_params(  # all candidates of a group have numbers, or all have "auto"
-            gem__threshold=None if None in thresholds else min(thresholds),
-            gem__n_directions=max(gem.n_directions for gem in given),
-            **self.settled.get(left_open, {}),
+def _parts(
+    samples: LabelledSamples, train: Codes, held_out: Codes
+) -> tuple[LabelledSamples, LabelledSamples]:
+    """Training and held-out samples; ValueError unless every class is in the former."""
+    if not len(held_out):
+        raise ValueError("cv: expected samples held out in every split, got none")
+    lacking = np.bincount(samples.codes[train], minlength=len(samples.classes)) == 0
+    if lacking.any():
+        raise ValueError(
+            "cv: expected samples of every class to train on in every split, got none of class "
+            f"{samples.classes[lacking].tolist()[0]!r}"
         )
-        layers, first = solve_layers(self.train, models[0].depth_options(), _silent, self.moments)
-        self.settled[left_open] = {"gem__scale": first.scale_, "gem__constant": first.constant_}
-        self.moments = first.moments_
-        return layers
+    for part in (train, held_out):
+        repeated = part[1:][part[1:] == part[:-1]]
+        if not samples.in_memory and len(repeated):
+            raise ValueError(
+                "cv: expected splits of blocks without repeated samples, got sample "
+                f"{repeated[0]} twice"
+            )
+    return samples.subset(train), samples.subset(held_out)
 
-    def _path(
-        self, trials: list[Trial], model: GEMClassifier, train: Any, held_out: Any
-    ) -> Iterator[tuple[Trial, dict[str, Any]]]:
-        """Fit and score all penalties on one matrix of features, from large to small."""
 
-        def penalty(trial: Trial) -> float:
-            return float(trial["params"].get("logit__penalty", model.nested("logit").penalty))
+# ---- candidates on one split ---------------------------------------------------------------------
 
-        penalties = sorted(set(map(penalty, trials)), reverse=True)
-        logit = model.logit_options().set_params(temperature=1.0)
-        fits = _timed(logit.iterate_path(train, None, penalties))
-        for batch in _batches(fits, held_out):
-            logits = [fitted for fitted, _ in batch]
-            losses, total = held_out.reduce(_held_out_losses, add, logits)
-            for (fitted, seconds), (error, loss) in zip(batch, losses / total, strict=True):
-                result = {
-                    "error": float(error),
-                    "log_loss": float(loss),
-                    "n_iter": int(fitted.n_iter_[0]),
+
+def _tried(
+    base: GEMClassifier, trials: list[Trial], train: LabelledSamples, held_out: LabelledSamples
+) -> Iterator[Trial]:
+    """Fit each candidate and append its scores to its `splits`; yield it when it is scored.
+
+    Scale and constant are chosen once. Candidates that differ in the penalty alone are fitted
+    together, from the largest penalty to the smallest.
+    """
+    moments: ClassMoments | None = None
+    choices: dict[Any, dict[str, Any]] = {}  # of scale and constant
+    for path in _paths(base, trials):
+        model = _candidate(base, path[0][1]["params"])
+        gem = model.nested("gem")
+        asked = gem.scale, gem.constant
+        model.set_params(**choices.get(asked, {}))
+        layers, first = solve_layers(train, model.depth_options(), _silent, moments)
+        choices[asked] = {"gem__scale": first.scale_, "gem__constant": first.constant_}
+        moments = first.moments_
+        features, held_features = (
+            part.mapped(layers, include_input=gem.include_input) for part in (train, held_out)
+        )
+        options = model.logit_options().set_params(temperature=1.0)
+        started = time.perf_counter()
+        logits = options.iterate_path(features, None, [penalty for penalty, _ in path])
+        for (_, trial), logit in zip(path, logits, strict=True):
+            seconds = time.perf_counter() - started
+            wrong, loss, weight = held_features.reduce(_losses, add, logit)
+            trial["splits"].append(
+                {
+                    "error": wrong / weight,
+                    "log_loss": loss / weight,
+                    "n_directions_kept": len(layers[-1].ranks),
+                    "n_iter": int(logit.n_iter_[0]),
                     "seconds": seconds,
                 }
-                yield from ((trial, result) for trial in trials if penalty(trial) == fitted.penalty)
+            )
+            yield trial
+            started = time.perf_counter()
 
 
-def _batches(
-    fits: Iterable[tuple[MultinomialLogit, float]], held_out: LabelledSamples
-) -> Iterator[_Fits]:
-    """Logits of a path that are scored together: all logits, if scoring needs a pass over blocks.
-
-    After Ctrl-C, the finished logits.
-    """
-    if held_out.in_memory:
-        yield from ([fit] for fit in fits)
-        return
-    finished: _Fits = []
-    try:
-        for fit in fits:
-            finished.append(fit)
-    except KeyboardInterrupt:
-        if finished:
-            yield finished
-        raise
-    yield finished
+def _paths(base: GEMClassifier, trials: list[Trial]) -> list[list[tuple[float, Trial]]]:
+    """Groups of candidates that differ in the penalty alone, and their penalties, falling."""
+    paths: dict[str, list[tuple[float, Trial]]] = {}
+    for trial in trials:
+        penalty = float(_candidate(base, trial["params"]).nested("logit").penalty)
+        others = {name: v for name, v in trial["params"].items() if name != "logit__penalty"}
+        paths.setdefault(repr(others), []).append((penalty, trial))
+    return [sorted(path, key=itemgetter(0), reverse=True) for path in paths.values()]
 
 
 def _silent(text: str, started: float) -> None:
     """Ignore a line of a candidate."""
 
 
-def _candidate(base: GEMClassifier, params: dict[str, Any]) -> GEMClassifier:
-    """A classifier with changed parameters, which are checked."""
-    model: GEMClassifier = clone(base).set_params(**params)
-    model.check_parameters()
-    return model
+def _losses(block: Block, logit: MultinomialLogit) -> tuple[float, float, float]:
+    """Weight of the misclassified samples, sum of log losses, and weight of all; merged by `add`.
 
-
-def _held_out_losses(
-    block: Block, logits: list[MultinomialLogit]
-) -> tuple[NDArray[np.float64], float]:
-    """Sums of the errors and log losses of several logits, and of the weights; merged by `add`.
-
-    Parameters
-    ----------
-    block : Block
-        Features; labels are indices of the logits' classes.
-    logits : list of MultinomialLogit
-
-    Returns
-    -------
-    (m, 2) array
-        Weight of the misclassified samples, and weighted sum of the log losses, of each logit.
-        Probabilities are clipped to [eps, 1 - eps] of their type, as in scikit-learn.
-    float
-        Weight of all samples.
+    Probabilities are clipped to [eps, 1 - eps] of their type, as in scikit-learn.
     """
     weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
-    sums = []
-    for logit in logits:
-        logarithms = logit.predict_log_proba(block.X)
-        eps = np.finfo(logarithms.dtype).eps
-        right = logarithms[np.arange(len(block)), block.y].astype(np.float64)
-        losses = -np.clip(right, np.log(eps), np.log1p(-eps))
-        wrong = logarithms.argmax(axis=1) != block.y
-        sums.append((weight @ wrong, weight @ losses))
-    return np.array(sums), float(weight.sum())
-
-
-def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = np.ones(len(layer.ranks), dtype=bool)
-    gem = model.nested("gem")
-    most, least = gem.n_directions, gem.threshold
-    if not isinstance(most, str):
-        mask &= layer.ranks < most
-    if not (least is None or isinstance(least, str)):
-        mask &= layer.eigenvalues >= least
-    return mask
-
-
-def _timed(
-    fits: Iterable[MultinomialLogit],
-) -> Iterator[tuple[MultinomialLogit, float]]:
-    started = time.perf_counter()
-    for fitted in fits:
-        yield fitted, time.perf_counter() - started
-        started = time.perf_counter()
+    logarithms = logit.predict_log_proba(block.X)
+    eps = np.finfo(logarithms.dtype).eps
+    right = logarithms[np.arange(len(block)), block.y].astype(np.float64)
+    losses = -np.clip(right, np.log(eps), np.log1p(-eps))
+    wrong = logarithms.argmax(axis=1) != block.y
+    return float(weight @ wrong), float(weight @ losses), float(weight.sum())

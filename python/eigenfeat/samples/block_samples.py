@@ -240,13 +240,6 @@ class BlockSamples:
     def _read_as(self, **changes: Any) -> BlockSamples:
         return replace(self, reading=replace(self.reading, **changes))
 
-    def narrowed(
-        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
-    ) -> BlockSamples:
-        """As `MemorySamples.narrowed`; passes project on the selected directions only."""
-        layers = (*self.reading.layers[:-1], layer)
-        return self._read_as(layers=layers, include_input=include_input)
-
     def moments(self) -> ClassMoments:
         """Moments of the classes; moments of the first pass are returned once."""
         result = self.scan.moments

@@ -266,15 +266,6 @@ class MemorySamples:
     def _with_features(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
         return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
 
-    def narrowed(
-        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
-    ) -> MemorySamples:
-        """Projected samples with the directions of `layer`, which `mask` selects."""
-        features = self.block.X
-        projections = features.projections if mask.all() else features.projections[:, mask]
-        X = features.X if include_input else None
-        return self._with_features(layer.features(projections, X))
-
     def subset(self, rows: Codes) -> MemorySamples:
         """Select samples by index."""
         part = self.block.take(rows)

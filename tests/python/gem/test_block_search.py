@@ -12,7 +12,6 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 from eigenfeat import GEMClassifierCV
 from eigenfeat.samples import ArrayBlocks
-from eigenfeat.samples.labelled import Block
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
 SAME = (
@@ -110,29 +109,6 @@ def test_unfit_splits_are_named(digits, kind):
             ValueError, match="cv: expected splits of blocks without repeated samples"
         ):
             search(cv=twice).fit(ArrayBlocks(X, y))
-
-
-class Changing(ArrayBlocks):
-    """Rows of which one changes after some passes."""
-
-    passes = 0
-
-    def __iter__(self):
-        self.passes += 1
-        for block in super().__iter__():
-            if self.passes > self.calm and block.start == 0:
-                rows = block.X.copy()
-                rows[0, 20] += 1
-                block = Block(rows, block.y, block.weight, block.start)
-            yield block
-
-
-@pytest.mark.parametrize("calm", [1, 4])
-def test_blocks_that_change_are_noticed(digits, calm):
-    blocks = Changing(*digits, block_rows=100)
-    blocks.calm = calm
-    with pytest.raises(ValueError, match="X: expected the 480 samples of the first pass in every"):
-        search(tol=0.1).fit(blocks)
 
 
 class Interrupt(logging.Handler):

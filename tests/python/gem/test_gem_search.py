@@ -68,17 +68,6 @@ def test_folds_log_loss_and_no_refit(digits):
         found.predict(X)
 
 
-def test_automatic_numbers_of_directions_beside_others(digits):
-    """Each candidate has the directions that its own fit has."""
-    base = gem_classifier(pairs="hypercube", penalty=0.1)
-    grid = {"gem__n_directions": ["auto", 2, 3], "gem__threshold": [1.5, 2.0]}
-    found = GEMClassifierCV(base, grid, refit=False).fit(*digits)
-    kept = {tuple(r["params"].values()): r["n_directions_kept"] for r in found.results_}
-    assert kept["auto", 1.5] > kept["auto", 2.0] > kept[3, 2.0] > kept[2, 2.0]
-    one = GEMClassifierCV(base, {"gem__n_directions": [10]}, refit=False).fit(*digits)
-    assert one.results_[0]["n_directions_kept"] == kept["auto", 1.5]
-
-
 @pytest.mark.parametrize(
     ("grid", "message"),
     [

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from eigenfeat import GEM, ClassMoments, GEMClassifierCV
+from eigenfeat import GEM, ClassMoments
 from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils.sampling_noise import noise_edge, quiet_ridge
 
@@ -121,14 +120,6 @@ def test_groups_of_classes():
         found = pair_directions(moments, pairs=pairs, ridge="auto", threshold="auto")
         assert len(found.ranks) > 50
         assert (found.eigenvalues > 1).all()
-
-
-def test_searches_take_both():
-    X, y = load_digits(return_X_y=True)
-    grid = {"gem__ridge": ["auto", 0.2], "gem__threshold": ["auto", None]}
-    search = GEMClassifierCV(gem_classifier(n_directions=1), grid, cv=2).fit(X[:120], y[:120])
-    tried = {(r["params"]["gem__ridge"], r["params"]["gem__threshold"]) for r in search.results_}
-    assert len(tried) == len(search.results_) == 4
 
 
 @pytest.mark.parametrize("name", ["ridge", "threshold"])
