@@ -67,25 +67,21 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     threshold : float, "auto" or None, default=1.5
         Smallest eigenvalue. "auto": above what sampling noise alone would give.
     pairs : str, tuple, list or Contrasts, default="auto"
-        "all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_groups"; the number
-        of pairs, ``("confusion", n)`` or ``("random_groups", n)``; a list of labels (numerator,
-        denominator), or `Contrasts`. "auto": "all" for up to 50 classes, else "random_groups".
+        "all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_groups", or pairs of
+        labels; see the guide. "auto": "all" for up to 50 classes, else "random_groups".
     denominator : {"second_moment", "covariance"}, default="second_moment"
         With "covariance", both matrices are about the mean of class j.
     constant : bool or "auto", default="auto"
-        Whether samples are ``(x - m, 1)``, m their mean, so that a direction has an offset. "auto":
-        unless directions without an offset make clearly fewer errors on held-out samples.
+        Whether directions have an offset. "auto": unless this costs errors on held-out samples.
     scale : {"auto", "none", "columns"}, default="auto"
         "columns" divides columns by their deviations. "auto" tries both on held-out samples.
     expansion : {"auto", "half_wave", "shifted", "polynomial", "none"}, default="auto"
-        "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``; "polynomial": ``p^a``; "none": the
-        projections, for trees. "auto": "half_wave", except in classifiers of several layers.
+        "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``; "polynomial": ``p^a``; "none": projections.
+        "auto": "half_wave", except in classifiers of several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
         Whether the features are preceded by the input features.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, `constant` and random pairs.
     n_threads : int or None, default=None
@@ -96,7 +92,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     directions_ : (d, F) array
-        Directions; projections are ``X @ directions_ + offset_``, in the units of the input.
+        Directions; projections are ``X @ directions_ + offset_``.
     offset_ : (F,) array
         Offsets of the projections.
     eigenvalues_ : (F,) array
@@ -116,7 +112,6 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     --------
     GEMClassifier : GEM with a logit, without storing the features.
     eigenfeat.gem.RandomizedGEM : For tens of thousands of columns and more.
-    eigenfeat.gem.GEMPatches : GEM on patches of images and signals.
 
     Examples
     --------
@@ -140,7 +135,6 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
-        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -158,7 +152,6 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         expansion: str = "auto",
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
-        solver: str = "auto",
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -173,7 +166,6 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         self.expansion = expansion
         self.powers = powers
         self.include_input = include_input
-        self.solver = solver
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose

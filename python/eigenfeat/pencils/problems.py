@@ -112,7 +112,7 @@ class PencilOptions:
     @classmethod
     def of(cls, estimator: BaseEstimator, seed: int) -> PencilOptions:
         """The parameters of an estimator, with a seed drawn from its `random_state`."""
-        names = set(cls.__dataclass_fields__) - {"random_state"}
+        names = set(cls.__dataclass_fields__) - {"solver", "random_state"}
         given = {name: getattr(estimator, name) for name in names}
         return cls(random_state=seed, **given)
 

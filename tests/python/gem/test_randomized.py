@@ -37,7 +37,7 @@ def fitted(X, y, weight=None, **options):
 
 
 def exactly(X, y, weight=None, **options):
-    settings = {"scale": "none", "n_directions": 4, "ridge": 0.2, "solver": "full", **options}
+    settings = {"scale": "none", "n_directions": 4, "ridge": 0.2, **options}
     return GEM(**settings).fit(X, y, weight)
 
 
@@ -80,7 +80,6 @@ def test_agrees_with_moments(options, dtype):
 def test_conjugate_gradients_agree(kind, monkeypatch):
     """Denominators of more rows than are factorised."""
     monkeypatch.setattr(denominator, "MAX_EXACT", 10)
-    monkeypatch.setattr(denominator, "MAX_FREQUENT", 20)
     X, y = words()
     rows = X if kind == "sparse" else X.toarray()
     for options in ({"denominator": "covariance"}, {"constant": False}):

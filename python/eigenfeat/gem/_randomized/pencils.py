@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,16 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import show
-from eigenfeat.gem._randomized.denominator import Denominator, settled_ridge
+from eigenfeat.gem._randomized.denominator import Denominator
 from eigenfeat.gem._randomized.directions import Combination, RowCombinations
-from eigenfeat.gem._randomized.krylov import INNER, Leading, Numerator, PencilsOverClass
+from eigenfeat.gem._randomized.krylov import Leading, PairOperator, leading_eigenpairs
 from eigenfeat.gem._randomized.samples import ClassSamples, sort_by_class
-from eigenfeat.pencils.problems import SingularDenominatorError, class_pairs, directions_per_pair
+from eigenfeat.pencils.problems import (
+    DEFAULT_RIDGE,
+    SingularDenominatorError,
+    class_pairs,
+    directions_per_pair,
+)
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels
@@ -32,7 +37,7 @@ __all__ = ["Options", "RandomizedSolution", "solve_pencils"]
 Array = NDArray[np.float64]
 
 TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of residuals, relative
-BATCH = 32  # directions that are formed at a time
+SOLVES = 0.01  # tolerance of inner solves, relative to that of residuals
 MAX_CLASSES_ALL = 50  # up to it, pairs="auto" means "all"
 
 
@@ -40,7 +45,7 @@ MAX_CLASSES_ALL = 50  # up to it, pairs="auto" means "all"
 class Options:
     """Parameters of a fit; see `RandomizedGEM`."""
 
-    ridge: float | str
+    ridge: float | None
     n_directions: int | str
     threshold: float | None
     pairs: Any
@@ -96,7 +101,7 @@ def solve_pencils(
     Raises
     ------
     ValueError
-        If there are fewer than two classes, `ridge` is 0, or the pairs are between groups.
+        If there are fewer than two classes, or the pairs are between groups.
     SingularDenominatorError
         If all samples of all classes are zero, so that there is no unit for the ridge.
 
@@ -107,26 +112,27 @@ def solve_pencils(
     """
     labels, codes = np.unique(y, return_inverse=True)
     check_two_labels(labels)
-    if not isinstance(options.ridge, str) and options.ridge <= 0:
-        raise ValueError(f"ridge: expected a number > 0, got {options.ridge}")
     items = _items(labels, options)
     movable = options.constant or options.covariance
     classes, scale = sort_by_class(X, codes, weight, scaled=options.scaled, movable=movable)
-    solver = _PencilSolver(classes, options, len(items))
-    by_pair: dict[int, _PairDirections] = {}
+    units, count = _units(classes, options), directions_per_pair(options.n_directions, len(items))
+    result: dict[int, _PairDirections] = {}
     for below in np.unique(items[:, 1]).tolist():
         started = time.perf_counter()
-        for item, result in solver.over(below, np.flatnonzero(items[:, 1] == below), items):
-            by_pair[item] = result
+        denominator = _denominator(classes, below, units[below], options)
+        for item in np.flatnonzero(items[:, 1] == below).tolist():
+            pair = int(items[item, 0]), below
+            result[item] = _pair_directions(classes, pair, denominator, options, count)
         log(f"pairs over class {labels[below]}", started)
-    if solver.unfinished:
+    unfinished = sum(pair.unfinished for pair in result.values())
+    if unfinished:
         warnings.warn(
             f"RandomizedGEM: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got "
-            f"larger ones of {solver.unfinished} directions; see residuals_",
+            f"larger ones of {unfinished} directions; see residuals_",
             RuntimeWarning,
             stacklevel=4,
         )
-    return _joined([by_pair[item] for item in range(len(items))], items, labels, classes, scale)
+    return _joined([result[item] for item in range(len(items))], items, labels, classes, scale)
 
 
 def _items(labels: NDArray[Any], options: Options) -> NDArray[np.int64]:
@@ -142,6 +148,39 @@ def _items(labels: NDArray[Any], options: Options) -> NDArray[np.int64]:
     return class_pairs(labels, pairs, random_state=options.seed)
 
 
+def _units(classes: ClassSamples, options: Options) -> Array:
+    """Mean eigenvalue of each denominator; where it is 0, the mean over all classes."""
+    spread = classes.squares - (classes.means**2).sum(axis=1)
+    origin = classes.mean if options.constant and not options.covariance else 0.0
+    second = spread + ((classes.means - origin) ** 2).sum(axis=1)
+    eps = float(np.finfo(np.float64).eps)
+    noise = (100 * eps) ** 2 * second + 100 * eps * classes.squares
+    traces = np.where(spread > noise, spread, 0.0) if options.covariance else second
+    traces = np.where(traces > 0, traces, 0.0)
+    if not traces.max() > 0:
+        raise SingularDenominatorError(
+            "denominators are singular to working precision: all samples of all classes are zero"
+        )
+    return np.where(traces > 0, traces, traces.mean()) / classes.n_features
+
+
+def _denominator(classes: ClassSamples, below: int, unit: float, options: Options) -> Denominator:
+    """The denominator of a class.
+
+    A class of n samples in d > n columns has at most n positive eigenvalues, and a ridge of 0.2 of
+    the mean over all d eigenvalues would be negligible.
+    """
+    n, d, ridge = len(classes.roots[below]), classes.n_features, options.ridge
+    return Denominator(
+        classes.rows[below],
+        classes.roots[below],
+        unit * (DEFAULT_RIDGE * d / min(d, n) if ridge is None else ridge),
+        centred=options.covariance or options.constant,
+        tolerance=SOLVES * TOLERANCES[classes.dtype],
+        n_threads=options.n_threads,
+    )
+
+
 @dataclass(eq=False)
 class _PairDirections:
     """Directions of one pair of classes."""
@@ -151,179 +190,63 @@ class _PairDirections:
     values: Array
     residuals: Array
     steps: int
+    unfinished: int  # directions whose error is above the tolerance
 
 
-class _PencilSolver:
-    """Solves the pencils of one denominator after the other."""
-
-    def __init__(self, classes: ClassSamples, options: Options, n_pairs: int) -> None:
-        self._classes, self._options = classes, options
-        self._threads = options.n_threads
-        self._covariance = options.covariance
-        self._constant = options.constant and not options.covariance
-        self._units = self._all_units()
-        self._count = directions_per_pair(options.n_directions, n_pairs)
-        self.unfinished = 0  # directions whose residual is above the tolerance
-
-    def over(
-        self, below: int, rows: NDArray[np.intp], items: NDArray[np.int64]
-    ) -> Iterator[tuple[int, _PairDirections]]:
-        """Solve all pairs over one class."""
-        options, classes = self._options, self._classes
-        sizes = len(classes.roots[below]), classes.n_features
-        shift = settled_ridge(options.ridge, *sizes) * self._units[below]
-        denominator = Denominator(
-            classes.rows[below],
-            classes.roots[below],
-            shift,
-            centred=self._covariance or self._constant,
-            n_threads=self._threads,
-        )
-        numerators = [
-            Numerator(classes.rows[i], classes.roots[i], [options.seed, i, below])
-            for i in items[rows, 0].tolist()
-        ]
-        pencils = PencilsOverClass(
-            denominator, numerators, self._centre(below), self._constant, self._threads
-        )
-        tolerance = TOLERANCES[classes.dtype]
-        threshold = -np.inf if options.threshold is None else float(options.threshold)
-        leading = [
-            _above(result, threshold) for result in pencils.solve(self._count, threshold, tolerance)
-        ]
-        self.unfinished += sum(int((result.error > tolerance).sum()) for result in leading)
-        for batch in _batches(leading):
-            result = self._form(pencils, below, batch, leading, tolerance)
-            for index, directions in zip(batch, result, strict=True):
-                yield int(rows[index]), directions
-
-    def _centre(self, below: int) -> Array | None:
-        if not (self._constant or self._covariance):
-            return None
-        centre: Array = self._classes.means[below]
-        return centre if centre.any() else None
-
-    def _all_units(self) -> Array:
-        """Mean eigenvalue of each denominator; where it is 0, the mean over all classes."""
-        classes = self._classes
-        spread = classes.squares - (classes.means**2).sum(axis=1)
-        origin = classes.mean if self._constant else 0.0
-        second = spread + ((classes.means - origin) ** 2).sum(axis=1)
-        eps = float(np.finfo(np.float64).eps)
-        noise = (100 * eps) ** 2 * second + 100 * eps * classes.squares
-        traces = np.where(spread > noise, spread, 0.0) if self._covariance else second
-        traces = np.where(traces > 0, traces, 0.0)
-        if not traces.max() > 0:
-            raise SingularDenominatorError(
-                "denominators are singular to working precision: all samples of all classes are "
-                "zero"
-            )
-        return np.where(traces > 0, traces, traces.mean()) / classes.n_features
-
-    def _form(
-        self,
-        pencils: PencilsOverClass,
-        below: int,
-        batch: list[int],
-        leading: list[Leading],
-        tolerance: float,
-    ) -> Iterator[_PairDirections]:
-        """Directions of a batch of numerators, from their eigenvectors on the samples."""
-        blocks = [leading[i].left / np.sqrt(leading[i].values) for i in batch]
-        images = pencils.images(batch, blocks, [None] * len(batch), INNER * tolerance)
-        centre, shift = pencils.centre, pencils.below.shift
-        vectors, beta, sums = images.inner, images.beta, images.sums
-        del images
-        vectors /= shift
-        if centre is not None:
-            vectors -= centre[:, None] * (sums / shift)
-        along = np.zeros(len(sums)) if centre is None else centre @ vectors
-        constant = sums if self._constant else np.zeros(len(sums))
-        offset = constant - along
-        signs = _signs(vectors, offset + self._classes.mean @ vectors, self._constant)
-        residuals = self._residuals(pencils, batch, leading, vectors, constant, along)
-        at = 0
-        for i, block in zip(batch, blocks, strict=True):
-            part = slice(at, at + block.shape[1])
-            at = part.stop
-            sign = signs[part]
-            yield _PairDirections(
-                self._combination(i, below, pencils, block, beta[:, part], sums[part], sign),
-                offset[part] * sign,
-                leading[i].values,
-                residuals[part],
-                leading[i].steps,
-            )
-
-    def _combination(
-        self,
-        i: int,
-        below: int,
-        pencils: PencilsOverClass,
-        block: Array,
-        beta: Array,
-        sums: Array,
-        sign: Array,
-    ) -> Combination:
-        """Coefficients of the samples of both classes."""
-        factor = sign / pencils.below.shift
-        lower = beta * factor
-        if pencils.centre is not None:
-            lower -= pencils.below.root[:, None] * (sums * factor)
-        above = self._classes.index_of(pencils.numerators[i].rows)
-        return Combination(above, below, block * factor, lower)
-
-    def _residuals(
-        self,
-        pencils: PencilsOverClass,
-        batch: list[int],
-        leading: list[Leading],
-        vectors: Array,
-        constant: Array,
-        along: Array,
-    ) -> Array:
-        threads, below = self._threads, pencils.below
-        values = np.concatenate([leading[i].values for i in batch])
-        heights = below.centre(below.rows.times(vectors, n_threads=threads))
-        right = below.rows.transposed_times(heights, n_threads=threads)
-        right += below.shift * vectors
-        right *= values
-        size = np.hypot(np.linalg.norm(right, axis=0), values * constant)
-        at, last = 0, np.empty(len(values))
-        for i in batch:
-            numerator, width = pencils.numerators[i], len(leading[i].values)
-            part = slice(at, at + width)
-            heights = numerator.rows.times(vectors, at=at, width=width, n_threads=threads)
-            heights += numerator.root[:, None] * (constant[part] - along[part])
-            left = numerator.rows.transposed_times(heights, n_threads=threads)
-            total = numerator.root @ heights
-            if pencils.centre is not None:
-                left -= pencils.centre[:, None] * total
-            last[part] = total - values[part] * constant[part] if self._constant else 0.0
-            right[:, part] -= left
-            at += width
-        gap = np.hypot(np.linalg.norm(right, axis=0), last)
-        return np.divide(gap, size, out=np.zeros_like(gap), where=size > 0)
-
-
-def _above(result: Leading, threshold: float) -> Leading:
-    m = int(np.count_nonzero(result.values >= threshold))
-    return Leading(
-        result.values[:m], np.ascontiguousarray(result.left[:, :m]), result.steps, result.error[:m]
+def _pair_directions(
+    classes: ClassSamples,
+    pair: tuple[int, int],
+    denominator: Denominator,
+    options: Options,
+    count: int,
+) -> _PairDirections:
+    """Solve one pair, and form its directions from the eigenvectors on the samples."""
+    above, below = pair
+    constant = options.constant and not options.covariance
+    centre = classes.means[below]
+    if not (options.constant or options.covariance):
+        centre = np.zeros_like(centre)
+    rows, root = classes.rows[above], classes.roots[above]
+    operator = PairOperator(rows, root, denominator, centre, constant, options.n_threads)
+    threshold = -np.inf if options.threshold is None else float(options.threshold)
+    tolerance = TOLERANCES[classes.dtype]
+    how = threshold, tolerance, [options.seed, *pair]
+    leading = leading_eigenpairs(operator, len(root), count, *how)
+    block = leading.vectors / np.sqrt(leading.values)
+    vectors, beta, sums = operator.solved(block)
+    vectors -= centre[:, None] * sums
+    vectors /= denominator.shift
+    border = sums if constant else np.zeros(len(sums))
+    offset = border - centre @ vectors
+    sign = _signs(vectors, offset + classes.mean @ vectors, constant)
+    factor = sign / denominator.shift
+    lower = (beta - denominator.root[:, None] * sums) * factor if centre.any() else beta * factor
+    return _PairDirections(
+        Combination(above, below, block * factor, lower),
+        offset * sign,
+        leading.values,
+        _residuals(operator, leading, vectors, offset, border),
+        leading.steps,
+        int((leading.errors > tolerance).sum()),
     )
 
 
-def _batches(leading: list[Leading]) -> Iterator[list[int]]:
-    """Groups of numerators whose directions are formed together."""
-    batch: list[int] = []
-    width = 0
-    for i, result in enumerate(leading):
-        if batch and width + len(result.values) > BATCH:
-            yield batch
-            batch, width = [], 0
-        batch.append(i)
-        width += len(result.values)
-    yield batch
+def _residuals(
+    operator: PairOperator, leading: Leading, vectors: Array, offset: Array, border: Array
+) -> Array:
+    """Residuals (m,) of the pencil; `border` (m,) are the entries of the constant."""
+    below, threads = operator.below, operator.n_threads
+    heights = below.centre(below.rows.times(vectors, n_threads=threads))
+    right = below.rows.transposed_times(heights, n_threads=threads) + below.shift * vectors
+    right *= leading.values
+    size = np.hypot(np.linalg.norm(right, axis=0), leading.values * border)
+    heights = operator.rows.times(vectors, n_threads=threads) + operator.root[:, None] * offset
+    total = operator.root @ heights
+    right -= operator.rows.transposed_times(heights, n_threads=threads)
+    right += operator.centre[:, None] * total
+    last = total - leading.values * border if operator.constant else 0.0
+    gap = np.hypot(np.linalg.norm(right, axis=0), last)
+    return np.divide(gap, size, out=np.zeros_like(gap), where=size > 0)
 
 
 def _signs(vectors: Array, offset: Array, constant: bool) -> Array:

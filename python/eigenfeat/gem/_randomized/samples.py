@@ -137,10 +137,6 @@ class ClassSamples:
         """Type of the samples."""
         return self.rows[0].dtype
 
-    def index_of(self, rows: SparseRows) -> int:
-        """The index of the class with these samples."""
-        return next(c for c, own in enumerate(self.rows) if own is rows)
-
 
 def sort_by_class(
     X: Any, codes: NDArray[np.intp], weight: _Array | None, *, scaled: bool, movable: bool
