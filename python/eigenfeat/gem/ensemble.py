@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
@@ -141,10 +141,14 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         """
         self._validate_params()
         members = self._members()
-        if isinstance(members[0], Pipeline):
-            count = self._fit_pipelines(members, X, y, sample_weight)
-        else:
-            count = self._fit_classifiers(members, X, y, sample_weight)
+        fit = self._fitter(members, X, y, sample_weight)
+        for count, member in enumerate(members, 1):
+            started = time.perf_counter()
+            fit(member)
+            n_directions = _classifier(member).layers_[0].directions.shape[1]
+            self._log(f"member {count}: {n_directions} directions", started)
+            if self._step_done():
+                break
         self.members_, self.classes_ = members[:count], members[0].classes_
         take_names(self, members[0])
         return self
@@ -152,28 +156,18 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     def _most_steps(self) -> int:
         return self.n_members
 
-    def _fit_pipelines(self, members: list[Any], X: Any, y: Any, sample_weight: Any) -> int:
-        """Fit the members; return how many are fitted, fewer if a callback asks to stop."""
-        if is_blocks(X):
-            raise ValueError(f"X: expected an array with a pipeline as estimator, got {show(X)}")
-        members[0][-1].check_parameters()
-        for number, member in enumerate(members, 1):
-            started = time.perf_counter()
-            name = member.steps[-1][0]
-            given = {} if sample_weight is None else {f"{name}__sample_weight": sample_weight}
-            member.fit(X, y, **given)
-            count = member[-1].layers_[-1].directions.shape[1]
-            self._log(f"member {number}: {count} directions", started)
-            if self._step_done():
-                break
-        return number
-
-    def _fit_classifiers(
-        self, members: list[GEMClassifier], X: Any, y: Any, sample_weight: Any
-    ) -> int:
-        """As `_fit_pipelines`, for classifiers that share samples, moments, scale and constant."""
-        first = members[0]
-        first.check_parameters()
+    def _fitter(
+        self, members: list[Any], X: Any, y: Any, sample_weight: Any
+    ) -> Callable[[Any], object]:
+        """A function that fits a member; classifiers share samples, moments, scale and constant."""
+        first, last = members[0], _classifier(members[0])
+        last.check_parameters()
+        if last is not first:
+            if is_blocks(X):
+                raise ValueError(f"X: expected an array with a pipeline, got {show(X)}")
+            name = f"{first.steps[-1][0]}__sample_weight"
+            given = {} if sample_weight is None else {name: sample_weight}
+            return lambda member: member.fit(X, y, **given)
         samples = first.prepare(X, y, sample_weight)
         moments = None
         if not isinstance(first, JointGEMClassifier):  # joint members hold out different samples
@@ -182,14 +176,12 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
             moments = gem.moments_
             for member in members:
                 member.set_params(gem__scale=gem.scale_, gem__constant=gem.constant_)
-        for number, member in enumerate(members, 1):
-            started = time.perf_counter()
+
+        def fit(member: GEMClassifier) -> None:
             member.fit_samples(samples, moments)
             take_names(member, first)
-            self._log(f"member {number}: {len(member.layers_[0].ranks)} directions", started)
-            if self._step_done():
-                break
-        return number
+
+        return fit
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -206,10 +198,8 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
             With two classes, the logit of the second class over the first.
         """
         check_is_fitted(self, "members_")
-        return np.asarray(sum(self._logits(X)) / len(self.members_))
-
-    def _logits(self, X: Any) -> Iterator[NDArray[Any]]:
-        yield from (member.decision_function(X) for member in self.members_)
+        logits = (member.decision_function(X) for member in self.members_)
+        return np.asarray(sum(logits) / len(self.members_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -237,9 +227,13 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         members = [_reseeded(clone(base), int(seed)) for seed in seeds]
         if self.n_threads is not None:
             for member in members:
-                last = member[-1] if isinstance(member, Pipeline) else member
-                last.set_params(n_threads=self.n_threads)
+                _classifier(member).set_params(n_threads=self.n_threads)
         return members
+
+
+def _classifier(member: Any) -> Any:
+    """The classifier of a member, which may be a pipeline."""
+    return member[-1] if isinstance(member, Pipeline) else member
 
 
 def _reseeded(member: Any, seed: int) -> Any:

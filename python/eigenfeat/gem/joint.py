@@ -272,9 +272,9 @@ class JointGEMClassifier(GEMClassifier):
         order = draw.permutation(n)
         known, compared = np.sort(order[:_STATISTICS_SAMPLES]), order[:_COMPARED_SAMPLES]
         rows = steps.units.rows(samples.take(known).X, steps.n_threads)
-        start = _Start.of(steps.units, layers, logit, rows, self.n_threads)
-        before = sum(steps.step(start.training(), compared, 0.0))
-        training = start.training()
+        start = steps.units, layers, logit, rows, self.n_threads
+        before = sum(steps.step(_started(*start), compared, 0.0))
+        training = _started(*start)
         n_steps = -(-n // int(np.clip(n // _MIN_STEPS, _MIN_BATCH, _MAX_BATCH)))  # per epoch
         rates = _learning_rates(self.learning_rate, self.epochs * n_steps)
         for epoch in range(self.epochs):
@@ -290,8 +290,8 @@ class JointGEMClassifier(GEMClassifier):
             if self._step_done():
                 break
         with np.errstate(all="ignore"):  # values that are not finite raise an error below
-            trained = start.finished(training, layers, logit)
-        # After `finished` has read the weights: a step of rate 0 may change them by rounding.
+            trained = _finished(training, steps.units, layers, logit)
+        # After `_finished` has read the weights: a step of rate 0 may change them by rounding.
         after = sum(steps.step(training, compared, 0.0))
         if not (np.isfinite(after) and _is_finite(*trained)):
             raise self._not_finite()
@@ -402,115 +402,102 @@ class _Units:
         part = np.ascontiguousarray(part)
         return core.standardised_rows(part, self.mean, self.divisors, n_threads)
 
+    def inward(self, V: _Array, offset: _Array) -> tuple[_Array, _Array]:
+        """Weights V (d, m) and offsets (m,) for such rows, from those for the samples."""
+        return V * self.scale[:, None], offset + self.mean @ V
 
-@dataclass(frozen=True)
-class _Start:
-    """Weights at the start of the training, in the units of centred and scaled samples."""
+    def outward(self, V: _Array, offset: _Array) -> tuple[_Array, _Array]:
+        """The inverse of `inward`."""
+        V = V / self.scale[:, None]
+        return V, offset - self.mean @ V
 
-    units: _Units
-    directions: list[_Array]
-    offsets: list[_Array]
-    powers: list[list[int]]
-    weights: _Array  # (p, k)
-    intercept: _Array  # (k,)
-    centre: _Array  # (p,) means of the features
-    deviations: _Array  # (p,) standard deviations of the features
-    includes_input: bool
-    n_input: int  # number of features that are columns of the samples
 
-    @classmethod
-    def of(
-        cls,
-        units: _Units,
-        layers: Sequence[Layer],
-        logit: MultinomialLogit,
-        sample: NDArray[np.float32],
-        n_threads: int | None,
-    ) -> _Start:
-        """Start from fitted layers; `sample` gives the means and deviations of the features."""
-        first = layers[0]
-        directions = [first.directions * units.scale[:, None]]
-        offsets = [first.offset + units.mean @ first.directions]
-        directions += [layer.directions for layer in layers[1:]]
-        offsets += [layer.offset for layer in layers[1:]]
-        includes_input = logit.coef_.shape[1] > layers[-1].width
-        n_input = units.mean.size if includes_input and len(layers) == 1 else 0
-        weights, intercept = logit.coef_.T, logit.intercept_
-        if weights.shape[1] == 1:
-            weights, intercept = (
-                np.hstack([-weights, weights]) / 2,
-                np.array([-0.5, 0.5]) * intercept,
-            )
-        intercept = intercept + units.mean[:n_input] @ weights[:n_input]
-        weights = weights.copy()
-        weights[:n_input] *= units.scale[:n_input, None]
-        features = before = sample
-        for layer, own, offset in zip(layers, directions, offsets, strict=True):
-            before = features
-            moved = replace(layer, directions=own, offset=offset)
-            features = moved.transform(before.astype(np.float64), n_threads).astype(np.float32)
-        if includes_input:
-            features = np.hstack([before, features])
-        return cls(
-            units,
-            directions,
-            offsets,
-            [list(layer.powers) for layer in layers],
-            weights,
-            intercept,
-            features.mean(axis=0, dtype=np.float64),
-            features.std(axis=0, dtype=np.float64),
-            includes_input,
-            n_input,
-        )
+# ---- between fitted layers and the training in the core ------------------------------------------
 
-    def training(self) -> core.LayerTraining32:
-        """A training in the core, before its first step."""
-        sizes = [_root_mean_square(own) for own in self.directions]
-        # Steps are relative to weights of standardised features, and zero for constant features. An
-        # input column is compared with its own size, other features with the largest deviation.
-        compared = np.abs(self.centre) + self.deviations
-        compared[self.n_input :] = self.deviations[self.n_input :].max(initial=0.0)
-        varies = self.deviations > 1e-6 * compared
-        size = _root_mean_square(self.weights[varies] * self.deviations[varies, None])
-        rates = np.zeros(len(self.weights))
-        rates[varies] = size / self.deviations[varies]
-        return core.LayerTraining32(
-            directions=[_single(own) for own in self.directions],
-            offsets=[_single(offset) for offset in self.offsets],
-            powers=self.powers,
-            rates=[(size, _OFFSET_RATE * size) for size in sizes],
-            weights=_single(self.weights),
-            intercept=_single(self.intercept),
-            centre=_single(self.centre),
-            weight_rates=_single(rates),
-            intercept_rate=size,
-            includes_input=self.includes_input,
-        )
 
-    def finished(
-        self, training: core.LayerTraining32, layers: Sequence[Layer], logit: MultinomialLogit
-    ) -> tuple[list[Layer], MultinomialLogit]:
-        """Layers and logit after the training, in the units of the samples."""
-        result = []
-        for number, layer in enumerate(layers):
-            directions, offset = (
-                part.astype(np.float64) for part in training.layer(number, *layer.directions.shape)
-            )
-            if number == 0:
-                directions /= self.units.scale[:, None]
-                offset -= self.units.mean @ directions
-            result.append(replace(layer, directions=directions, offset=offset))
-        weights, intercept = (
-            part.astype(np.float64) for part in training.logit(*self.weights.shape)
-        )
-        weights[: self.n_input] /= self.units.scale[: self.n_input, None]
-        intercept -= self.units.mean[: self.n_input] @ weights[: self.n_input]
-        if len(logit.coef_) == 1:
-            weights, intercept = weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
-        trained = copy.copy(logit)
-        trained.coef_, trained.intercept_ = np.ascontiguousarray(weights.T), intercept
-        return result, trained
+def _started(
+    units: _Units,
+    layers: Sequence[Layer],
+    logit: MultinomialLogit,
+    rows: NDArray[np.float32],
+    n_threads: int | None,
+) -> core.LayerTraining32:
+    """A training before its first step; `rows` give the means and deviations of the features."""
+    directions, offset = units.inward(layers[0].directions, layers[0].offset)
+    own = [replace(layers[0], directions=directions, offset=offset), *layers[1:]]
+    features = before = rows
+    for layer in own:
+        before = features
+        features = layer.transform(before.astype(np.float64), n_threads).astype(np.float32)
+    includes_input = _n_input(layers, logit) > 0
+    if includes_input:
+        features = np.hstack([before, features])
+    centre = features.mean(axis=0, dtype=np.float64)
+    deviations = features.std(axis=0, dtype=np.float64)
+    weights, intercept = logit.coef_.T.copy(), logit.intercept_
+    if weights.shape[1] == 1:
+        weights = np.hstack([-weights, weights]) / 2
+        intercept = np.array([-0.5, 0.5]) * intercept
+    columns = slice(_n_columns(layers, logit))
+    if columns.stop:
+        weights[columns], intercept = units.inward(weights[columns], intercept)
+    # Steps are relative to weights of standardised features, and zero for constant features. An
+    # input column is compared with its own size, other features with the largest deviation.
+    compared = np.abs(centre) + deviations
+    compared[columns.stop :] = deviations[columns.stop :].max(initial=0.0)
+    varies = deviations > 1e-6 * compared
+    size = _root_mean_square(weights[varies] * deviations[varies, None])
+    rates = np.zeros(len(weights))
+    rates[varies] = size / deviations[varies]
+    sizes = [_root_mean_square(layer.directions) for layer in own]
+    return core.LayerTraining32(
+        directions=[_single(layer.directions) for layer in own],
+        offsets=[_single(layer.offset) for layer in own],
+        powers=[list(layer.powers) for layer in own],
+        rates=[(size, _OFFSET_RATE * size) for size in sizes],
+        weights=_single(weights),
+        intercept=_single(intercept),
+        centre=_single(centre),
+        weight_rates=_single(rates),
+        intercept_rate=size,
+        includes_input=includes_input,
+    )
+
+
+def _finished(
+    training: core.LayerTraining32,
+    units: _Units,
+    layers: Sequence[Layer],
+    logit: MultinomialLogit,
+) -> tuple[list[Layer], MultinomialLogit]:
+    """Layers and logit after a training, in the units of the samples."""
+    result = []
+    for number, layer in enumerate(layers):
+        parts = training.layer(number, *layer.directions.shape)
+        directions, offset = (part.astype(np.float64) for part in parts)
+        if number == 0:
+            directions, offset = units.outward(directions, offset)
+        result.append(replace(layer, directions=directions, offset=offset))
+    k, p = logit.coef_.shape
+    weights, intercept = (part.astype(np.float64) for part in training.logit(p, max(k, 2)))
+    columns = slice(_n_columns(layers, logit))
+    if columns.stop:
+        weights[columns], intercept = units.outward(weights[columns], intercept)
+    if k == 1:
+        weights, intercept = weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
+    trained = copy.copy(logit)
+    trained.coef_, trained.intercept_ = np.ascontiguousarray(weights.T), intercept
+    return result, trained
+
+
+def _n_input(layers: Sequence[Layer], logit: MultinomialLogit) -> int:
+    """Number of the logit's features that are the last layer's input."""
+    return int(logit.coef_.shape[1]) - layers[-1].width
+
+
+def _n_columns(layers: Sequence[Layer], logit: MultinomialLogit) -> int:
+    """Number of the logit's features that are columns of the samples."""
+    return _n_input(layers, logit) if len(layers) == 1 else 0
 
 
 def _single(values: _Array) -> NDArray[np.float32]:

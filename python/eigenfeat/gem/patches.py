@@ -212,25 +212,23 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self, "gem_")
         images = self._images(X, first=False)
+        columns = len(self.gem_.get_feature_names_out())
+        blocks = self._blocks(images, columns)
+        return np.concatenate([self._pooled(images[rows], columns) for rows in blocks])
+
+    def _pooled(self, images: NDArray[Any], columns: int) -> Floats:
+        """Pooled features of samples, (n, cells * columns)."""
         reduce_at = np.add if self.pooling == "mean" else np.maximum
-        out: NDArray[Any] | None = None
-        columns = self.gem_.transform(self._patches(images[:1])[0][:1]).shape[1]
-        for rows in self._blocks(images, columns):
-            patches, places = self._patches(images[rows])
-            values = self.gem_.transform(patches)
-            values = values.reshape(len(images[rows]), *places, values.shape[1])
-            for axis, cells in enumerate(self.cells_, start=1):
-                edges = _edges(values.shape[axis], cells)
-                sizes = np.diff([*edges, values.shape[axis]])
-                values = reduce_at.reduceat(values, edges, axis=axis)
-                if self.pooling == "mean":
-                    values /= sizes.reshape([-1] + [1] * (values.ndim - axis - 1))
-            flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
-            if out is None:
-                out = np.empty((len(images), flat.shape[1]), dtype=flat.dtype)
-            out[rows] = flat
-        assert out is not None  # X has a sample
-        return out
+        patches, places = self._patches(images)
+        values = self.gem_.transform(patches).reshape(len(images), *places, columns)
+        for axis, cells in enumerate(self.cells_, start=1):
+            length = values.shape[axis]
+            edges = np.arange(cells) * length // cells
+            values = reduce_at.reduceat(values, edges, axis=axis)
+            if self.pooling == "mean":
+                sizes = np.diff([*edges, length])
+                values /= sizes.reshape([-1] + [1] * (values.ndim - axis - 1))
+        return values.reshape(len(images), int(np.prod(self.cells_)) * columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -365,11 +363,6 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         patch = int(np.prod(self._patch())) * self.n_channels_
         step = max(1, _BLOCK_ENTRIES // (int(np.prod(self._places())) * max(patch, columns)))
         return (slice(first, first + step) for first in range(0, len(images), step))
-
-
-def _edges(length: int, cells: int) -> NDArray[np.intp]:
-    """Start of each cell along an axis."""
-    return np.arange(cells) * length // cells
 
 
 def _per_axis(value: int | Sequence[int], axes: int, name: str, least: int = 1) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -50,14 +50,12 @@ class ScoreMap:
     low: _Array
     high: _Array
     weights: _Array
-    middle: _Array = field(init=False, repr=False)
-    slope: _Array = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    @property
+    def slope(self) -> _Array:
+        """(k,) factors of the scores, 0 for a class of equal scores."""
         width = self.high - self.low
-        slope = 2.0 / np.where(width > 0, width, np.inf)
-        object.__setattr__(self, "middle", 0.5 * (self.low + self.high))
-        object.__setattr__(self, "slope", slope)
+        return np.asarray(2.0 / np.where(width > 0, width, np.inf))
 
     @classmethod
     def unfitted(cls, low: Floats, high: Floats) -> ScoreMap:
@@ -94,7 +92,8 @@ class ScoreMap:
         return out
 
     def _powers(self, scores: Floats) -> _Array:
-        mapped = (np.clip(scores, self.low, self.high) - self.middle) * self.slope
+        middle = 0.5 * (self.low + self.high)
+        mapped = (np.clip(scores, self.low, self.high) - middle) * self.slope
         n, k = mapped.shape
         out = np.ones((n, len(self.weights)))
         for first in range(0, len(self.weights) - 1, k):

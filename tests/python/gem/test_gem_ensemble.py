@@ -54,17 +54,6 @@ def test_probabilities_are_geometric_means(digits, model):
     assert model.score(X, y) > 0.93
 
 
-def test_probabilities_far_below_the_least_float(digits, model):
-    """Logits in the thousands: the product of probabilities is 0, their mean logarithm is not."""
-    far = 1e7 * digits[0][:3]
-    logs = model.predict_log_proba(far)
-    assert np.isfinite(logs).all()
-    assert logs.min() < -1000
-    members = np.mean([m.predict_log_proba(far).astype(float) for m in model.members_], axis=0)
-    members -= np.logaddexp.reduce(members, axis=1, keepdims=True)
-    assert_allclose(logs, members, rtol=1e-4)
-
-
 def test_two_classes():
     X, y = load_wine(return_X_y=True)
     X, y = X[y < 2], np.array(["no", "yes"])[y[y < 2]]

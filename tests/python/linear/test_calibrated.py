@@ -167,11 +167,3 @@ def test_degenerate_columns(overlapping):
         nothing = CalibratedLeastSquares().fit(np.zeros((400, 1)), y)
     assert model.score(X, y) > 0.5
     assert_allclose(nothing.predict_proba([[5.0]])[0], np.bincount(y) / 400, atol=1e-3)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ranges_of_scores(dtype):
-    low, high = np.array([0.1, 0.3, 0.0]), np.array([0.1 * (1 + 1e-16), 0.9, 0.0])
-    high[0] = np.nextafter(dtype(0.1), dtype(1))
-    found = ScoreMap.unfitted(low.astype(dtype), high.astype(dtype))
-    assert (found.slope > 0).tolist() == [False, True, False]

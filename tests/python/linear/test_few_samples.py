@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from logit_problems import held_out_logits
-from numpy.testing import assert_allclose
 
 from eigenfeat._base.core import core
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds, sample_problem
@@ -55,25 +54,6 @@ def test_the_reduced_problem_has_the_minimum_over_the_features(dtype, weighted, 
     assert problem.objective_of(penalty)(W)[0] == pytest.approx(found.objective, rel=rel)
     assert found.objective == pytest.approx(expected.objective, rel=max(1e-9, rel))
     assert not W[problem.flat].any()
-
-
-@pytest.mark.parametrize("common", [True, False])
-def test_folds_of_the_reduced_problem_are_those_of_the_features(common):
-    X, y, w = samples()
-    problem = LogitProblem(MemorySamples.of(X, y, w, 2), constant=True, common=common)
-    penalty = Penalty(0.1, 0.5, 0.0)
-    reduced = sample_problem(problem, penalty, 1e-9)
-    held, train = np.flatnonzero(np.arange(len(y)) % 3 == 0), np.flatnonzero(np.arange(len(y)) % 3)
-    (part, rows), (expected, others) = (one.fold(train, held) for one in (reduced, problem))
-    # The ridge of columns takes their mean squares in all samples instead of those in the fold.
-    rel = 1e-6 if common else 1e-2
-    found, best = search(part, penalty), search(expected, penalty)
-    assert found.objective == pytest.approx(best.objective, rel=rel)
-    logits = [
-        samples.together().scores(np.ascontiguousarray(point), True, 1)
-        for samples, point in ((rows, found.point), (others, best.point))
-    ]
-    assert_allclose(*logits, rtol=0, atol=100 * rel)
 
 
 def wide(seed):

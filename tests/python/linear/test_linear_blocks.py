@@ -7,7 +7,6 @@ from block_support import FarBlocks
 from logit_problems import problem
 
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
-from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
 
 
 def logit(**options):
@@ -130,28 +129,3 @@ def test_blocks_that_change_leave_the_model_as_it_was(digits, make, change, at, 
     with pytest.raises(error, match=message):
         model.fit(Changing(*digits, at, change))
     assert vars(model) == before
-
-
-def test_bad_blocks_are_named(digits):
-    X, y = digits[0].copy(), digits[1]
-    for blocks, text in (
-        (ArrayBlocks(X, np.zeros(len(y), int)), "at least two classes"),
-        (ArrayBlocks(X), "expected the labels of the samples from 0 on"),
-        ([(X, y), (X, y)], "GeneratedBlocks"),
-    ):
-        with pytest.raises(ValueError, match=text):
-            CalibratedLeastSquares().fit(blocks)
-    with pytest.raises(ValueError, match="expected None with blocks"):
-        CalibratedLeastSquares().fit(ArrayBlocks(X, y), y)
-    for bad in (np.nan, np.inf):
-        X[417, 9] = bad
-        for kind in (np.asarray, sp.csr_matrix):
-            with pytest.raises(ValueError, match=r"X: expected finite.* in row 417, column 9"):
-                MultinomialLogit().fit(ArrayBlocks(kind(X), y, block_rows=100))
-    X, labels, weight = digits[0], y.astype(float), np.ones(600)
-    labels[555], weight[333] = np.nan, -1
-    with pytest.raises(ValueError, match=r"sample_weight: .* got -1.0 in row 333"):
-        MultinomialLogit().fit(GeneratedBlocks([(X[:90], y[:90]), (X[90:], y[90:], weight[90:])]))
-    text = r"y: expected a label for every sample, got 1 missing value, the first in row 555"
-    with pytest.raises(ValueError, match=text):
-        MultinomialLogit().fit(GeneratedBlocks([(X[:90], labels[:90]), (X[90:], labels[90:])]))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
-from logit_problems import held_out_logits
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
@@ -13,7 +12,6 @@ from eigenfeat import GEM, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
 from eigenfeat.linear.logistic import draw_folds
 from eigenfeat.linear.logit_problem import log_loss, temperature
-from eigenfeat.samples import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
 
@@ -77,15 +75,6 @@ def test_classes_of_one_sample_have_no_fold(n):
     assert draw_folds(np.arange(n), n, np.random.RandomState(0)) == []
 
 
-def test_it_is_that_of_exact_fits_of_the_folds(digits):
-    """Refits by the public estimator, to a small tolerance, give nearly the same."""
-    X, y = digits
-    model = MultinomialLogit(temperature="auto", ridge_scale="common").fit(X, y)
-    exact = MultinomialLogit(ridge_scale="common", tol=1e-6)
-    logits = held_out_logits(exact, X, y, draw_folds(y, 10, np.random.RandomState(0)))
-    assert model.temperature_ == pytest.approx(temperature(logits), rel=0.02)
-
-
 @pytest.mark.parametrize("two", [False, True])
 def test_it_divides_the_weights_and_leaves_labels(digits, two):
     X, y = digits
@@ -124,17 +113,6 @@ def test_it_is_that_of_an_exact_fit_of_the_fold(many, weighted, rng):
     z = exact.decision_function(X.take(test))
     aim = temperature([(z, y[test], None if weight is None else weight[test])])
     assert model.temperature_ == pytest.approx(aim, rel=0.03)
-
-
-def test_samples_in_blocks_have_the_same(rng):
-    y = rng.integers(0, 4, 5_300)
-    X = rng.standard_normal((5_300, 8)) + rng.standard_normal((4, 8))[y]
-    local = gem_classifier(**SMALL).fit(X, y)
-    spread = gem_classifier(**SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
-    threads = gem_classifier(**SMALL, n_threads=3).fit(X, y)
-    assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
-    assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
-    assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))
 
 
 def test_no_single_sample_decides_a_log_loss(rng):
