@@ -331,7 +331,7 @@ class GEMClassifier(
         features = samples.mapped(layers, include_input=self.nested("gem").include_input)
         logit = self.logit_options()
         with steps_of(self, logit):
-            logit.fit_path(features, None, None)
+            (logit,) = logit.iterate_path(features, None, None)
         counts = f"{logit.n_features_in_} features, {logit.n_iter_[0]} iterations"
         self._log(f"logit: {counts}", started)
         self._log(f"penalty: {logit.penalty_:.3g}, temperature: {logit.temperature_:.3g}")

@@ -307,16 +307,16 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         MultinomialLogit
             The estimator itself.
         """
-        self.fit_path(X, y, None, sample_weight)
-        return self
+        (model,) = self.iterate_path(X, y, None, sample_weight)
+        return model
 
-    def fit_path(
+    def iterate_path(
         self,
         X: Features,
         y: Targets,
         penalties: Sequence[float] | None,
         sample_weight: Weights = None,
-    ) -> list[MultinomialLogit]:
+    ) -> Iterator[MultinomialLogit]:
         """Fit one model for each of several penalties, with a common Gram matrix.
 
         Each fit starts from the weights of the previous penalty; decreasing penalties work best.
@@ -328,21 +328,11 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         penalties : sequence of float or None
             Values of `penalty`; None means the estimator's own, which may be "auto".
 
-        Returns
-        -------
-        list of MultinomialLogit
-            Fitted models; the estimator itself is fitted with the last penalty.
+        Yields
+        ------
+        MultinomialLogit
+            Fitted models; the last one is the estimator itself.
         """
-        return list(self.iterate_path(X, y, penalties, sample_weight))
-
-    def iterate_path(
-        self,
-        X: Features,
-        y: Targets,
-        penalties: Sequence[float] | None,
-        sample_weight: Weights = None,
-    ) -> Iterator[MultinomialLogit]:
-        """Iterate over the models of `fit_path`, each as soon as it is fitted."""
         self._validate_params()
         penalties = None if penalties is None else list(penalties)
         for value in penalties or ():

@@ -163,7 +163,7 @@ def test_what_it_cannot_do(classes):
     with pytest.raises(ValueError, match="fit_intercept: expected True with solver='gaussian'"):
         MultinomialLogit(solver="gaussian", fit_intercept=False).fit(X, y)
     with pytest.raises(ValueError, match="penalties: expected None with solver='gaussian'"):
-        MultinomialLogit(solver="gaussian").fit_path(X, y, [0.1])
+        list(MultinomialLogit(solver="gaussian").iterate_path(X, y, [0.1]))
 
 
 def test_auto_is_gaussian_with_many_classes(rng):

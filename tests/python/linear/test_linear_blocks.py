@@ -69,8 +69,8 @@ def test_options_mean_the_same_on_blocks(digits, make, options):
 def test_a_path_goes_by_blocks(digits):
     X, y = digits
     blocks = FarBlocks(X, y, block_rows=200)
-    memory = logit().fit_path(X, y, [0.3, 0.03])
-    found = logit().fit_path(blocks, None, [0.3, 0.03])
+    memory = list(logit().iterate_path(X, y, [0.3, 0.03]))
+    found = list(logit().iterate_path(blocks, None, [0.3, 0.03]))
     for ours, theirs in zip(found, memory, strict=True):
         agree(ours, theirs, X, 1e-5)
 

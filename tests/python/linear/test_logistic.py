@@ -283,7 +283,7 @@ def test_gap_estimates_the_excess(name, parameters):
 def test_path_equals_single_fits():
     X, y = problem("digits")
     penalties = [0.4, 0.1, 0.02, 0.2]
-    path = tight(l2=0.1).fit_path(X, y, penalties)
+    path = list(tight(l2=0.1).iterate_path(X, y, penalties))
     assert [model.penalty for model in path] == penalties
     for model in path:
         single = tight(l2=0.1, penalty=model.penalty).fit(X, y)
@@ -354,7 +354,7 @@ def test_penalties_out_of_range(penalties):
     model = MultinomialLogit().fit(*rows)
     before = state(model)
     with pytest.raises(ValueError, match="penalties: expected"):
-        model.fit_path(*rows, penalties)
+        list(model.iterate_path(*rows, penalties))
     assert state(model) == before
 
 

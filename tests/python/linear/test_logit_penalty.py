@@ -66,9 +66,9 @@ def test_blocks_and_threads_choose_the_same(digits):
 
 def test_paths_take_it_as_none(digits):
     one = MultinomialLogit("auto").fit(*digits)
-    (same,) = MultinomialLogit("auto").fit_path(*digits, None)
+    (same,) = list(MultinomialLogit("auto").iterate_path(*digits, None))
     assert_array_equal(same.coef_, one.coef_)
-    path = MultinomialLogit("auto").fit_path(*digits, [0.3, 0.1])
+    path = list(MultinomialLogit("auto").iterate_path(*digits, [0.3, 0.1]))
     assert [model.penalty_ for model in path] == [model.penalty for model in path] == [0.3, 0.1]
 
 
