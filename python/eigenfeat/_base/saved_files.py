@@ -14,11 +14,8 @@ import os
 import secrets
 import shutil
 import stat
-import struct
 import tempfile
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
@@ -47,23 +44,6 @@ META = "meta.npy"
 FORMAT = "eigenfeat"
 VERSION = 1
 _MAX_BYTES_PER_ENTRY = 4096  # of arrays without entries
-
-_MALFORMED = (
-    struct.error,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    RuntimeError,
-    SyntaxError,  # NumPy's headers are Python literals
-    tokenize.TokenError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 class FileFormatError(ValueError):
@@ -190,17 +170,15 @@ def reading(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         except FileFormatError as error:
             raise FileFormatError(f"{name}: cannot be loaded: {error}") from None
-        except _MALFORMED as error:
-            raise FileFormatError(_foreign(name, error)) from error
-        except OSError as error:
-            if error.errno not in (None, errno.EINVAL):
+        except (MemoryError, Warning):
+            raise
+        except Exception as error:  # libraries report damage by many types of errors
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
                 raise
-            raise FileFormatError(_foreign(name, error)) from error
-
-
-def _foreign(name: str, error: Exception) -> str:
-    detail = " ".join(str(error).split())[:200] or type(error).__name__
-    return f"{name}: not an {FORMAT} file, or a truncated or damaged one ({detail})"
+            detail = " ".join(str(error).split())[:200] or type(error).__name__
+            raise FileFormatError(
+                f"{name}: not an {FORMAT} file, or a truncated or damaged one ({detail})"
+            ) from error
 
 
 def open_archive(file: IO[bytes]) -> zipfile.ZipFile:

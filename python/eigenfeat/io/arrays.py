@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.lib.format import open_memmap
 
 from eigenfeat._base.types import DType
-from eigenfeat.io.errors import BadRowError, OptionError, damage_named
+from eigenfeat.io.errors import BadRowError, damage_named
 from eigenfeat.io.source import (
     Choice,
     Chunk,
@@ -29,16 +29,6 @@ _PROBED_LABELS = 1 << 16
 _MAX_EMPTY_COLUMNS = 1 << 20  # of an array without rows, whose file's length bounds no width
 
 _Array = npt.NDArray[Any]
-_Open = Callable[[], _Array]  # maps the file; a new map for each piece releases pages read before
-
-
-def _mapped(path: Path) -> _Open:
-    def opened() -> _Array:
-        with damage_named(path, "an array in NumPy's format"):
-            mapped: _Array = open_memmap(path, mode="r")  # type: ignore[no-untyped-call, unused-ignore]
-            return mapped
-
-    return opened
 
 
 class ArraySource(Source):
@@ -46,10 +36,11 @@ class ArraySource(Source):
 
     format = "npy"
     named = False
+    _labels_path: Path | None = None  # of labels in another file
 
-    def __init__(self, path: Path, options: Options, n_files: int, first: Source | None) -> None:
-        self.path, self._X = path, _mapped(path)
-        X = self._X()
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
+        super().__init__(path, options, keys)
+        X = _mapped(path)
         if X.ndim != 2 or X.dtype.kind not in "biuf":
             raise ValueError(
                 f"{path}: expected a matrix of real numbers (rows, columns), got shape "
@@ -58,31 +49,24 @@ class ArraySource(Source):
         self.n_rows, width = X.shape
         if not self.n_rows and width > _MAX_EMPTY_COLUMNS:
             raise ValueError(f"{path}: expected rows of these columns, got shape {X.shape}")
-        self._y, self._labels_path = self._label_array(options, n_files)
+        if isinstance(options.target, str) and options.target.endswith(".npy"):
+            self._labels_path = Path(options.target)
         self.names = [str(j) for j in range(width)]
         self.types, self.kinds = [X.dtype.name] * width, ["number"] * width
-        self.choice = Choice.of(path, self.names, options, target=self._y is None)
+        self.choice = Choice.of(path, self.names, options, target=self._labels_path is None)
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         self.dtype = np.dtype(np.float32 if small else np.float64)
         fortran = X.flags.f_contiguous and not X.flags.c_contiguous
         self.facts = {"shape": [*X.shape], "order": "Fortran" if fortran else "C"}
-        if first is not None:
-            self.label_kind = first.label_kind
-        elif self._y is not None:
-            self.label_kind = kind_of(self._y().dtype, options.labels)
+        if self._labels_path is not None:
+            self.label_kind = kind_of(self._mapped_labels(self._labels_path).dtype, options.labels)
         elif self.choice.target is not None:
             first_labels = X[:_PROBED_LABELS, self.choice.target]
             self.label_kind = kind_of_floats(first_labels, options.labels)
 
-    def _label_array(self, options: Options, n_files: int) -> tuple[_Open | None, Path]:
-        """The labels if they are no column of the matrix, and the file of the labels."""
-        if not (isinstance(options.target, str) and options.target.endswith(".npy")):
-            return None, self.path
-        if n_files > 1:
-            raise OptionError("target", "expected a column of several files, got a file of labels")
-        path = Path(options.target)
-        labels = _mapped(path)
-        y = labels()
+    def _mapped_labels(self, path: Path) -> _Array:
+        """Labels in another file."""
+        y = _mapped(path)
         if y.shape != (self.n_rows,):
             raise ValueError(
                 f"{path}: expected {self.n_rows} labels, one per sample of {self.path}, "
@@ -90,12 +74,12 @@ class ArraySource(Source):
             )
         if y.dtype.kind not in "biufUS":
             raise ValueError(f"{path}: expected labels that are numbers or strings, got {y.dtype}")
-        return labels, path
+        return y
 
     @property
     def target_name(self) -> str:
         """Name of the target column."""
-        return super().target_name if self._y is None else self._labels_path.name
+        return super().target_name if self._labels_path is None else self._labels_path.name
 
     def chunks(self, skip: int) -> Iterator[Chunk]:
         """Yield pieces of the array."""
@@ -103,26 +87,32 @@ class ArraySource(Source):
         columns: Any = slice(chosen[0], chosen[-1] + 1)
         if tuple(chosen) != tuple(range(chosen[0], chosen[-1] + 1)):
             columns = list(chosen)  # which copies, unlike a slice
-        row_bytes = max(len(self.names) * self._X().dtype.itemsize, 1)
+        row_bytes = max(len(self.names) * _mapped(self.path).dtype.itemsize, 1)
         size = max(_PIECE_BYTES // row_bytes, 1)
         for start in range(skip, n, size):
             part = slice(start, min(start + size, n))
-            X = self._X()[part]
+            X = _mapped(self.path)[part]
             y = unlabelled = given = None
             if self.label_kind not in (None, "none"):
-                given = X[:, self.choice.target] if self._y is None else self._y()[part]
+                path = self._labels_path
+                given = X[:, self.choice.target] if path is None else _mapped(path)[part]
                 y, unlabelled = labels_of_array(given, str(self.label_kind))
             yield Chunk(start, len(X), X[:, columns], y, unlabelled, None, given, part.stop / n)
 
-    def complaint(
-        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
-    ) -> BadRowError:
+    def complaint(self, row: int, column: int | None, value: Any, dtype: DType) -> BadRowError:
         """Return the error of a bad row."""
-        fault = super().complaint(row, column, value, dtype, missing=missing)
-        if column is None and self._y is not None:
+        fault = super().complaint(row, column, value, dtype)
+        if column is None and self._labels_path is not None:
             return BadRowError(self._labels_path, "row", row, None, str(fault).split(": ", 2)[2])
         return fault
 
     def files(self) -> list[Path]:
         """The file of the matrix and the file of the labels."""
-        return [*dict.fromkeys([self.path, self._labels_path])]
+        return [self.path, *([] if self._labels_path is None else [self._labels_path])]
+
+
+def _mapped(path: Path) -> _Array:
+    """Map a file into memory; a new map for each piece releases the pages that were read before."""
+    with damage_named(path, "an array in NumPy's format"):
+        mapped: _Array = open_memmap(path, mode="r")  # type: ignore[no-untyped-call, unused-ignore]
+        return mapped

@@ -44,10 +44,6 @@ class TableSource(Source):
     A part of a path such as ``year=2024/`` is a column, too, constant in the file.
     """
 
-    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
-        arrow(str(path))
-        self.path, self._options, self._keys, self.facts = path, options, keys, {}
-
     @abstractmethod
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
         """Yield start, number, arrays by column, mask of bad samples, and fraction of the file."""
@@ -59,9 +55,9 @@ class TableSource(Source):
         self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)
 
     def _set_types(
-        self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None, like: Any
+        self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None
     ) -> None:
-        """Set types and kinds of the columns; `like`, if any, sets the kind of the labels."""
+        """Set types and kinds of the columns, and the kind of labels in the file."""
         words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self.types = [*types, *("string" if word else "double" for word in words)]
         self.kinds = [*kinds, *("text" if word else "number" for word in words)]
@@ -70,8 +66,7 @@ class TableSource(Source):
         goal = self.choice.target
         if goal is not None and goal >= self._stored:
             label_kind = kind_of_texts([self._keys[self.names[goal]]], self._options.labels)
-        if goal is not None:
-            self.label_kind = getattr(like, "label_kind", None) or label_kind
+        self.label_kind = label_kind
 
     def chunks(self, skip: int) -> Iterator[Chunk]:
         """Yield chunks, starting with the chunk of sample `skip`."""
@@ -123,7 +118,7 @@ class TableSource(Source):
 class _StoredTable(TableSource):
     """Base class for files with Arrow schemas."""
 
-    def _set_schema(self, schema: Any, first: Source | None) -> None:
+    def _set_schema(self, schema: Any) -> None:
         types = schema.types
         self._set_columns([str(name) for name in schema.names], _index_columns(schema))
         floats = {str(types[j]) for j in self.choice.features if j < self._stored}
@@ -136,7 +131,7 @@ class _StoredTable(TableSource):
         if goal is not None and goal < self._stored:
             label_kind = self._stored_label_kind(types[goal])
         kinds = ["number" if _is_duration(kind) else _kind(kind) for kind in types]
-        self._set_types([str(kind) for kind in types], kinds, label_kind, first)
+        self._set_types([str(kind) for kind in types], kinds, label_kind)
 
     def _stored_label_kind(self, kind: Any) -> str:
         types = arrow(str(self.path)).types
@@ -147,11 +142,10 @@ class _StoredTable(TableSource):
                 f"{self.path}: column {self.target_name!r}: expected labels that are numbers or "
                 f"text, got {show(str(kind))[1:-1]}"
             )
-        if types.is_null(kind) or _kind(kind) not in ("number", "bool"):
-            return kind_of(np.dtype(str), self._options.labels)
+        dtype = kind.to_pandas_dtype()
         if types.is_decimal(kind):
-            return kind_of(np.dtype(float if kind.scale > 0 else int), self._options.labels)
-        return kind_of(np.dtype(kind.to_pandas_dtype()), self._options.labels)
+            dtype = float if kind.scale > 0 else int
+        return kind_of(np.dtype(dtype), self._options.labels)
 
 
 class ParquetSource(_StoredTable):
@@ -160,10 +154,9 @@ class ParquetSource(_StoredTable):
     format = "parquet"
     _largest = 0  # bytes of the largest row group
 
-    def __init__(
-        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
-    ) -> None:
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         super().__init__(path, options, keys)
+        arrow(str(path))
         with self._open() as file:
             metadata = file.metadata
             groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
@@ -179,7 +172,7 @@ class ParquetSource(_StoredTable):
             self._largest = max((group.total_byte_size for group in groups), default=0)
             schema = file.schema_arrow
         self.facts = {"row_groups": len(sizes)}
-        self._set_schema(schema, first)
+        self._set_schema(schema)
 
     @contextmanager
     def _open(self, columns: int = 1) -> Iterator[Any]:
@@ -224,13 +217,11 @@ class IpcSource(_StoredTable):
 
     format = "arrow"
 
-    def __init__(
-        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
-    ) -> None:
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         super().__init__(path, options, keys)
         with self._open(None) as (schema, n_batches, _):
             self.facts = {} if n_batches is None else {"record_batches": n_batches}
-        self._set_schema(schema, first)
+        self._set_schema(schema)
 
     @contextmanager
     def _open(self, columns: list[int] | None) -> Iterator[tuple[Any, int | None, Any]]:

@@ -34,11 +34,11 @@ from eigenfeat.io.errors import (
     open_bytes,
     unfit,
 )
-from eigenfeat.io.source import NUMBER, Mask, Options, Source, kind_of_texts
+from eigenfeat.io.source import NUMBER, Mask, Options, kind_of_texts
 
 __all__ = ["DelimitedSource", "Scans", "settle_types"]
 
-Scans = dict[tuple[tuple[Path, int], ...], tuple[list["int | None"], dict[tuple[str, int], Tally]]]
+Scans = dict[tuple[Any, ...], tuple[list["int | None"], dict[tuple[str, int], Tally]]]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at a time
 _MAX_LINE_BYTES = 64 << 20
@@ -55,10 +55,9 @@ class DelimitedSource(TableSource):
     format = "csv"
     unit = "line"
 
-    def __init__(
-        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
-    ) -> None:
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         super().__init__(path, options, keys)
+        arrow(str(path))
         self.dtype = np.dtype(options.dtype or np.float64)
         self._encoding = codecs.lookup(options.encoding or "utf-8").name
         self._delimiter = options.delimiter or ("\t" if ".tsv" in path.suffixes else ",")
@@ -67,7 +66,6 @@ class DelimitedSource(TableSource):
         self._missing = [*(MISSING if options.keep_default_na else ("",)), *options.na_values]
         self._quotes_checked = False  # whether all quotes are known to be closed
         self._typed = False  # whether pyarrow converts cells: False after a wrong cell
-        self._first = first
         self._read_first_lines(options)
 
     def _read_first_lines(self, options: Options) -> None:
@@ -130,7 +128,7 @@ class DelimitedSource(TableSource):
         if goal is not None and goal < self._stored:
             label_kind = kind_of_texts(found[goal].texts, self._options.labels)
         self._typed = True
-        self._set_types(types, kinds, label_kind, self._first)
+        self._set_types(types, kinds, label_kind)
 
     @property
     def _column_keys(self) -> list[tuple[str, int]]:
@@ -168,19 +166,17 @@ class DelimitedSource(TableSource):
                 raise self._undecodable(error) from None
             except pa.ArrowInvalid as error:
                 text = " ".join(str(error).split())
-                too_long = (
-                    "straddl" in text or "skip" in text
-                )  # a line, or a field of several lines
+                too_long = "straddl" in text or "skip" in text  # a line, or a field of several
                 if too_long and size < _MAX_LINE_BYTES:
                     size = min(4 * size, _MAX_LINE_BYTES)
                 elif too_long:
-                    raise self._too_long(self._line_of(done)) from None
+                    raise self._too_long(self._record(done)[0]) from None
                 elif "UTF8" in text:
                     raise self._undecodable(error) from None
                 elif "conversion error" in text and typed:
                     self._typed = False
                 else:
-                    line = self._line_of(done)
+                    line, _ = self._record(done)
                     raise ValueError(f"{self.path}: after line {line}: {text[:200]}") from None
 
     def _batches(
@@ -334,10 +330,10 @@ class DelimitedSource(TableSource):
                     pass
             self._quotes_checked = True
 
-    def _line_of(self, row: int) -> int:
-        """Number of the line, from 1, on which a sample begins."""
+    def _record(self, row: int) -> tuple[int, list[str]]:
+        """Number of the line, from 1, on which a sample begins, and its fields."""
         records = islice(self._records(), row + int(self.named), None)
-        return next((line for line, _, _ in records), 1)
+        return next(((line, fields) for line, fields, _ in records), (1, []))
 
     def _undecodable(self, error: Exception) -> ValueError:
         if self._encoding != "utf-8":
@@ -362,12 +358,9 @@ class DelimitedSource(TableSource):
             "longer row, or a quote that is not closed"
         )
 
-    def complaint(
-        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
-    ) -> BadRowError:
+    def complaint(self, row: int, column: int | None, value: Any, dtype: DType) -> BadRowError:
         """Return the error of a bad sample."""
-        records = islice(self._records(), row + int(self.named), None)
-        line, fields, _ = next(records, (1, [], 0))
+        line, fields = self._record(row)
         goal, place = self.choice.target, None if column is None else self.choice.features[column]
         if len(fields) != self._stored:
             what = f"expected {self._stored} fields, got {len(fields)}"
@@ -409,22 +402,16 @@ class _Stream:
 
     def read(self, size: int = -1) -> bytes:
         """Read about `size` bytes; empty at the end of the file."""
-        text, more = b"", True
         with damage_named(self._path):
-            while more and not text:
-                if self._comment is None:
-                    text, more = self._file.read(size), False
-                else:
-                    lines = self._file.readlines(max(size, 1))
-                    text = b"".join(line for line in lines if not self.is_comment(line))
-                    more = bool(lines)
+            text: bytes = self._file.read(size) if self._comment is None else b""
+            while self._comment is not None and not text:
+                lines = self._file.readlines(max(size, 1))
+                text = b"".join(line for line in lines if not line.startswith(self._comment))
+                if not lines:
+                    break
         self.quotes += text.count(b'"')
         self.lines += text.count(b"\n") or text.count(b"\r")
-        return bytes(text)
-
-    def is_comment(self, line: bytes) -> bool:
-        """Whether a line is a comment."""
-        return self._comment is not None and line.startswith(self._comment)
+        return text
 
     def close(self) -> None:
         """Leave the file open: pyarrow closes what it has read."""
@@ -435,7 +422,7 @@ def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:
 
     `scans` keeps the counts between calls with other columns as features.
     """
-    files = tuple((source.path, source.header_lines) for source in sources)
+    files = tuple((source.path, source.header_lines, *source._missing) for source in sources)
     targets = [source.choice.target for source in sources]
     goals, tallies = scans.get(files, ([], {}))
     if not tallies or any(j not in (None, goal) for j, goal in zip(targets, goals, strict=True)):

@@ -109,7 +109,7 @@ def to_onnx(
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     graph = Graph(dtype)
     check_is_fitted(model)
-    _refuse_completion(model)
+    _check_parts(model)
     _translate(graph, model)
     made = graph.model(model)
     if path is not None:
@@ -118,31 +118,28 @@ def to_onnx(
     return made
 
 
-def _refuse_completion(model: Any) -> None:
-    """ValueError for models whose encoder or completion of samples is not translated."""
+def _check_parts(model: Any, *, alone: bool = True) -> None:
+    """ValueError for a model or a part of it whose encoder or completion is not translated.
+
+    `alone` is False for a part of another model.
+    """
     if hasattr(model, "predict_early"):
         raise ValueError(
             "model: expected one of complete samples, got an early classifier, which to_c exports"
         )
-    if isinstance(model, _COMPLETED):
-        return
-    kinds = ", ".join(kind.__name__ for kind in _COMPLETED)
+    own = isinstance(model, _COMPLETED)
     for attribute, what in (("columns_", "encodes categories"), ("completion_", "completes gaps")):
-        if hasattr(model, attribute):
+        if hasattr(model, attribute) and not (own and (alone or attribute == "completion_")):
+            kinds = ", ".join(kind.__name__ for kind in _COMPLETED)
             raise ValueError(
-                f"model: expected one of {kinds}, or one that was fitted to complete numbers, got "
+                f"model: expected one of {kinds} alone, or models of complete numbers, got "
                 f"{type(model).__name__}, which {what}; encode and complete samples before it"
             )
     parts = [getattr(model, "best_estimator_", None), *getattr(model, "members_", ())]
     parts += [step for _, step in getattr(model, "steps", ())]
     for part in parts:
-        if hasattr(part, "columns_"):
-            raise ValueError(
-                f"model: expected parts that read numbers, got {type(part).__name__}, which "
-                "encodes categories; export it alone"
-            )
         if part is not None:
-            _refuse_completion(part)
+            _check_parts(part, alone=False)
 
 
 # ---- models --------------------------------------------------------------------------------------

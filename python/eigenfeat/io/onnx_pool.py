@@ -18,6 +18,7 @@ from scipy.interpolate import BSpline
 from eigenfeat.io.onnx_graph import LEARNING, Graph, all_classes, layer_features
 from eigenfeat.io.onnx_input import completed
 from eigenfeat.linear.logit_problem import LOG_FLOOR
+from eigenfeat.tables.classification_views import ForestClassifierView, LogitView
 from eigenfeat.tables.classifier import TableClassifier
 from eigenfeat.tables.regression_views import KernelView, LearnedKernelView, RidgeView
 from eigenfeat.tables.regressor import TableRegressor
@@ -96,32 +97,10 @@ def pool(graph: Graph, model: TableClassifier, rows: str) -> str:
     for view in model.views_:
         if view.model is None:
             continue
-        logarithms = graph.node("LogSoftmax", _logits(table, view.name, view.model), axis=1)
+        logarithms = graph.node("LogSoftmax", _outputs(table, view.name, view.model), axis=1)
         floored = graph.node("Max", logarithms, graph.scalar(LOG_FLOOR))
         parts.append(graph.node("Mul", floored, graph.scalar(view.weight)))
     return graph.node("Sum", *parts)
-
-
-def _logits(table: _Table, name: str, view: Any) -> str:
-    """Logits of a view of a classifier."""
-    graph = table.graph
-    if isinstance(view, ForestView):
-        return _forest_logits(graph, _trees(graph, view.trees, table.for_trees), view.trees)
-    if isinstance(view, BoostingView):
-        sums = _trees(graph, view.trees, getattr(table, view.inputs))
-        return graph.node("Add", sums, graph.constant(view.start))
-    coef, intercept = all_classes(view.logit)
-    W = np.asarray(coef.T, dtype=np.float64)
-    if name in ("columns", "splines"):
-        terms = table.linear(name, W)
-    elif name in ("gem", "gem_ranks"):
-        inputs = table.without_gaps if name == "gem" else table.ranks
-        terms = [graph.affine(layer_features(graph, view.learned, inputs), W, None)]
-    elif name == "kernel":
-        terms = [_kernel(graph, view.learned, W, table.ranks)]
-    else:
-        terms = _interactions(graph, view.learned, table.statistics, W, table.X)
-    return graph.node("Add", graph.node("Sum", *terms), graph.constant(intercept))
 
 
 def regression_pool(graph: Graph, model: TableRegressor, rows: str) -> str:
@@ -132,37 +111,60 @@ def regression_pool(graph: Graph, model: TableRegressor, rows: str) -> str:
     for view in model.views_:
         if view.model is None:
             continue
-        bounded = graph.node("Max", _outputs(table, view.model), low)
+        bounded = graph.node("Max", _outputs(table, view.name, view.model), low)
         clipped = graph.node("Min", bounded, high)
         scale = graph.constant(view.weight * model.target_scale_)
         parts.append(graph.node("Mul", clipped, scale))
     return graph.node("Add", graph.node("Sum", *parts), graph.constant(model.target_mean_))
 
 
-def _outputs(table: _Table, view: Any) -> str:
-    """Standardised outputs of a view of a regressor."""
+def _outputs(table: _Table, name: str, view: Any) -> str:
+    """Logits of a view of a classifier, or standardised outputs of a view of a regressor."""
     graph = table.graph
-    if isinstance(view, ForestView):
-        return _trees(graph, view.trees, table.for_trees)
-    if isinstance(view, BoostingView):
+    if isinstance(view, (ForestView, BoostingView)):
         sums = _trees(graph, view.trees, getattr(table, view.inputs))
-        return graph.node("Add", sums, graph.constant(view.start))
-    coef = view.ridge.coef
-    if isinstance(view, RidgeView):
-        terms = table.linear(view.inputs, coef)
-    elif isinstance(view, LearnedKernelView):
-        mapped = graph.node("MatMul", table.ranks, graph.constant(view.map))
-        terms = [_kernel(graph, view.kernel, coef, mapped)]
-    elif isinstance(view, KernelView):
-        terms = [_kernel(graph, view.kernel, coef, getattr(table, view.inputs))]
+        if isinstance(view, BoostingView):
+            return graph.node("Add", sums, graph.constant(view.start))
+        logits = isinstance(view, ForestClassifierView)
+        return _forest_logits(graph, sums, view.trees) if logits else sums
+    if isinstance(view, LogitView):
+        coef, intercept = all_classes(view.logit)
+        terms = _logit_terms(table, name, view, np.asarray(coef.T, dtype=np.float64))
     else:
-        width = len(coef) - sum(layer.width for layer in view.layers)
-        terms = table.linear(view.beside, coef[:width])
-        for layer in view.layers:
-            features = layer_features(graph, layer, getattr(table, view.inputs))
-            terms.append(graph.affine(features, coef[width : width + layer.width], None))
-            width += layer.width
-    return graph.node("Add", graph.node("Sum", *terms), graph.constant(view.ridge.intercept))
+        terms, intercept = _ridge_terms(table, view), view.ridge.intercept
+    return graph.node("Add", graph.node("Sum", *terms), graph.constant(intercept))
+
+
+def _logit_terms(table: _Table, name: str, view: LogitView, W: _Array) -> list[str]:
+    """Terms of the product of a view's features with the weights of a logit."""
+    if name in ("columns", "splines"):
+        return table.linear(name, W)
+    if name in ("gem", "gem_ranks"):
+        inputs = table.without_gaps if name == "gem" else table.ranks
+        features = layer_features(table.graph, view.learned, inputs)
+        return [table.graph.affine(features, W, None)]
+    if name == "kernel":
+        return [_kernel(table.graph, view.learned, W, table.ranks)]
+    return _interactions(table.graph, view.learned, table.statistics, W, table.X)
+
+
+def _ridge_terms(table: _Table, view: Any) -> list[str]:
+    """Terms of the product of a view's features with the weights of a ridge regression."""
+    graph, W = table.graph, view.ridge.coef
+    if isinstance(view, RidgeView):
+        return table.linear(view.inputs, W)
+    if isinstance(view, LearnedKernelView):
+        mapped = graph.node("MatMul", table.ranks, graph.constant(view.map))
+        return [_kernel(graph, view.kernel, W, mapped)]
+    if isinstance(view, KernelView):
+        return [_kernel(graph, view.kernel, W, getattr(table, view.inputs))]
+    width = len(W) - sum(layer.width for layer in view.layers)
+    terms = table.linear(view.beside, W[:width])
+    for layer in view.layers:
+        features = layer_features(graph, layer, getattr(table, view.inputs))
+        terms.append(graph.affine(features, W[width : width + layer.width], None))
+        width += layer.width
+    return terms
 
 
 def _trees(graph: Graph, trees: Trees, rows: str) -> str:
@@ -223,9 +225,7 @@ def _at_least(graph: Graph, values: str, bounds: _Array) -> str:
 
 
 def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[str]:
-    columns: list[int] = []
-    starts: list[float] = []
-    widths: list[float] = []
+    intervals: list[tuple[int, float, float]] = []  # column, start and width of each
     powers: list[list[_Array]] = [[], [], []]
     constant, at = np.zeros(W.shape[1]), 0
     for j, basis in zip(stat.numeric, stat.splines, strict=True):
@@ -235,16 +235,13 @@ def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[
         knots = np.unique(basis.t[basis.k : -basis.k])
         constant += spline(knots[0])
         for b, h in zip(knots[:-1], np.diff(knots), strict=True):
-            columns.append(int(j))
-            starts.append(b)
-            widths.append(h)
+            intervals.append((int(j), b, h))
             for power in range(1, 4):  # of Taylor's expansion at the interval's start
                 powers[power - 1].append(spline(b, nu=power) * h**power / factorial(power))
     parts = []
-    if columns:
-        values = graph.columns(rows, columns)
-        ramp = _ramps(graph, values, np.array(starts), np.array(widths))
-        raised = ramp
+    if intervals:
+        columns, starts, widths = map(np.array, zip(*intervals, strict=True))
+        ramp = raised = _ramps(graph, graph.columns(rows, columns), starts, widths)
         for coefficients in powers:
             parts.append(graph.affine(raised, np.array(coefficients), None))
             raised = graph.node("Mul", raised, ramp)
@@ -261,13 +258,12 @@ def _ranks(graph: Graph, stat: TableStatistics, rows: str) -> str:
     parts = []
     if flags.any():
         pairs = some[flags]
-        low, high = stat.quantiles[0, pairs], stat.quantiles[-1, pairs]
+        low, width = stat.quantiles[0, pairs], stat.scale[pairs]
         shifted = graph.node("Sub", graph.columns(rows, pairs), graph.constant(low))
-        width = np.where(high > low, high - low, np.inf)
         parts.append(graph.node("Div", shifted, graph.constant(width)))
     if not flags.all():
         parts.append(_distribution(graph, stat, rows))
-    together = graph.node("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+    together = graph.node("Concat", *parts, axis=1)
     order = np.concatenate([np.flatnonzero(flags), np.flatnonzero(~flags)])
     return graph.columns(together, np.argsort(order))
 
@@ -336,41 +332,32 @@ def _interactions(
 def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _Array, _Array]:
     """Comparisons (n, E), and E x G numbers and G starts that make bins of them."""
     n_values = len(stat.groups) - stat.n_gaps
-    inputs: list[int] = []
-    bounds: list[float] = []
-    owner: list[int] = []
-    digit: list[float] = []
-    gates: list[tuple[int, slice]] = []  # columns of gaps, and comparisons that they turn off
     first = np.zeros(len(stat.bins))
+    entries: list[tuple[int, float, int, float]] = []  # column, bound, group, and digit of each
+    gates: list[tuple[int, slice]] = []  # columns of gaps, and comparisons that they turn off
     for g, ((column, edges), (count, members)) in enumerate(
         zip(stat.bin_edges, stat.bins, strict=True)
     ):
-        begin = len(inputs)
-        gap = len(members) > 1 and members[-1] >= n_values
+        begin, last = len(entries), int(members[-1])
+        gap = len(members) > 1 and last >= n_values
         if len(members) > 1 and not gap:  # indicators of categories
             first[g] = count - 1
-            inputs += members.tolist()
-            bounds += [0.5] * len(members)
-            digit += [place - first[g] for place in range(len(members))]
+            entries += [(int(j), 0.5, g, place - first[g]) for place, j in enumerate(members)]
         else:
-            inputs += [column] * len(edges)
-            bounds += edges.tolist()
-            digit += [1.0] * len(edges)
+            entries += [(column, edge, g, 1.0) for edge in edges]
         if gap:
-            gates.append((int(members[-1]), slice(begin, len(inputs))))
-            inputs.append(int(members[-1]))
-            bounds.append(0.5)
-            digit.append(count - 1.0)
-        owner += [g] * (len(inputs) - begin)
-    above = _at_least(graph, graph.columns(rows, inputs), np.array(bounds))
+            gates.append((last, slice(begin, len(entries))))
+            entries.append((last, 0.5, g, count - 1.0))
+    inputs, bounds, owner, digit = map(np.array, zip(*entries, strict=True))
+    above = _at_least(graph, graph.columns(rows, inputs), bounds)
     if gates:
-        closed = np.zeros((len(gates), len(inputs)))
+        closed = np.zeros((len(gates), len(entries)))
         for place, (_, some) in enumerate(gates):
             closed[place, some] = -1.0
         missing = graph.columns(rows, [column for column, _ in gates])
-        above = graph.node("Mul", above, graph.affine(missing, closed, np.ones(len(inputs))))
-    digits = np.zeros((len(inputs), len(first)))
-    digits[np.arange(len(inputs)), owner] = digit
+        above = graph.node("Mul", above, graph.affine(missing, closed, np.ones(len(entries))))
+    digits = np.zeros((len(entries), len(first)))
+    digits[np.arange(len(entries)), owner] = digit
     return above, digits, first
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,19 @@ FORMATS = {
     "arrow": (".arrow", ".feather", ".ipc"),
     "npy": (".npy",),
     "svmlight": (".svm", ".svmlight", ".libsvm"),
+}
+_LABELS = ("auto", "int", "float", "bool", "str", "none")
+_TYPES: dict[str, tuple[type, ...]] = {
+    "bool": (bool, np.bool_),
+    "str": (str,),
+    "None": (type(None),),
+}
+_SOURCES: dict[str, type[Source]] = {
+    "csv": DelimitedSource,
+    "parquet": ParquetSource,
+    "arrow": IpcSource,
+    "npy": ArraySource,
+    "svmlight": SvmlightSource,
 }
 
 
@@ -65,10 +79,10 @@ def open_rows(
     Parameters
     ----------
     path : path, or list of paths
-        Files, folders (all their files of a known format; subfolders such as ``year=2024`` are
-        columns) or patterns such as ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet
-        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy), svmlight
-        (.svm, .svmlight, .libsvm, also .gz; sparse).
+        Files, patterns such as ``"part-*.csv"``, or folders: all their files of a known format;
+        subfolders such as ``year=2024`` are columns. CSV (.csv, .tsv, also .gz), Parquet (.parquet,
+        .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy), svmlight (.svm,
+        .svmlight, .libsvm, also .gz; sparse).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
         svmlight files have labels without it.
@@ -77,20 +91,19 @@ def open_rows(
         and the indexes that pandas or Dask wrote.
     drop : sequence of str or int, default=()
         Columns to leave out.
+    categorical : sequence of str or int, default=()
+        Columns of categories that look like numbers, such as codes.
     dtype : {None, float32, float64}
         Type of the features. The default is float32 if all features in the files are, else float64.
     block_rows : int, optional
         Number of samples in a block. The default makes blocks of about 32 MB.
-    categorical : sequence of str or int, default=()
-        Columns of categories that look like numbers, such as codes.
     missing : bool, default=False
         Whether missing values are allowed. They are NaN in the blocks.
     na_values : sequence of str, default=()
-        Cells of CSV files that are missing values, such as "?" and "-", in addition to the empty
-        cell and the cells that ``pandas.read_csv`` reads as missing, such as NA, NaN and null.
+        Further cells of CSV files that are missing values, such as "?" and "-".
     keep_default_na : bool, default=True
-        Whether NA, NaN, null and similar cells of CSV files are missing values. If False, only the
-        empty cell and `na_values` are, and NA can be a label.
+        Whether the cells of CSV files that ``pandas.read_csv`` reads as missing, such as NA, NaN
+        and null, are missing values. If False, only the empty cell and `na_values` are.
     skip_bad : bool, default=False
         Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
         label, and lines with missing values unless `missing`. Otherwise they raise an error.
@@ -166,13 +179,42 @@ def _checked(given: dict[str, Any]) -> Options:
     if not isinstance(target, (str, int, np.integer, os.PathLike, type(None))):
         raise OptionError("target", f"expected a column by name or number, got {show(target)}")
     given["target"] = os.fspath(target) if isinstance(target, os.PathLike) else target
-    given |= {"dtype": None if dtype is None else dtype.name}
+    given["dtype"] = None if dtype is None else dtype.name
     options = Options(**given)
+    for field in fields(Options):
+        value, wanted = given[field.name], str(field.type).split(" | ")
+        allowed = [kind for name in wanted for kind in _TYPES.get(name, (object,))]
+        if not isinstance(value, tuple(allowed)):
+            raise OptionError(field.name, f"expected {field.type}, got {show(value)}")
+    _check_values(options)
+    return options
+
+
+def _check_values(options: Options) -> None:
+    """OptionError for texts that an option cannot be, and for options that exclude each other."""
+    delimiter, comment = options.delimiter, options.comment
+    if options.labels not in _LABELS:
+        what = f"expected one of {', '.join(_LABELS)}, got {show(options.labels)}"
+        raise OptionError("labels", what)
     if options.labels == "none" and options.target is not None:
         raise OptionError("labels", "expected another kind with a target, got 'none'")
     if options.skip_bad and options.mark_bad:
         raise OptionError("mark_bad", "expected False with skip_bad, got True")
-    return options
+    if delimiter is not None and len(delimiter) != 1:
+        raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
+    # The excluded characters end text or lines, or quote fields.
+    if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
+        what = f"expected a character of ASCII that can separate, got {show(delimiter)}"
+        raise OptionError("delimiter", what)
+    if options.decimal not in (".", ","):
+        raise OptionError("decimal", f"expected '.' or ',', got {show(options.decimal)}")
+    if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
+        raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
+    try:
+        codecs.getincrementaldecoder(options.encoding or "utf-8")()
+    except (LookupError, ValueError):
+        what = f"expected a codec of Python's, got {show(options.encoding)}"
+        raise OptionError("encoding", what) from None
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -181,10 +223,11 @@ def _checked(given: dict[str, Any]) -> Options:
 def format_of(path: Path) -> str | None:
     """Format of a file by its name; None if it is not known."""
     packed = path.suffix == ".gz"
-    suffix = path.with_suffix("").suffix if packed else path.suffix
-    names = (name for name, suffixes in FORMATS.items() if suffix.lower() in suffixes)
-    name = next(names, None)
-    return None if packed and name not in ("csv", "svmlight") else name
+    suffix = Path(path.stem).suffix if packed else path.suffix
+    for name, suffixes in FORMATS.items():
+        if suffix.lower() in suffixes and (not packed or name in ("csv", "svmlight")):
+            return name
+    return None
 
 
 def listed_files(
@@ -239,10 +282,7 @@ def _inside(
     return files
 
 
-def _open_source(
-    path: Path, keys: dict[str, str], options: Options, n_files: int, first: Source | None
-) -> Source:
-    """Open one of `n_files` files, with the label kind of the first file if it is given."""
+def _open_source(path: Path, keys: dict[str, str], options: Options) -> Source:
     name = options.format or format_of(path)
     if name not in FORMATS:
         endings = " ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
@@ -250,37 +290,32 @@ def _open_source(
             f"{path}: expected a name that ends in one of {endings}, or the option format "
             f"({', '.join(FORMATS)})"
         )
-    if name == "csv":
-        return DelimitedSource(path, options, keys, first)
-    if name in ("parquet", "arrow"):
-        return (ParquetSource if name == "parquet" else IpcSource)(path, options, keys, first)
-    if name == "svmlight":
-        return SvmlightSource(path, options)
-    return ArraySource(path, options, n_files, first)
+    return _SOURCES[name](path, options, keys)
 
 
 def _sources(
     files: list[tuple[Path, dict[str, str]]], scans: Scans, options: Options
 ) -> list[Source]:
     """Open all files; the first sets the names, all files together the types of CSV columns."""
-    first, later = _open_source(*files[0], options, len(files), None), options
+    if len(files) > 1 and str(options.target).endswith(".npy"):
+        raise OptionError("target", "expected a column of several files, got a file of labels")
+    first, later = _open_source(*files[0], options), options
     if first.named and not first.choice.unclear:  # other files may have another order
         later = replace(options, columns=tuple(first.feature_names), drop=())
     sources = [first]
     for path, keys in files[1:]:
         try:
-            sources.append(_open_source(path, keys, later, len(files), first))
+            sources.append(_open_source(path, keys, later))
         except OptionError as error:
             if later is options or error.option != "columns":
                 raise
-            sources.append(_open_source(path, keys, options, len(files), first))
+            sources.append(_open_source(path, keys, options))
     if tables := [source for source in sources if isinstance(source, DelimitedSource)]:
         settle_types(tables, scans)
-    if any(source.sparse for source in sources):
-        settle_columns(
-            [source for source in sources if isinstance(source, SvmlightSource)], options
-        )
+    if sparse := [source for source in sources if isinstance(source, SvmlightSource)]:
+        settle_columns(sparse, options)
     for source in sources[1:]:
+        source.label_kind = first.label_kind
         same = source.sparse == first.sparse
         if not same or (not first.sparse and source.feature_names != first.feature_names):
             raise ValueError(

@@ -209,7 +209,7 @@ class FileRows(RowBlocks):
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
         """Places of the features, and their kinds for an encoder; warns of numbers among text."""
         source = self.sources[0]
-        source.check_features()
+        source.check_features({*source.choice.features})
         places = [] if source.sparse else [*source.choice.features]
         declared = {*source.choice.categorical}
         mixed = [j for j in places if j in source.mixed and j not in declared]
@@ -256,13 +256,11 @@ class FileRows(RowBlocks):
             places, every = list(source.choice.features), list(encoder.names_)
             names = [every[at] for at in encoder.used]
             kinds = ["category" if j in source.choice.categorical else "number" for j in places]
-        numeric = {*kinds} <= {"number"}
-        if not source.named and numeric:
+        form = _FrameForm(names, kinds, every)
+        if not source.named and form.numeric:
             return None
-        declared = [name for name, kind in zip(names, kinds, strict=True) if kind == "declared"]
         changed = self._choice_by_places(zip(places, kinds, strict=True))
         changed |= {"missing": missing, "mark_bad": False}
-        form = _FrameForm(names, every, declared, numeric)
         return self._reopened(replace(self.options, **changed), form=form)
 
     def _choice_by_places(self, chosen: Iterable[tuple[int, str]]) -> dict[str, Any]:
@@ -339,18 +337,8 @@ class FileRows(RowBlocks):
 
     def check_features(self) -> None:
         """ValueError that names a feature column without a name, or of text or dates."""
-        source = self.sources[0]
-        source.check_features()
         plain = self._encoder is None and self._form is None
-        coded = () if plain else source.choice.categorical
-        for j in () if source.sparse else source.choice.features:
-            name, kind = source.names[j], source.kinds[j]
-            if kind in ("text", "date") and j not in coded:
-                raise ValueError(
-                    f"{source.path}: column {name!r}: expected numbers, got "
-                    f"{'text' if kind == 'text' else 'dates'}; leave it out with drop "
-                    f"(--drop {name}) or name the columns of numbers in columns (--columns)"
-                )
+        self.sources[0].check_features(() if plain else self.sources[0].choice.categorical)
 
     # ---- blocks ------------------------------------------------------------------------------
 
@@ -424,16 +412,13 @@ class FileRows(RowBlocks):
         If bad samples are errors, the result ends before the first bad sample, and has its error.
         If they are marked, it has all samples, and their mask in place of the labels.
         """
-        X, y, missing = self._features(chunk), chunk.y, self.options.missing
-        wrong = np.zeros(chunk.n, dtype=bool)
+        X, numbers = self._features(chunk)
+        y, missing, wrong = chunk.y, self.options.missing, np.zeros(chunk.n, dtype=bool)
         if chunk.bad is not None:
             wrong |= chunk.bad
         places = np.arange(max(first - chunk.start, 0), chunk.n)
         if chunk.unlabelled is not None and not self.options.mark_bad:
             wrong |= chunk.unlabelled
-        form, numbers = self._form, X
-        if form is not None:
-            numbers = form.numbers(X)
         if not source.sparse and (finite := _finite_rows(numbers, missing=missing)) is not None:
             wrong |= ~finite
         if self.options.mark_bad:
@@ -446,18 +431,21 @@ class FileRows(RowBlocks):
             error, good = self._complaint(source, chunk, row, numbers[row]), places[places < row]
         if len(good) < chunk.n:
             X, y = take_rows(X, good), None if y is None else y[good]
-        if form is not None and form.every != form.names:
-            X = X.reindex(columns=form.every)
+        if self._form is not None and self._form.every != self._form.names:
+            X = X.reindex(columns=self._form.every)
         return X, y, good + chunk.start, error
 
-    def _features(self, chunk: Chunk) -> Any:
-        """The features of a chunk as one matrix."""
+    def _features(self, chunk: Chunk) -> tuple[Any, Any]:
+        """The features of a chunk, and the matrix of the numbers among them, 0 for others."""
         if self._encoder is not None:
-            return self._encoder.encoded(chunk.X)
+            X = self._encoder.encoded(chunk.X)
+            return X, X
         if self._form is not None and not self._form.numeric:
-            return self._form.frame(chunk.X)
+            pairs = zip(chunk.X, self._form.kinds, strict=True)
+            numbers = [X if kind == "number" else np.zeros(chunk.n) for X, kind in pairs]
+            return self._form.frame(chunk.X), np.column_stack(numbers)
         X = self._matrix(chunk)
-        return X if self._form is None else self._form.frame(X)
+        return X if self._form is None else self._form.frame(X), X
 
     def _matrix(self, chunk: Chunk) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):  # for signalling NaN
@@ -486,9 +474,7 @@ class FileRows(RowBlocks):
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.given is None else chunk.given[row]
             value = value.as_py() if hasattr(value, "as_py") else value
-        return source.complaint(
-            chunk.start + row, column, value, self.dtype, missing=self.options.missing
-        )
+        return source.complaint(chunk.start + row, column, value, self.dtype)
 
     def in_memory(self) -> Block | None:
         """All rows as one block, if they take at most `memory` bytes and are not sparse."""
@@ -541,9 +527,13 @@ class _FrameForm:
     """Form of the data frames of samples."""
 
     names: list[str]
+    kinds: list[str]  # "number", "category" or "declared" as one
     every: list[str]  # columns of a frame; those that are not among `names` are empty
-    declared: list[str]  # columns that become categories
-    numeric: bool  # whether all columns are numbers
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all columns are numbers."""
+        return {*self.kinds} <= {"number"}
 
     def frame(self, columns: Any) -> Any:
         """Make a data frame of a matrix, or of columns."""
@@ -552,20 +542,10 @@ class _FrameForm:
         if not self.numeric:
             columns = dict(zip(self.names, columns, strict=True))
         frame = pandas.DataFrame(columns, columns=self.names, copy=False)
-        for name in self.declared:
-            frame[name] = frame[name].astype("category")
+        for name, kind in zip(self.names, self.kinds, strict=True):
+            if kind == "declared":
+                frame[name] = frame[name].astype("category")
         return frame
-
-    def numbers(self, frame: Any) -> npt.NDArray[Any]:
-        """The numbers of a frame of this form; 0 in place of categories."""
-        if self.numeric:
-            return np.asarray(frame)
-        return np.column_stack(
-            [
-                frame[name] if frame[name].dtype.kind in "iuf" else np.zeros(len(frame))
-                for name in self.names
-            ]
-        )
 
 
 def _column_counts(block: Block) -> list[tuple[str, Counter[str | None]]]:

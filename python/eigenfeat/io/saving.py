@@ -15,8 +15,6 @@ import os
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
-from functools import partial
-from types import FunctionType, MethodType
 from typing import IO, Any
 
 import numpy as np
@@ -50,7 +48,6 @@ _MAX_BRACKETS = 2 * _MAX_NODES
 
 _PROTOCOL = 2  # of skops: version of the format of nodes
 _VALUES = {"DictNode", "JsonNode", "ListNode", "NdArrayNode", "TupleNode", "TypeNode"}
-_JSON_KEYS = (str, int, float, np.integer, np.floating, np.str_)
 _MT19937_WORDS = 624  # of the state of NumPy's RandomState
 _MAX_NAMES = 20  # of types in an error
 
@@ -109,7 +106,6 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     from skops import io as skops_io
 
-    _check_parts(model, "model")
     buffer = io.BytesIO()
     try:
         skops_io.dump(model, buffer)
@@ -120,55 +116,32 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
         _write(written, file)
 
 
-def _check_parts(root: Any, name: str) -> None:
-    """ValueError for parts of a model that a file cannot hold; the message names the attribute."""
-    seen: dict[int, Any] = {}
+def _check_names(node: Any, name: str) -> None:
+    """ValueError for functions, types and keys of dictionaries that a file cannot give back.
 
-    def visit(value: Any, name: str) -> None:
-        if value is None or isinstance(value, (str, bytes, int, float, np.generic)):
-            return
-        if id(value) in seen or (isinstance(value, np.ndarray) and value.dtype != object):
-            return
-        seen[id(value)] = value
-        for key in value if isinstance(value, dict) else ():
-            if not isinstance(key, _JSON_KEYS) or isinstance(key, bool):
-                raise ValueError(f"{name}: expected keys that are text or numbers, got {show(key)}")
-        by_name = isinstance(value, (FunctionType, type))
-        named = value if by_name else type(value)
-        found = getattr(sys.modules.get(named.__module__), named.__name__, None)
-        if found is not named and (by_name or "." in named.__qualname__):
+    `node` is a part of the schema of a model; the message begins with its `name`.
+    """
+    if isinstance(node, list):
+        for i, part in enumerate(node):
+            _check_names(part, f"{name}[{i}]")
+    if not isinstance(node, dict):
+        return
+    loader, kind = node.get("__loader__"), node.get("__class__")
+    if loader in ("ConstructorFromReduceNode", "FunctionNode", "ObjectNode", "TypeNode"):
+        found = getattr(sys.modules.get(node["__module__"]), str(kind), None)
+        is_itself = loader not in ("FunctionNode", "TypeNode") or id(found) == node["__id__"]
+        if found is None or not is_itself:
+            what = "function" if loader == "FunctionNode" else "type"
             raise ValueError(
-                f"{name}: expected a {'function' if by_name else 'type'} that can be imported, got "
-                f"{named.__module__}.{named.__qualname__}"
+                f"{name}: expected a {what} that can be imported, got {node['__module__']}.{kind}"
             )
-        for suffix, part in _parts(value):
-            visit(part, name + suffix)
-
-    try:
-        visit(root, name)
-    except RecursionError as error:
-        raise ValueError(f"{name}: {type(root).__name__} cannot be saved: {error}") from None
-
-
-def _parts(value: Any) -> list[tuple[str, Any]]:
-    """Names and values of the parts that skops writes for an object."""
-    if isinstance(value, dict):
-        return [(f"[{key!r:.40}]", part) for key, part in value.items()]
-    if isinstance(value, np.ndarray):
-        value = value.ravel().tolist()
-    if isinstance(value, (list, tuple, set)):
-        return [(f"[{i}]", part) for i, part in enumerate(value)]
-    if isinstance(value, partial):
-        return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
-    if isinstance(value, MethodType):
-        return [(".__self__", value.__self__)]
-    if isinstance(value, (ClassMoments, np.random.RandomState, np.random.Generator, np.dtype)):
-        return []
-    if sparse.issparse(value) or (callable(value) and hasattr(value, "__name__")):
-        return []
-    state = value.__getstate__() if hasattr(value, "__getstate__") else vars(value)
-    items = state.items() if isinstance(state, dict) else ()
-    return [(f".{name}", part) for name, part in items]
+    if loader == "DictNode":
+        for key in node["key_types"]["content"]:
+            if key["__class__"] in ("bool", "bool_", "NoneType"):
+                what = key["__class__"]
+                raise ValueError(f"{name}: expected keys that are text or numbers, got {what}")
+    for key, part in node.items():
+        _check_names(part, name if key == "content" else f"{name}.{key}")
 
 
 def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
@@ -182,6 +155,7 @@ def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
         nodes = list(_nodes(schema))
     except FileFormatError as error:
         raise ValueError(f"model: cannot be saved: {error}") from None
+    _check_names(schema, "model")
     for node in nodes:
         number = node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
         if first.setdefault(number, node) is not node:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,12 +19,11 @@ from eigenfeat._base.validation import show
 from eigenfeat.io.errors import MISSING_LABEL, BadRowError, OptionError, unfit
 
 __all__ = [
-    *("LABEL_KINDS", "Choice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats"),
-    *("kind_of_texts", "labels_of_array", "typed_labels"),
+    *("Choice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats", "kind_of_texts"),
+    *("labels_of_array", "typed_labels"),
 ]
 
 Mask = npt.NDArray[np.bool_]
-LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
 _TYPES: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
 _Typed = tuple[Labels, "Mask | None"]
 
@@ -54,38 +52,6 @@ class Options:
     zero_based: bool | None = None
     dtype: str | None = None
     block_rows: int | None = None
-
-    def __post_init__(self) -> None:
-        """OptionError for a value that is never valid."""
-        types: dict[str, list[type]] = {
-            "bool": [bool, np.bool_],
-            "str": [str],
-            "None": [type(None)],
-        }
-        for field in fields(self):
-            value, wanted = getattr(self, field.name), str(field.type).split(" | ")
-            allowed = [kind for name in wanted for kind in types.get(name, [object])]
-            if not isinstance(value, tuple(allowed)):
-                raise OptionError(field.name, f"expected {field.type}, got {show(value)}")
-        delimiter, comment = self.delimiter, self.comment
-        if self.labels not in LABEL_KINDS:
-            kinds = ", ".join(LABEL_KINDS)
-            raise OptionError("labels", f"expected one of {kinds}, got {show(self.labels)}")
-        if delimiter is not None and len(delimiter) != 1:
-            raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
-        # The excluded characters end text or lines, or quote fields.
-        if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
-            what = f"expected a character of ASCII that can separate, got {show(delimiter)}"
-            raise OptionError("delimiter", what)
-        if self.decimal not in (".", ","):
-            raise OptionError("decimal", f"expected '.' or ',', got {show(self.decimal)}")
-        if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
-            raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
-        try:
-            codecs.getincrementaldecoder(self.encoding or "utf-8")()
-        except (LookupError, ValueError):
-            what = f"expected a codec of Python's, got {show(self.encoding)}"
-            raise OptionError("encoding", what) from None
 
 
 @dataclass(frozen=True)
@@ -196,9 +162,13 @@ class Source(ABC):
     choice: Choice
     dtype: DType  # of the features in the file: float32 or float64
     mixed: Mapping[int, str] = {}  # a text of each column of numbers and text
-    label_kind: str | None = None  # of LABEL_KINDS, or "uint"; None without labels
+    label_kind: str | None = None  # as the option `labels`, or "uint"; None without labels
     n_rows: int | None = None  # if the file stores it
     facts: dict[str, object]  # properties of its format, in descriptions of files
+
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
+        """Open a file; `keys` are columns, constant in the file, that its folders give."""
+        self.path, self._options, self._keys, self.facts = path, options, keys, {}
 
     @property
     def feature_names(self) -> Sequence[str]:
@@ -210,10 +180,10 @@ class Source(ABC):
         """Number of features."""
         return len(self.choice.features)
 
-    def check_features(self) -> None:
-        """ValueError for features without a unique name, or of a type that no model accepts.
+    def check_features(self, words: Collection[int]) -> None:
+        """ValueError for features without a unique name, or of a type that is not accepted.
 
-        Files may have such columns if they are not features.
+        Files may have such columns if they are not features. Columns in `words` may be text.
         """
         names, wrong = self.names, self.choice.unclear
         if wrong:
@@ -224,11 +194,15 @@ class Source(ABC):
                 f"(--drop {','.join(map(str, wrong[:4]))})"
             )
         for j in () if self.sparse else self.choice.features:
-            if self.kinds[j] == "other":
-                raise ValueError(
-                    f"{self.path}: column {names[j]!r}: expected numbers or text, got "
-                    f"{show(self.types[j])[1:-1]}; leave it out with drop (--drop {names[j]})"
-                )
+            kind, advice = self.kinds[j], f"leave it out with drop (--drop {names[j]})"
+            if kind == "other":
+                what = f"expected numbers or text, got {show(self.types[j])[1:-1]}; {advice}"
+            elif kind in ("text", "date") and j not in words:
+                advice += " or name the columns of numbers in columns (--columns)"
+                what = f"expected numbers, got {'text' if kind == 'text' else 'dates'}; {advice}"
+            else:
+                continue
+            raise ValueError(f"{self.path}: column {names[j]!r}: {what}")
 
     @property
     def target_name(self) -> str:
@@ -239,13 +213,8 @@ class Source(ABC):
     def chunks(self, skip: int) -> Iterator[Chunk]:
         """Yield chunks, starting with the chunk of sample `skip` or with an earlier chunk."""
 
-    def complaint(
-        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
-    ) -> BadRowError:
-        """Return the error of a bad sample with this value of a feature or, if None, of the label.
-
-        `missing` is True if missing values are allowed.
-        """
+    def complaint(self, row: int, column: int | None, value: Any, dtype: DType) -> BadRowError:
+        """Return the error of a bad sample, whose `column` (None: label) has this value."""
         if column is None:
             absent = value is None or value != value or value == ""
             what = MISSING_LABEL if absent else unfit(value, str(self.label_kind))

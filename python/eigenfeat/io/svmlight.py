@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,9 @@ class SvmlightSource(Source):
     named = False
     unit = "line"
 
-    def __init__(self, path: Path, options: Options) -> None:
-        self.path, self.dtype = path, np.dtype(options.dtype or np.float64)
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
+        super().__init__(path, options, keys)
+        self.dtype = np.dtype(options.dtype or np.float64)
         if options.columns is not None or options.drop:
             option = "drop" if options.columns is None else "columns"
             raise OptionError(option, f"expected none with svmlight files, as {path}")
@@ -148,9 +149,7 @@ class SvmlightSource(Source):
             if rest:
                 yield rest, 1.0
 
-    def complaint(
-        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
-    ) -> BadRowError:
+    def complaint(self, row: int, column: int | None, value: Any, dtype: DType) -> BadRowError:
         """Return the error of a bad line."""
         number, text = 0, b""
         with open_bytes(self.path) as file:

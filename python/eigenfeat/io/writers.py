@@ -17,10 +17,9 @@ from numpy.lib import format as npy
 
 from eigenfeat._base.file_errors import naming
 from eigenfeat._base.saved_files import taking_the_place_of
-from eigenfeat._base.types import DType
 from eigenfeat.io.errors import arrow
 
-__all__ = ["SUFFIXES", "missing_in", "open_writer"]
+__all__ = ["SUFFIXES", "open_writer"]
 
 SUFFIXES = (".csv", ".parquet", ".npy")
 _Missing = npt.NDArray[np.bool_] | None
@@ -105,7 +104,7 @@ def _to_npy(path: Path, names: list[str]) -> Iterator[_Write]:
             nonlocal n, dtype, rest
             if missing is not None:
                 rows = np.array(rows)
-                rows[missing] = missing_in(rows.dtype)
+                rows[missing] = "" if rows.dtype.kind == "U" else np.nan
             if not n:
                 rest, dtype = rows.shape[1:], rows.dtype.newbyteorder("<")
                 file.write(header())
@@ -141,14 +140,3 @@ def _to_parquet(path: Path, names: list[str]) -> Iterator[_Write]:
     finally:
         if file is not None:
             file.close()
-
-
-def missing_in(dtype: DType) -> float | str:
-    """Missing value of a type in .npy files; ValueError if it has none."""
-    known: dict[str, float | str] = {"f": np.nan, "U": ""}
-    written = known.get(dtype.kind)
-    if written is None:
-        raise ValueError(
-            f"expected numbers with a fraction, or text, for rows to be empty: {dtype}"
-        )
-    return written

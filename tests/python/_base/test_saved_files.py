@@ -6,7 +6,6 @@ import stat
 import struct
 import tracemalloc
 import zipfile
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -188,15 +187,6 @@ def test_arrays_are_checked(path):
         tracemalloc.stop()
 
 
-def test_headers_of_arrays_that_are_no_literals(path):
-    contents = members(path)
-    data = contents["weights.npy"]
-    for header in ("{'descr': '<f8', (", "{'descr': ''", "{", " x\n  y\n z", "\0"):
-        text = header.encode().ljust(len(data[10:-32]) - 1) + b"\n"
-        rewrite(path, contents | {"weights.npy": data[:10] + text + data[-32:]})
-        assert "not an eigenfeat file" in refusal(path)
-
-
 def test_not_finite_content_is_refused(path):
     contents = members(path)
     for name, bad in (("weights", -1.0), ("weights", np.nan), ("scatter_0", np.inf)):
@@ -228,8 +218,7 @@ def test_members_that_share_their_bytes_are_refused(path):
     assert "members are longer than the file" in refusal(path)
 
 
-def test_lengths_of_members_are_not_believed(path, moments):
-    whole = path.read_bytes()
+def test_lengths_of_members_are_not_believed(path):
     rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**22))}, zipfile.ZIP_DEFLATED)
     data = path.read_bytes()
     at = data.rfind(b"PK\1\2")
@@ -238,12 +227,6 @@ def test_lengths_of_members_are_not_believed(path, moments):
     refusal(path)
     assert tracemalloc.get_traced_memory()[1] < 2**23
     tracemalloc.stop()
-    begin = whole.rfind(b"PK\1\2")
-    for field, size in ((20, 4), (24, 4), (42, 4), (28, 2)):
-        for other in (b"\xff" * size, b"\xfe" * size):
-            path.write_bytes(whole[: begin + field] + other + whole[begin + field + size :])
-            with suppress(FileFormatError):
-                assert ClassMoments.load(path) == moments
 
 
 def test_members_do_not_repeat(path):

@@ -148,11 +148,15 @@ def test_no_fault_under_the_sanitizers(tmp_path, costs):
         pytest.skip("the compiler has no sanitizers")
     X, _ = signals(300, rng)
     series = [one[: 1 + i % 60] for i, one in enumerate(X)]  # finish, too
-    found = decided(compiled(model, tmp_path, None, *flags), series)
+    check_streams(model, series, decided(compiled(model, tmp_path, None, *flags), series))
+
+
+def check_streams(model, series, found):
+    """Classes and times are those of the model's stream of each series."""
     for one, label, time in zip(series, *found, strict=True):
         stream = model.stream()
-        for value in one:
-            stream.push(value)
+        for sample in one.T:
+            stream.push(sample)
         if stream.decision is None:
             stream.finish()
         assert model.classes_[label] == stream.decision.label
@@ -167,15 +171,7 @@ def test_channels_and_lengths(tmp_path):
     model = ReliableClassifier(lda(), features=PCA(6)).fit(channels, y)
     new = channels[:, :, : model.n_timepoints_]
     series = [one[:, : 5 + i % 30] for i, one in enumerate(new)]
-    found = decided(compiled(model, tmp_path), series)
-    for one, label, time in zip(series, *found, strict=True):
-        stream = model.stream()
-        for sample in one.T:
-            stream.push(sample)
-        if stream.decision is None:
-            stream.finish()
-        assert model.classes_[label] == stream.decision.label
-        assert time == stream.decision.time
+    check_streams(model, series, decided(compiled(model, tmp_path), series))
 
 
 @needs_compiler

@@ -130,6 +130,7 @@ def test_features(options):
         (np.array([False, True]), np.bool_),
         (np.array(["a", "b"], dtype=object), np.object_),
         (np.array([0, 2**63 - 1], dtype=np.uint64), np.int64),
+        (np.array([1.0, 7.0]), np.int64),
     ],
 )
 def test_two_classes_of_any_labels(labels, kind):
@@ -190,14 +191,6 @@ def test_reductions_before_classifiers():
     found = run(to_onnx(model, dtype="float64"), rows)
     assert_array_equal(found["label"], model.predict(rows))
     assert_allclose(found["probabilities"], model.predict_proba(rows), atol=1e-9)
-
-
-def test_labels_that_are_whole_floats():
-    rows = X.astype(np.float64)
-    model = ef.MultinomialLogit().fit(rows[TRAIN], y[TRAIN].astype(float))
-    found = run(to_onnx(model, dtype="float64"), rows)
-    assert found["label"].dtype == np.int64
-    assert_array_equal(found["label"], model.predict(rows))
 
 
 def grid(n):

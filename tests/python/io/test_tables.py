@@ -8,7 +8,6 @@ import pytest
 from table_files import FORMATS, arrow_modules, csv_text, write_rows, write_table
 
 from eigenfeat import ClassMoments, open_rows
-from eigenfeat.io.rows import read_ahead
 
 
 @pytest.fixture
@@ -267,15 +266,6 @@ def test_text_that_begins_late_in_a_file(tmp_path):
     assert open_rows(path, "kind").sources[0].kinds[:2] == ["number", "text"]
 
 
-def test_types_of_cells_that_grow_in_utf_8(tmp_path):
-    """All first cells count, also those that take more bytes once they are recoded."""
-    arrow_modules()
-    path = tmp_path / "a.csv"
-    path.write_text("u,v\né,2.5\né,2.5\n2.5,2.5\n2.5,é", encoding="latin-1")
-    source = open_rows(path, encoding="latin-1").sources[0]
-    assert [*source.kinds] == ["number", "number"]  # text is less than a half
-
-
 def test_a_csv_header_can_be_said_outright(tmp_path):
     arrow_modules()
     (tmp_path / "a.csv").write_text("1990;1991\n3;4\n")
@@ -283,28 +273,11 @@ def test_a_csv_header_can_be_said_outright(tmp_path):
     assert open_rows(tmp_path / "a.csv", header=False, delimiter=";").n_rows == 2
 
 
-def test_reading_ahead_ends_with_its_reader():
+def test_reading_ahead_ends_with_its_reader(tmp_path, rows):
+    path, options = write_rows(tmp_path, "rows.npy", *rows)
     before = threading.active_count()
-    ended = []
-
-    def numbers():
-        try:
-            yield from range(1000)
-        finally:
-            ended.append(True)
-
-    ahead = read_ahead(numbers())
-    assert [next(ahead), next(ahead)] == [0, 1]
-    ahead.close()
-    assert ended == [True]
+    blocks = open_rows(path, block_rows=170, **options).blocks()
+    next(blocks)
+    assert threading.active_count() > before
+    blocks.close()
     assert threading.active_count() == before
-    assert list(read_ahead(number for number in range(5))) == [0, 1, 2, 3, 4]
-
-    def failing():
-        yield 1
-        raise KeyError("told on")
-
-    found = read_ahead(failing())
-    assert next(found) == 1
-    with pytest.raises(KeyError, match="told on"):
-        next(found)

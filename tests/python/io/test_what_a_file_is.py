@@ -187,23 +187,6 @@ def test_options_of_csv_files(tmp_path, text, options, rows):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "error"),
-    [
-        ("a;b\n1;2\n", {}, r"^delimiter: .*delimiter=';' \(--delimiter ';'\)"),
-        ("a,b\n1,2\n", {"encoding": "klingon"}, "^encoding: expected a codec"),
-        ("a,b\n1,2\n", {"decimal": ","}, "^decimal: expected another than the delimiter"),
-        ("a,b\n1,2\n", {"comment": '"'}, "^comment: expected what begins a line"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_by_its_option(tmp_path, text, options, error):
-    (tmp_path / "rows.csv").write_text(text)
-    with pytest.raises(ValueError, match=error):
-        open_rows(tmp_path / "rows.csv", **options)
-    with pytest.raises(OptionError):
-        open_rows(tmp_path / "rows.csv", **options)
-
-
-@pytest.mark.parametrize(
     ("text", "line"),
     [
         ('a,y\n1,"u\n2,w\n3,v\n', 2),

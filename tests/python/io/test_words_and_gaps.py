@@ -333,6 +333,8 @@ def test_texts_of_missing_values(tmp_path):
     expected = predicted(GEMClassifier().fit(rows), rows)
     np.testing.assert_array_equal(predicted(model, open_rows(path)), expected)  # it remembers
     np.testing.assert_array_equal(predicted(model, rows), expected)
+    (tmp_path / "one.csv").write_text("\n".join([marked[0], marked[3]]) + "\n")
+    np.testing.assert_array_equal(predicted(model, open_rows(tmp_path / "one.csv")), expected[2:3])
     for wrong in ("?", [1]):
         with pytest.raises(ValueError, match="na_values: expected "):
             open_rows(path, na_values=wrong)
@@ -389,9 +391,6 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
     status, out, _ = run("evaluate", "m.eigenfeat", "test.csv", "--target", "kind")
     assert status == 0
     assert f"{(expected.predict(X[200:]) != y[200:]).sum()} errors in 100 rows" in out
-    status, out, _ = run("inspect", "m.eigenfeat", "--json")
-    assert status == 0
-    assert '"job": ["clerk", "nurse", "smith", null]' in out
     given = ("train.csv", "--target", "kind", "-o")
     assert run("fit", *given, "b.eigenfeat", "--memory", "0")[0] == 0
     assert run("evaluate", "b.eigenfeat", "test.csv", "--target", "kind")[0] == 0
