@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
+import json
 import time
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat._base.saved_files import taking_the_place_of
-from eigenfeat.cli.files import check_output, rows_of, weights_of
-from eigenfeat.cli.output import Output, UsageError, aligned, naming_options
-from eigenfeat.report.comparison import ComparedModel, comparison_figure
+from eigenfeat.cli.output import Output, UsageError, naming_options
+from eigenfeat.cli.training import read_training
 from eigenfeat.report.comparison import compare as compare_models
-from eigenfeat.report.measures import ClassificationMeasures
+from eigenfeat.report.comparison import comparison_figure
+from eigenfeat.tables import TableClassifier, TableRegressor
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["compare", "models_table"]
+
+_PICTURES = (".png", ".svg", ".pdf")
+_TITLES = {
+    "auc": "AUC",
+    "root_mean_squared_error": "RMSE",
+    "mean_absolute_error": "MAE",
+    "r2": "R^2",
+    "fit_seconds": "fit s",
+    "predict_seconds": "predict s",
+}
 
 
 def compare(options: SimpleNamespace) -> int:
     """Print a table of models, the best first."""
     output, started = Output("compare", options.json, options.progress), time.perf_counter()
-    if options.task == "regression":
-        options.labels = "float"
-    weight = weights_of(options)
-    if weight is not None:
-        options.drop = (*options.drop, options.weight)
-    rows = rows_of(options)
-    if options.picture is not None:
-        _check_picture(options.picture)
-        check_output(options.picture, rows)
-    rows.memory = options.memory * 1e9
-    with output.rows("reading") as advance:
-        whole = rows.table(advance)
-        if whole is None:
-            whole = rows.gathered(rows.memory, advance)
+    if options.picture is not None and options.picture.suffix.lower() not in _PICTURES:
+        names = ", ".join(_PICTURES)
+        raise UsageError(
+            f"--picture: expected a name that ends in one of {names}, got {options.picture}"
+        )
+    model = TableRegressor() if options.task == "regression" else TableClassifier()
+    training = read_training(options, model, model, options.picture, output)
+    rows, whole = training.rows, training.whole
     if whole is None or hasattr(whole.X, "tocsr"):
         raise ValueError(
             f"{rows.sources[0].path}: expected dense rows that fit into --memory "
             f"({options.memory:g} GB)"
         )
 
-    def say(model: ComparedModel) -> None:
+    def say(line: dict[str, Any]) -> None:
         if output.shows_progress:
-            output.say(f"{model.name}: {model.note or f'{model.fit_seconds:.1f} s for a fit'}")
+            took = f"{line['fit_seconds']:.1f} s for a fit"
+            output.say(f"{line['model']}: {line['note'] or took}")
 
     with naming_options("task", "cv"):
         found = compare_models(
             whole.X,
             whole.y,
-            sample_weight=weight,
+            sample_weight=training.weight,
             task=options.task,
             cv=options.cv,
             time_limit=options.time_limit,
@@ -63,49 +69,25 @@ def compare(options: SimpleNamespace) -> int:
             figure = comparison_figure(found)
             figure.savefig(scratch, format=options.picture.suffix[1:])
     result: dict[str, Any] = {"rows": len(whole), "columns": int(whole.X.shape[1])}
-    result |= {"skipped": rows.n_skipped, "cv": options.cv, "models": [_dict(one) for one in found]}
+    lines = json.loads(found.reset_index(names="name").to_json(orient="records"))
+    result |= {"skipped": rows.n_skipped, "cv": options.cv, "models": lines}
     result |= {"seconds": time.perf_counter() - started}
     names = ", ".join(map(str, getattr(options, "named", options.data)))
     head = (
         f"{names}: {len(whole):,} rows, {whole.X.shape[1]:,} columns, target "
         f"{rows.sources[0].target_name!r}; {options.cv} folds; {result['seconds']:.0f} s"
     )
-    output.result(result, "\n".join([head, *models_table(found)]))
+    output.result(result, f"{head}\n{models_table(found)}")
     return 0
 
 
-def _check_picture(path: Path) -> None:
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"--picture: expected a name that ends in .png, .svg or .pdf, got {path}")
-
-
-def _dict(model: ComparedModel) -> dict[str, Any]:
-    measures = None if model.measures is None else model.measures.as_dict()
-    seconds = {
-        f"{name}_seconds": value if np.isfinite(value) else None
-        for name, value in (("fit", model.fit_seconds), ("predict", model.predict_seconds))
-    }
-    folds = {"n_folds": model.n_folds, "note": model.note, "measures": measures}
-    return {"name": model.name, **seconds, **folds}
-
-
-def models_table(models: list[ComparedModel]) -> list[str]:
-    """Aligned lines: the measured models, the best first, and the reasons of the others."""
-    measured = [one for one in models if one.measures is not None]
-    if not measured:
-        return [f"{one.name}: {one.note}" for one in models]
-    if isinstance(measured[0].measures, ClassificationMeasures):
-        names = {"log loss": "log_loss", "AUC": "auc"}
-        names |= {"balanced accuracy": "balanced_accuracy", "accuracy": "accuracy"}
-        form = "{:.4f}"
-    else:
-        names = {"RMSE": "root_mean_squared_error", "MAE": "mean_absolute_error", "R^2": "r2"}
-        form = "{:.5g}"
-    lines = [["", *names, "fit s", "predict s", ""]]
-    for one in measured:
-        values = [getattr(one.measures, name) for name in names.values()]
-        cells = ["-" if value is None else form.format(value) for value in values]
-        times = [f"{one.fit_seconds:.2f}", f"{one.predict_seconds:.2f}"]
-        lines.append([one.name, *cells, *times, one.note])
-    others = [f"{one.name}: {one.note}" for one in models if one.measures is None]
-    return [*aligned(lines, last_is_text=True), *others]
+def models_table(found: DataFrame) -> str:
+    """Aligned lines of a comparison, and the reasons why models or folds were not measured."""
+    measured = found[found["n_folds"] > 0].drop(columns=["n_folds", "note"]).rename_axis(None)
+    lines = [f"{name}: {note}" for name, note in found["note"].items() if note]
+    if len(measured):
+        table = measured.rename(columns=lambda name: _TITLES.get(name, name.replace("_", " ")))
+        form = "{:.4f}".format if "auc" in found else "{:.5g}".format
+        seconds = dict.fromkeys(("fit s", "predict s"), "{:.2f}".format)
+        lines.insert(0, table.to_string(float_format=form, formatters=seconds, na_rep="-"))
+    return "\n".join(lines)

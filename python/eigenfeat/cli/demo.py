@@ -55,10 +55,7 @@ def _table(options: SimpleNamespace, console: Console) -> list[str]:
     with console.status("comparing models on a table"), threadpool_limits(limits=1):
         models = compare(X, y, cv=2, random_state=options.seed)
     title = f"Parcels: {N_TRAIN} rows with words and gaps, three classes, two folds"
-    console.print(title, style="bold", highlight=False)
-    measured = [model for model in models if model.measures is not None]
-    text = "\n".join([*models_table(measured), ""])
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
+    _print(console, title, models_table(models[models["n_folds"] > 0]))
     with console.status("writing a report"):
         model = TableClassifier(random_state=options.seed).fit(X, y)
         report = options.output / "report.html"
@@ -76,7 +73,8 @@ def _digits(options: SimpleNamespace, console: Console) -> list[str]:
         outcomes = digits.compare(X, y, options.splits, options.seed, step=status.update)
     rows = round((1 - digits.TEST_SHARE) * len(y))
     title = f"Digits: {options.splits} random splits, {rows} rows for training"
-    console.print(digits.table(outcomes, title))
+    text = digits.summary(outcomes).to_string(float_format="{:.2f}".format)
+    _print(console, title, text)
     with console.status("drawing"):
         return _save(digits.pictures(X, y, outcomes), options.output)
 
@@ -86,6 +84,11 @@ def _early(options: SimpleNamespace, console: Console) -> list[str]:
     from eigenfeat.demo import early
 
     return _save(early.show(options.seed, console), options.output)
+
+
+def _print(console: Console, title: str, text: str) -> None:
+    console.print(title, style="bold", highlight=False)
+    console.print(f"{text}\n", highlight=False, markup=False, soft_wrap=True)
 
 
 def _save(pictures: Mapping[str, Figure], folder: Path) -> list[str]:

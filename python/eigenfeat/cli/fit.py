@@ -54,7 +54,7 @@ def fit(options: SimpleNamespace) -> int:
     else:
         if not options.data:
             raise UsageError("expected files of rows, or --moments, got neither")
-        training = read_training(options, model, model, output)
+        training = read_training(options, model, model, options.output, output)
         model = of_task(options, model, training, output)
         measures = None
         if held_out is not None:

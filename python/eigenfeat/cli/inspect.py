@@ -13,7 +13,7 @@ import numpy as np
 
 from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
-from eigenfeat.cli.files import listed, opened_with_model, predicts_numbers, some_rows
+from eigenfeat.cli.files import listed, opened_with_model, some_rows
 from eigenfeat.cli.moments import KIND, read_checkpoint
 from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
@@ -21,7 +21,7 @@ from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.report.card import columns_by_kind, counted, reasons
 from eigenfeat.report.columns import column_importances
-from eigenfeat.report.evidence import quietly
+from eigenfeat.report.evidence import evidence_of, quietly
 
 __all__ = ["inspect", "plain", "saved_versions"]
 
@@ -63,19 +63,12 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     options.model, options.threads = options.file, None
     model, rows = opened_with_model(options, "predict", labelled=True)
     some = some_rows(rows, _MOST_ROWS, output)
-    X, y = some.X, some.y
-    names = getattr(model, "feature_names_in_", None)
-    names = [f"column {j}" for j in range(X.shape[1])] if names is None else list(map(str, names))
-    if not predicts_numbers(model):
-        known = np.isin(y, model.classes_)
-        X, y = X[known], y[known]
+    evidence = evidence_of(model, some.X, some.y)
     with quietly():
-        found, unit = column_importances(model, X, y, names)
+        found, unit = column_importances(model, evidence.X, evidence.y, evidence.names)
     return {
-        "importances_from": f"{len(y):,} rows, {unit}",
-        "importances": [
-            {"name": one.name, "importance": one.value, "deviation": one.deviation} for one in found
-        ],
+        "importances_from": f"{len(evidence.y):,} rows, {unit}",
+        "importances": found.reset_index(names="name").to_dict("records"),
     }
 
 

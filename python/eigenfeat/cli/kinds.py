@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Sequence
 from importlib import import_module
 from types import SimpleNamespace
@@ -143,9 +142,7 @@ def literal(text: str) -> Any:
     constants = {"none": None, "null": None, "true": True, "false": False}
     if text.strip().lower() in constants:
         return constants[text.strip().lower()]
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return text.strip()
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text.strip()

@@ -12,11 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
+from click import Argument, Option
 from click.shell_completion import shell_complete
 
 from eigenfeat._base.file_errors import naming
 from eigenfeat._base.version import __version__
 from eigenfeat.cli import options as opt
+from eigenfeat.cli.kinds import assignment
 from eigenfeat.cli.output import (
     STANDARD_OUTPUT,
     UsageError,
@@ -73,8 +75,11 @@ def program() -> None:
     """Models of tables, early decisions and features, from files of samples."""
 
 
-def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Decorator:
+def _command(
+    module: str, *params: click.Parameter, examples: str
+) -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Add a command: its help is the docstring, its code the function of this name in a module."""
+    data = any(param.name == "data" for param in params)
 
     def add(declared: Callable[[], None]) -> Callable[[], None]:
         name = declared.__name__
@@ -87,31 +92,22 @@ def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Deco
             with standard_input(options, reads=module not in ("moments", "inspect")):
                 return int(command(options))
 
-        run.__doc__ = declared.__doc__
-        for decorator in reversed(decorators):
-            run = decorator(run)
-        data = any(getattr(param, "name", "") == "data" for param in run.__click_params__)  # type: ignore[attr-defined]
-        program.command(name, epilog=_ending(examples, data))(run)
+        epilog = _ending(examples, data)
+        program.add_command(click.Command(name, None, run, [*params], declared.__doc__, epilog))
         return declared
 
     return add
 
 
-def _file_command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Decorator:
-    """Add a command that reads files of rows."""
-    options = (opt.run_options(), opt.data_options())
-    return _command(module, *decorators, *options, examples=examples)
-
-
 @_command(
     "demo",
-    click.argument("what", type=click.Choice(["all", "table", "digits", "early"]), default="all"),
-    click.option(
-        "--splits", type=opt.COUNT, metavar="N", default=2, help="Splits of digits (default 2)."
+    Argument(["what"], type=click.Choice(["all", "table", "digits", "early"]), default="all"),
+    Option(
+        ["--splits"], type=opt.COUNT, metavar="N", default=2, help="Splits of digits (default 2)."
     ),
-    opt.seed_option(),
-    click.option(
-        "--output",
+    opt.SEED,
+    Option(
+        ["--output"],
         type=click.Path(path_type=Path, file_okay=False),
         default=Path("eigenfeat-demo"),
         help="Folder for files (default ./eigenfeat-demo).",
@@ -136,20 +132,22 @@ def demo() -> None:
     """
 
 
-@_file_command(
+@_command(
     "fit",
-    opt.data_argument(required=False),
-    opt.target_options(),
-    opt.output_option(),
-    opt.held_out_options(),
-    opt.weight_option(),
-    click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
-    click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
-    opt.task_option(),
-    opt.model_options("table"),
-    opt.extractor_option(),
-    opt.categorical_option(),
-    opt.memory_option(),
+    opt.OPTIONAL_DATA,
+    *opt.TARGET,
+    opt.output(),
+    *opt.HELD_OUT,
+    opt.WEIGHT,
+    Option(["--features"], is_flag=True, help="Fit only GEM, for transform."),
+    Option(["--moments"], type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
+    opt.TASK,
+    *opt.model("table"),
+    opt.EXTRACTOR,
+    opt.CATEGORICAL,
+    opt.MEMORY,
+    *opt.RUN,
+    *opt.READING,
     examples="""\
 eigenfeat fit rows.csv --target kind -o model.efm --set views=columns,splines --seed 1
 eigenfeat fit rows.csv --target kind -o model.efm --cv 5
@@ -179,14 +177,17 @@ def fit() -> None:
     """
 
 
-@_file_command(
+@_command(
     "models",
-    *opt.inputs(),
-    opt.output_option(": .csv, .parquet or .npy"),
-    click.option("--proba", is_flag=True, help="Also write probabilities of the classes."),
-    click.option(
-        "--early", is_flag=True, help="Decide as early as possible; also write time, reliability."
+    opt.MODEL,
+    opt.DATA,
+    opt.output(": .csv, .parquet or .npy"),
+    Option(["--proba"], is_flag=True, help="Also write probabilities of the classes."),
+    Option(
+        ["--early"], is_flag=True, help="Decide as early as possible; also write time, reliability."
     ),
+    *opt.RUN,
+    *opt.READING,
     examples="""\
 eigenfeat predict model.efm new.csv -o predictions.csv
 eigenfeat predict model.efm new.parquet --proba -o probabilities.parquet
@@ -203,13 +204,16 @@ def predict() -> None:
     """
 
 
-@_file_command(
+@_command(
     "evaluate",
-    *opt.inputs(),
-    opt.target_options(),
-    opt.held_out_options(),
-    opt.seed_option(),
-    opt.weight_option(),
+    opt.MODEL,
+    opt.DATA,
+    *opt.TARGET,
+    *opt.HELD_OUT,
+    opt.SEED,
+    opt.WEIGHT,
+    *opt.RUN,
+    *opt.READING,
     examples="""\
 eigenfeat evaluate model.efm test.csv --target kind
 eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
@@ -231,27 +235,30 @@ def evaluate() -> None:
     """
 
 
-@_file_command(
+@_command(
     "report",
-    *opt.inputs(),
-    opt.target_options(),
-    opt.output_option(),
-    click.option(
-        "--image-shape",
+    opt.MODEL,
+    opt.DATA,
+    *opt.TARGET,
+    opt.output(),
+    Option(
+        ["--image-shape"],
         type=opt.image_shape,
         metavar="RxC",
         help="Shape of the images whose pixels the columns are, as 8x8.",
     ),
-    click.option(
-        "--max-rows",
+    Option(
+        ["--max-rows"],
         type=opt.COUNT,
         metavar="N",
         default=20_000,
         help="Rows of the page, drawn at random where there are more (default 20000).",
     ),
-    opt.held_out_options(),
-    opt.seed_option(),
-    opt.weight_option(),
+    *opt.HELD_OUT,
+    opt.SEED,
+    opt.WEIGHT,
+    *opt.RUN,
+    *opt.READING,
     examples="""\
 eigenfeat report model.efm test.csv --target kind -o report.html
 eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html""",
@@ -268,25 +275,25 @@ def report() -> None:
     """
 
 
-@_file_command(
+@_command(
     "compare",
-    opt.data_argument(),
-    opt.target_options(),
-    click.option("--cv", type=opt.FOLDS, metavar="N", default=5, help="Folds (default 5)."),
-    click.option(
-        "--time-limit",
+    opt.DATA,
+    *opt.TARGET,
+    Option(["--cv"], type=opt.FOLDS, metavar="N", default=5, help="Folds (default 5)."),
+    Option(
+        ["--time-limit"],
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
         help="Seconds of each model, after which it is measured on the folds so far.",
     ),
-    click.option(
-        "--picture", type=opt.FILE, help="Picture of losses and times (.png, .svg, .pdf)."
-    ),
-    opt.task_option(),
-    opt.seed_option(),
-    opt.weight_option(),
-    opt.categorical_option(),
-    opt.memory_option(),
+    Option(["--picture"], type=opt.FILE, help="Picture of losses and times (.png, .svg, .pdf)."),
+    opt.TASK,
+    opt.SEED,
+    opt.WEIGHT,
+    opt.CATEGORICAL,
+    opt.MEMORY,
+    *opt.RUN,
+    *opt.READING,
     examples="""\
 eigenfeat compare rows.csv --target kind
 eigenfeat compare houses.csv --target price --cv 3 --time-limit 60 --picture models.png""",
@@ -305,11 +312,11 @@ def compare() -> None:
 
 @_command(
     "inspect",
-    click.argument("file", type=click.Path(path_type=Path)),
-    opt.data_argument(required=False),
-    opt.target_options(),
-    opt.json_option(),
-    opt.data_options(),
+    Argument(["file"], type=click.Path(path_type=Path)),
+    opt.OPTIONAL_DATA,
+    *opt.TARGET,
+    opt.JSON,
+    *opt.READING,
     examples="""\
 eigenfeat inspect rows.csv
 eigenfeat inspect model.efm --json
@@ -326,23 +333,25 @@ def inspect() -> None:
     """
 
 
-@_file_command(
+@_command(
     "models",
-    opt.data_argument(),
-    opt.target_options(),
-    opt.output_option(),
-    click.option(
-        "--grid",
-        type=opt.assignment,
+    opt.DATA,
+    *opt.TARGET,
+    opt.output(),
+    Option(
+        ["--grid"],
+        type=assignment,
         multiple=True,
         metavar="NAME=A,B,C",
         help="Values of a parameter to try; several times for several parameters.",
     ),
-    click.option("--cv", type=opt.FOLDS, metavar="N", help="Number of folds."),
-    opt.task_option(),
-    opt.model_options("gem", ("gem", "reliable")),
-    opt.categorical_option(),
-    opt.memory_option(),
+    Option(["--cv"], type=opt.FOLDS, metavar="N", help="Number of folds."),
+    opt.TASK,
+    *opt.model("gem", ("gem", "reliable")),
+    opt.CATEGORICAL,
+    opt.MEMORY,
+    *opt.RUN,
+    *opt.READING,
     examples="""\
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
 eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
@@ -358,10 +367,13 @@ def search() -> None:
     """
 
 
-@_file_command(
+@_command(
     "models",
-    *opt.inputs(),
-    opt.output_option(": .csv, .parquet or .npy"),
+    opt.MODEL,
+    opt.DATA,
+    opt.output(": .csv, .parquet or .npy"),
+    *opt.RUN,
+    *opt.READING,
     examples="eigenfeat transform features.efm new.parquet -o features.npy",
 )
 def transform() -> None:
@@ -373,16 +385,21 @@ def transform() -> None:
     """
 
 
-@_file_command(
+@_command(
     "moments",
-    opt.data_argument(),
-    opt.target_options(),
-    opt.output_option(),
-    click.option("--checkpoint", type=opt.FILE, help="Its file (default: OUTPUT.checkpoint)."),
-    click.option(
-        "--every", type=opt.COUNT, metavar="N", help="Rows between checkpoints (default: a minute)."
+    opt.DATA,
+    *opt.TARGET,
+    opt.output(),
+    Option(["--checkpoint"], type=opt.FILE, help="Its file (default: OUTPUT.checkpoint)."),
+    Option(
+        ["--every"],
+        type=opt.COUNT,
+        metavar="N",
+        help="Rows between checkpoints (default: a minute).",
     ),
-    click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one."),
+    Option(["--resume"], is_flag=True, help="Continue from the checkpoint, if there is one."),
+    *opt.RUN,
+    *opt.READING,
     examples="""\
 eigenfeat moments rows.parquet --target kind -o rows.efm
 eigenfeat moments X.npy --target y.npy -o rows.efm --resume

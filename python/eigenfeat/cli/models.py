@@ -41,7 +41,7 @@ def search(options: SimpleNamespace) -> int:
     base = unfitted(options)
     searched = _search(options, base, grid_values(options.grid))
     reader = base if options.model_kind == "gem" else searched
-    training = read_training(options, searched, reader, output)
+    training = read_training(options, searched, reader, options.output, output)
     rows = training.rows
     of_task(options, searched, training, output)
     fit_rows(options, searched, training, output)

@@ -1,22 +1,19 @@
-"""Options that several commands have."""
+"""Arguments and options that several commands have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-from click import Choice, option
+from click import Argument, Choice, Option
 
 from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, MODELS, TASKS, assignment
 
-__all__ = ["assignment", "image_shape"]
+__all__ = ["image_shape"]
 
-Decorator = Callable[[Any], Any]
 COUNT, FOLDS = click.IntRange(1, 2**31 - 1), click.IntRange(2, 2**31 - 1)
 FILE = click.Path(path_type=Path)
-FORMATS = ("csv", "parquet", "arrow", "npy", "svmlight")
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -37,156 +34,153 @@ def _character(text: str) -> str:
     return character
 
 
-# ---- groups of options ---------------------------------------------------------------------------
+# ---- arguments and options -----------------------------------------------------------------------
 
 
-def _grouped(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator, in their order."""
-
-    def decorate(function: Any) -> Any:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
-
-
-def data_argument(*, required: bool = True) -> Decorator:
-    """Files of rows."""
-    return click.argument("data", nargs=-1, required=required, type=click.Path())
-
-
-def inputs() -> tuple[Decorator, Decorator]:
-    """The model and the data."""
-    return click.argument("model", type=click.Path()), data_argument()
-
-
-def output_option(what: str = "") -> Decorator:
-    """-o."""
-    return option("-o", "--output", type=FILE, required=True, help=f"Output file{what}.")
-
-
-def json_option() -> Decorator:
-    """--json."""
-    return option("--json", is_flag=True, help="Print the result as one JSON object.")
-
-
-def run_options() -> Decorator:
-    """Options of a run that do not change its result."""
-    shown = "Show progress on stderr (default: if that is a terminal)."
-    return _grouped(
-        option("--threads", type=COUNT, metavar="N", help="Threads (default: all)."),
-        json_option(),
-        option("--progress/--no-progress", default=None, help=shown),
-    )
-
-
-def held_out_options() -> Decorator:
-    """--holdout and --cv."""
-    share = click.FloatRange(0, 1, min_open=True, max_open=True)
-    held = "Measure a fit to the other rows on this share of the rows."
-    folds = "Measure fits to the other rows on each of N folds."
-    return _grouped(
-        option("--holdout", type=share, metavar="SHARE", help=held),
-        option("--cv", type=FOLDS, metavar="N", help=folds),
-    )
-
-
-def seed_option() -> Decorator:
-    """--seed."""
-    kind, text = click.IntRange(0, 2**31 - 1), "Seed of what is drawn at random (default 0)."
-    return option("--seed", type=kind, metavar="N", default=0, help=text)
-
-
-def weight_option() -> Decorator:
-    """--weight."""
-    text = "Column of weights of the rows, which is no feature."
-    return option("--weight", metavar="COLUMN", help=text)
-
-
-def memory_option() -> Decorator:
-    """Limit of the rows in memory."""
-    limit, text = click.FloatRange(min=0), "Rows that take more are read in blocks (default 2)."
-    return option("--memory", type=limit, metavar="GB", default=2.0, help=text)
-
-
-def target_options() -> Decorator:
-    """The column of labels."""
-    kinds = Choice(["auto", "int", "float", "bool", "str"])
-    target = "The labels: name or number of a column or, for NumPy files, an .npy file; not needed "
-    target += "for svmlight files."
-    return _grouped(
-        option("--target", metavar="COLUMN", help=target),
-        option("--labels", type=kinds, default="auto", help="Type of the labels."),
-    )
-
-
-def data_options() -> Decorator:
-    """How files of rows are read."""
-    chosen = "The features: names or numbers (default: those of the model, or all others)."
-    bad = "Leave out and count rows with text in place of numbers, infinity, a wrong number of "
-    bad += "fields, or missing values that the model does not accept; outputs have an empty line."
-    header = "Whether CSV files begin with names (default: if their first line looks like it)."
-    based = "Whether columns of svmlight files are counted from 0 (default: if one is 0)."
-    rows = "Rows of a block (default: about 32 MB)."
-    return _grouped(
-        option("--columns", multiple=True, metavar="A,B,...", help=chosen),
-        option("--drop", multiple=True, metavar="A,B,...", help="Columns to leave out."),
-        option("--skip-bad", is_flag=True, help=bad),
-        option("--dtype", type=Choice(["float32", "float64"]), help="Type of the features."),
-        option("--block-rows", type=COUNT, metavar="N", help=rows),
-        option("--format", type=Choice(FORMATS), help="Format (default: by names of files)."),
-        option("--delimiter", type=_character, metavar="C", help="Of CSV fields; or 'tab'."),
-        option("--header/--no-header", default=None, help=header),
-        option("--encoding", metavar="NAME", help="Encoding of CSV files (default utf-8)."),
-        option("--decimal", type=Choice([".", ","]), default=".", help="Decimal point."),
-        option("--comment", metavar="TEXT", help="What begins lines that are left out."),
-        option(
-            "--na-values",
-            multiple=True,
-            metavar="A,B,...",
-            help="Missing values of CSV files, such as '?,-', besides empty cells, NA, NaN...",
-        ),
-        option(
-            "--default-na/--no-default-na",
-            "keep_default_na",
-            default=True,
-            help="Whether NA, NaN, null... are missing values of CSV files (default), or text.",
-        ),
-        option("--n-features", type=COUNT, metavar="N", help="Columns of svmlight files."),
-        option("--zero-based/--no-zero-based", default=None, help=based),
-    )
-
-
-def task_option() -> Decorator:
-    """--task."""
-    text = "Fit classes or a regression to the target (default auto: by the numbers in it)."
-    return option("--task", type=Choice(["auto", *TASKS]), default="auto", help=text)
+MODEL = Argument(["model"], type=click.Path())
+DATA = Argument(["data"], nargs=-1, required=True, type=click.Path())
+OPTIONAL_DATA = Argument(["data"], nargs=-1, required=False, type=click.Path())
+JSON = Option(["--json"], is_flag=True, help="Print the result as one JSON object.")
+RUN = [  # options that do not change the result
+    Option(["--threads"], type=COUNT, metavar="N", help="Threads (default: all)."),
+    JSON,
+    Option(
+        ["--progress/--no-progress"],
+        default=None,
+        help="Show progress on stderr (default: if that is a terminal).",
+    ),
+]
+HELD_OUT = [
+    Option(
+        ["--holdout"],
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="SHARE",
+        help="Measure a fit to the other rows on this share of the rows.",
+    ),
+    Option(
+        ["--cv"], type=FOLDS, metavar="N", help="Measure fits to the other rows on each of N folds."
+    ),
+]
+SEED = Option(
+    ["--seed"],
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="N",
+    default=0,
+    help="Seed of what is drawn at random (default 0).",
+)
+WEIGHT = Option(
+    ["--weight"], metavar="COLUMN", help="Column of weights of the rows, which is no feature."
+)
+MEMORY = Option(
+    ["--memory"],
+    type=click.FloatRange(min=0),
+    metavar="GB",
+    default=2.0,
+    help="Rows that take more are read in blocks (default 2).",
+)
+TARGET = [
+    Option(
+        ["--target"],
+        metavar="COLUMN",
+        help="The labels: name or number of a column or, for NumPy files, an .npy file; not needed "
+        "for svmlight files.",
+    ),
+    Option(
+        ["--labels"],
+        type=Choice(["auto", "int", "float", "bool", "str"]),
+        default="auto",
+        help="Type of the labels.",
+    ),
+]
+READING = [
+    Option(
+        ["--columns"],
+        multiple=True,
+        metavar="A,B,...",
+        help="The features: names or numbers (default: those of the model, or all others).",
+    ),
+    Option(["--drop"], multiple=True, metavar="A,B,...", help="Columns to leave out."),
+    Option(
+        ["--skip-bad"],
+        is_flag=True,
+        help="Leave out and count rows with text in place of numbers, infinity, a wrong number of "
+        "fields, or missing values that the model does not accept; outputs have an empty line.",
+    ),
+    Option(["--dtype"], type=Choice(["float32", "float64"]), help="Type of the features."),
+    Option(
+        ["--block-rows"], type=COUNT, metavar="N", help="Rows of a block (default: about 32 MB)."
+    ),
+    Option(
+        ["--format"],
+        type=Choice(["csv", "parquet", "arrow", "npy", "svmlight"]),
+        help="Format (default: by names of files).",
+    ),
+    Option(["--delimiter"], type=_character, metavar="C", help="Of CSV fields; or 'tab'."),
+    Option(
+        ["--header/--no-header"],
+        default=None,
+        help="Whether CSV files begin with names (default: if their first line looks like it).",
+    ),
+    Option(["--encoding"], metavar="NAME", help="Encoding of CSV files (default utf-8)."),
+    Option(["--decimal"], type=Choice([".", ","]), default=".", help="Decimal point."),
+    Option(["--comment"], metavar="TEXT", help="What begins lines that are left out."),
+    Option(
+        ["--na-values"],
+        multiple=True,
+        metavar="A,B,...",
+        help="Missing values of CSV files, such as '?,-', besides empty cells, NA, NaN...",
+    ),
+    Option(
+        ["--default-na/--no-default-na", "keep_default_na"],
+        default=True,
+        help="Whether NA, NaN, null... are missing values of CSV files (default), or text.",
+    ),
+    Option(["--n-features"], type=COUNT, metavar="N", help="Columns of svmlight files."),
+    Option(
+        ["--zero-based/--no-zero-based"],
+        default=None,
+        help="Whether columns of svmlight files are counted from 0 (default: if one is 0).",
+    ),
+]
+TASK = Option(
+    ["--task"],
+    type=Choice(["auto", *TASKS]),
+    default="auto",
+    help="Fit classes or a regression to the target (default auto: by the numbers in it).",
+)
+CATEGORICAL = Option(
+    ["--categorical"],
+    multiple=True,
+    metavar="A,B,...",
+    help="Columns of categories, such as codes that are numbers.",
+)
+EXTRACTOR = Option(
+    ["--extractor"], type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."
+)
 
 
-def categorical_option() -> Decorator:
-    """--categorical."""
-    text = "Columns of categories, such as codes that are numbers."
-    return option("--categorical", multiple=True, metavar="A,B,...", help=text)
+def output(what: str = "") -> Option:
+    """-o; what kind of file it is."""
+    return Option(["-o", "--output"], type=FILE, required=True, help=f"Output file{what}.")
 
 
-def extractor_option() -> Decorator:
-    """--extractor."""
-    text = "Of --model shift (default pca)."
-    return option("--extractor", type=Choice([*EXTRACTORS]), help=text)
-
-
-def model_options(default: str, kinds: Sequence[str] = (*MODELS,)) -> Decorator:
+def model(default: str, kinds: Sequence[str] = (*MODELS,)) -> list[Option]:
     """The model that is fitted, and its parameters."""
-    named = "A parameter of the model by its name in Python, as views=columns,splines; "
-    named += "PART__NAME=VALUE sets that of an inner estimator."
-    return _grouped(
-        option(
-            "--model", "model_kind", type=Choice(kinds), default=default, help=f"Default {default}."
+    return [
+        Option(
+            ["--model", "model_kind"],
+            type=Choice(kinds),
+            default=default,
+            help=f"Default {default}.",
         ),
-        option("--classifier", type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
-        option(
-            "--set", "assignments", type=assignment, multiple=True, metavar="NAME=VALUE", help=named
+        Option(["--classifier"], type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
+        Option(
+            ["--set", "assignments"],
+            type=assignment,
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A parameter of the model by its name in Python, as views=columns,splines; "
+            "PART__NAME=VALUE sets that of an inner estimator.",
         ),
-        seed_option(),
-    )
+        SEED,
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import textwrap
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("STANDARD_OUTPUT", "Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError"),
-    *("WIDTH", "aligned", "discard_output", "naming_options", "printable", "report_error"),
+    *("WIDTH", "discard_output", "naming_options", "printable", "report_error"),
     *("show_warning", "wrapped"),
 ]
 
@@ -184,7 +185,8 @@ class Advance:
         return self.rows / max(self.seconds, 1e-9)
 
 
-WIDTH = 92  # characters of a line
+# Characters of a line: those of the terminal, or of a usual one if there is none.
+WIDTH = min(shutil.get_terminal_size((92, 24)).columns, 100)
 
 
 def wrapped(text: str, title: str = "") -> list[str]:
@@ -194,19 +196,6 @@ def wrapped(text: str, title: str = "") -> list[str]:
         text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-
-
-def aligned(lines: list[list[str]], *, last_is_text: bool = False) -> list[str]:
-    """Lines of cells: the first cell starts at the left, numbers end below each other."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    texts = []
-    for first, *others in lines:
-        cells = [first.ljust(widths[0])]
-        for at, cell in enumerate(others, 1):
-            text = last_is_text and at == len(others)
-            cells.append(cell if text else cell.rjust(widths[at]))
-        texts.append("  ".join(cells).rstrip())
-    return texts
 
 
 # ---- signals -------------------------------------------------------------------------------------

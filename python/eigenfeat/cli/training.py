@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,8 +50,13 @@ class Training:
         remember_files(model, self.rows)
 
 
-def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Output) -> Training:
-    """Open the files and read the rows, as `reader` takes them, if they fit into memory."""
+def read_training(
+    options: SimpleNamespace, model: Any, reader: Any, written: Path | None, output: Output
+) -> Training:
+    """Open the files and read the rows, as `reader` takes them, if they fit into memory.
+
+    The file that will be `written` must be another one.
+    """
     if is_regressor(model):
         options.labels = "float"
     weight = None
@@ -62,7 +68,8 @@ def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Out
         weight = weights_of(options)
         options.drop = (*options.drop, options.weight)
     rows = rows_of(options)
-    check_output(options.output, rows)
+    if written is not None:
+        check_output(written, rows)
     rows.memory = options.memory * 1e9
     with output.rows("reading") as advance:
         encodes = getattr(reader, "categorical_features", None) is not None

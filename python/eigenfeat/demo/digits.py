@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from eigenfeat.gem.gem import GEM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.table import Table
+    from pandas import DataFrame
 
-__all__ = ["Outcome", "compare", "load_images", "pictures", "table"]
+__all__ = ["compare", "load_images", "pictures", "summary"]
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -27,15 +26,6 @@ TEST_SHARE = 0.4
 N_DIRECTIONS = 5  # directions of a pair of digits
 N_RANDOM = 450  # random directions, as many as GEM has for 90 pairs; each makes six columns
 FIGURE_PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # pairs of the paper's Figure 1
-
-
-@dataclass
-class Outcome:
-    """Test error rates and seconds of the fits of each split, and the number of columns."""
-
-    errors: Array
-    seconds: Array
-    n_columns: int
 
 
 def load_images() -> tuple[Array, Labels]:
@@ -48,13 +38,15 @@ def load_images() -> tuple[Array, Labels]:
 
 def compare(
     X: Array, y: Labels, n_splits: int, seed: int, step: Callable[[str], object] = len
-) -> dict[str, Outcome]:
+) -> DataFrame:
     """Measure test errors of logistic regression on four representations.
 
     Every method uses the same splits, with 60% of the samples for training, and standardised
     columns. It chooses `C` among the same four values on a quarter of its training samples. `step`
-    is called with the name of each method before it is measured.
+    is called with the name of each method before it is measured. The frame has a line for each
+    method and split: test error in percent, seconds of the fit, and number of columns.
     """
+    import pandas as pd
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit, cross_validate
     from sklearn.pipeline import make_pipeline
@@ -65,7 +57,7 @@ def compare(
     held_out = StratifiedShuffleSplit(1, test_size=0.25, random_state=0)
     search = GridSearchCV(model, {"logisticregression__C": PENALTIES}, cv=held_out)
     splits = StratifiedShuffleSplit(n_splits, test_size=TEST_SHARE, random_state=seed)
-    outcomes = {}
+    parts = []
     # Products are small: several BLAS threads mostly wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
         for name, features in _representations(X.shape[1], seed).items():
@@ -73,8 +65,10 @@ def compare(
             method = make_pipeline(features, search)
             found = cross_validate(method, X, y, cv=splits, return_estimator=True)
             width = found["estimator"][0][-1].n_features_in_
-            outcomes[name] = Outcome(1 - found["test_score"], found["fit_time"], width)
-    return outcomes
+            error = 100 * (1 - found["test_score"])
+            line = {"method": name, "columns": width, "error": error, "seconds": found["fit_time"]}
+            parts.append(pd.DataFrame(line))
+    return pd.concat(parts)
 
 
 def _representations(d: int, seed: int) -> dict[str, Any]:
@@ -102,29 +96,16 @@ def _expanded(projections: Array) -> Floats:
     return expand(projections, np.eye(count), np.zeros(count))
 
 
-def table(outcomes: Mapping[str, Outcome], title: str) -> Table:
-    """Return a table of columns, test error (mean and standard deviation) and seconds of a fit."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    table.add_column("logistic regression on")
-    for heading in ("columns", "test error %", "\u00b1", "seconds"):
-        table.add_column(heading, justify="right")
-    for name, outcome in outcomes.items():
-        errors = 100 * outcome.errors
-        table.add_row(
-            name,
-            f"{outcome.n_columns:,}",
-            f"{errors.mean():.2f}",
-            f"{errors.std(ddof=1) if len(errors) > 1 else 0.0:.2f}",
-            f"{outcome.seconds.mean():.2f}",
-            style="bold green" if name == "GEM" else None,
-        )
-    return table
+def summary(outcomes: DataFrame) -> DataFrame:
+    """Number of columns, test error (mean and standard deviation) and seconds by method."""
+    by = outcomes.groupby("method", sort=False)
+    named = by.agg(columns=("columns", "first"), mean=("error", "mean"), deviation=("error", "std"))
+    named = named.assign(seconds=by["seconds"].mean()).fillna(0.0)
+    titles = {"mean": "test error %", "deviation": "\u00b1"}
+    return named.rename(columns=titles).rename_axis(index=None, columns="logistic regression on")
 
 
-def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, Figure]:
+def pictures(X: Array, y: Labels, outcomes: DataFrame) -> dict[str, Figure]:
     """Return pictures by name: test errors, leading directions of five pairs, and eigenvalues."""
     from eigenfeat import plotting
 
@@ -139,20 +120,21 @@ def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, Fig
     }
 
 
-def _draw_errors(outcomes: Mapping[str, Outcome]) -> Figure:
+def _draw_errors(outcomes: DataFrame) -> Figure:
     """Draw a bar for each method's mean error rate, and a circle for each split."""
     from eigenfeat.plotting.figures import new_figure, plain
 
     figure = new_figure(7.0, 3.7)
     ax = figure.subplots()
-    for place, (name, outcome) in enumerate(reversed(list(outcomes.items()))):
-        percent = 100 * outcome.errors
+    names = list(outcomes["method"].unique()[::-1])
+    for place, name in enumerate(names):
+        percent = outcomes.loc[outcomes["method"] == name, "error"]
         ax.barh(place, percent.mean(), 0.56, color="#b2182b" if name == "GEM" else "#9aa5b1")
         spread = np.linspace(-0.16, 0.16, len(percent)) if len(percent) > 1 else np.zeros(1)
         ax.plot(percent, place + spread, "o", ms=3.5, mfc="white", mec="black", mew=0.8)
         ax.text(percent.max(), place, f"  {percent.mean():.2f}%", va="center")
-    ax.set_yticks(range(len(outcomes)), list(outcomes)[::-1])
-    ax.set_xlim(0, 115 * max(max(outcome.errors) for outcome in outcomes.values()))
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xlim(0, 1.15 * outcomes["error"].max())
     ax.set_xlabel("test error in % (bars: mean, circles: single splits)")
     plain(ax)
     figure.suptitle("Logistic regression on four representations of digits")

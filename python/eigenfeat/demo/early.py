@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
-from eigenfeat.early import EarlyScores, MinimumCostClassifier, ReliableClassifier, early_scores
+from eigenfeat.early import MinimumCostClassifier, ReliableClassifier, early_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,6 +54,7 @@ def show(seed: int, console: Console) -> dict[str, Figure]:
 
     Prints tables, and returns pictures by name: the signal, and the times of all decisions.
     """
+    import pandas as pd
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     from eigenfeat.plotting import EarlyDecisionDisplay, EarlyTimesDisplay
@@ -80,13 +80,15 @@ def show(seed: int, console: Console) -> dict[str, Figure]:
     plain("  " + ", ".join(f"{kind}: {share:.3f}" for kind, share in shares))
     plain()
     plain("Test signals", style="bold")
-    scores = {
-        f"reliable, tau {TAU:g}": early_scores(early, LENGTH, complete=complete, y=truth),
-        "minimum cost": early_scores(
-            costs.predict_early(test), LENGTH, complete=costs.predict(test), y=truth
-        ),
-    }
-    console.print(scores_table(scores))
+    scores = [
+        early_scores(early, LENGTH, complete=complete, y=truth),
+        early_scores(costs.predict_early(test), LENGTH, complete=costs.predict(test), y=truth),
+    ]
+    columns = {"reliability": "reliability", "accuracy": "accuracy"}
+    columns |= {"mean_time": f"mean time (of {LENGTH})", "harmonic_mean": "harmonic mean"}
+    table = pd.DataFrame(scores, index=[f"reliable, tau {TAU:g}", "minimum cost"])
+    table = table[[*columns]].rename(columns=columns)
+    plain(table.to_string(float_format="{:.3f}".format) + "\n")
     with console.status("drawing"):
         decision = EarlyDecisionDisplay.from_estimator(model, test[at])
         times = EarlyTimesDisplay.from_estimator(model, test, truth)
@@ -95,7 +97,14 @@ def show(seed: int, console: Console) -> dict[str, Figure]:
 
 def steps_table(model: ReliableClassifier, signal: Array) -> Table:
     """Return a table of the label of a signal, and its largest tau, until it is decided."""
-    table = _table("samples", "value", "would be", "for tau up to")
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("samples", "value"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("would be", "for tau up to"):
+        table.add_column(column, no_wrap=True)
     stream = model.stream()
     for seen, value in enumerate(signal, 1):
         decision = stream.push(value)
@@ -112,26 +121,4 @@ def steps_table(model: ReliableClassifier, signal: Array) -> Table:
         )
         if decision:
             break
-    return table
-
-
-def scores_table(scores: Mapping[str, EarlyScores]) -> Table:
-    """Return a table with a line of scores for each method."""
-    table = _table("method", "reliability", "accuracy", "mean time", "harmonic mean")
-    for name, score in scores.items():
-        figures = (score.reliability, score.accuracy, score.harmonic_mean)
-        shown = ["" if figure is None else f"{figure:.3f}" for figure in figures]
-        time = f"{score.mean_time:.1f} of {LENGTH}"
-        table.add_row(name, shown[0], shown[1], time, shown[2])
-    return table
-
-
-def _table(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in columns:
-        text = column in ("method", "would be", "for tau up to")
-        table.add_column(column, justify="left" if text else "right", no_wrap=True)
     return table

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eigenfeat.plotting.figures import class_style, legend_above, new_figure, plain, short
-from eigenfeat.report.columns import Effect, Importance, column_effect, column_importances
+from eigenfeat.report.columns import Effect, column_effect, column_importances
 from eigenfeat.report.evidence import Evidence, quietly
 from eigenfeat.report.html import Html, bar, number, paragraph, picture, table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["column_sections"]
 
@@ -38,7 +41,7 @@ def column_sections(evidence: Evidence) -> dict[str, Html | None]:
     }
 
 
-def _importance(evidence: Evidence, importances: list[Importance], unit: str) -> Html:
+def _importance(evidence: Evidence, importances: DataFrame, unit: str) -> Html:
     part = " of one new fit" if evidence.part is not None else ""
     text = (
         "Each column in turn gets its values from other samples. The table shows what this costs "
@@ -46,28 +49,23 @@ def _importance(evidence: Evidence, importances: list[Importance], unit: str) ->
         "contain the same information each look unimportant, because one replaces the other. At "
         "most 400 samples, drawn at random, are measured."
     )
-    most = max(importances[0].value, 1e-300)
+    most = max(importances["importance"].max(), 1e-300)
     lines = [
-        (
-            one.name,
-            bar(one.value / most, f"{number(one.value, '+')} \u00b1 {number(one.deviation)}"),
-        )
-        for one in importances[:_SHOWN]
+        (name, bar(value / most, f"{number(value, '+')} \u00b1 {number(deviation)}"))
+        for name, value, deviation in importances[:_SHOWN].itertuples()
     ]
     return Html(paragraph(text) + table(("column", unit), lines, words=(0, 1)))
 
 
-def _effects(evidence: Evidence, importances: list[Importance]) -> Html | None:
+def _effects(evidence: Evidence, importances: DataFrame) -> Html | None:
     """Mean predictions as functions of the most important columns."""
     if evidence.proba is None and not evidence.regression:
         return None
     model, X, _ = evidence.probe
     effects = []
-    for one in importances[:_N_EFFECTS]:
-        if one.value <= 0:
-            break
+    for name in importances.index[importances["importance"] > 0][:_N_EFFECTS]:
         with quietly():
-            effect = column_effect(model, X, evidence.names.index(one.name), one.name)
+            effect = column_effect(model, X, evidence.names.index(name), name)
         if effect is not None:
             effects.append(effect)
     if not effects:

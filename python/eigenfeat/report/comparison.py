@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +13,7 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.validation import check_number, check_whole, is_table, show
 from eigenfeat.report.evidence import quietly
 from eigenfeat.report.held_out import cross_predict, held_out_parts, target_numbers
-from eigenfeat.report.measures import (
-    ClassificationMeasures,
-    RegressionMeasures,
-    measures_of,
-)
+from eigenfeat.report.measures import measures_of
 from eigenfeat.report.peers import Peer, peer_table, peers
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.targets import task_of
@@ -26,44 +21,15 @@ from eigenfeat.tables import TableClassifier, TableRegressor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
     from eigenfeat._base.types import Codes, Estimator, Rows
 
-__all__ = ["ComparedModel", "compare", "comparison_figure"]
+__all__ = ["compare", "comparison_figure"]
 
-
-@dataclass(frozen=True, eq=False)
-class ComparedModel:
-    """One model of a comparison.
-
-    Attributes
-    ----------
-    name : str
-    measures : ClassificationMeasures or RegressionMeasures, or None
-        Measures of all held-out samples together; None for a model that was not measured.
-    fit_seconds : float
-        Mean time of a fit over the folds, with the preparation of the columns.
-    predict_seconds : float
-        Mean time of the predictions of the held-out samples.
-    n_folds : int
-        Number of folds that were measured.
-    note : str
-        Why a model or some of its folds were not measured; empty for others.
-    """
-
-    name: str
-    measures: ClassificationMeasures | RegressionMeasures | None = None
-    fit_seconds: float = np.nan
-    predict_seconds: float = np.nan
-    n_folds: int = 0
-    note: str = ""
-
-    @property
-    def loss(self) -> float:
-        """Log loss, or root mean squared error, by which models are sorted; infinite without it."""
-        if isinstance(self.measures, ClassificationMeasures):
-            return np.inf if self.measures.log_loss is None else self.measures.log_loss
-        return np.inf if self.measures is None else self.measures.root_mean_squared_error
+# Measures in the columns of a comparison; models are sorted by the first one.
+_OF_CLASSES = ("log_loss", "auc", "balanced_accuracy", "accuracy")
+_OF_NUMBERS = ("root_mean_squared_error", "mean_absolute_error", "r2")
 
 
 def compare(
@@ -77,8 +43,8 @@ def compare(
     random_state: int = 0,
     n_threads: int | None = None,
     sample_weight: ArrayLike | None = None,
-    progress: Callable[[ComparedModel], object] | None = None,
-) -> list[ComparedModel]:
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> DataFrame:
     """Compare models on a table by cross-validation.
 
     Use it before choosing a model: `TableClassifier` or `TableRegressor`, models of scikit-learn,
@@ -110,13 +76,17 @@ def compare(
     sample_weight : (n,) array-like, optional
         Weights of the samples in the fits and the measures.
     progress : callable, optional
-        Called with each model once it is measured.
+        Called with the line of each model, a dictionary, once the model is measured.
 
     Returns
     -------
-    list of ComparedModel
-        The model with the lowest log loss, or root mean squared error, comes first; models that
-        were not measured come last, with the reason.
+    pandas.DataFrame
+        A line for each model, the lowest log loss or root mean squared error first. Columns are
+        measures of all held-out samples together ("log_loss", "auc", "balanced_accuracy",
+        "accuracy"; of a regression "root_mean_squared_error", "mean_absolute_error", "r2"), the
+        mean seconds of a fold ("fit_seconds" with the preparation of the columns,
+        "predict_seconds"), "n_folds" that were measured, and a "note": why a model, or some of its
+        folds, were not measured.
 
     Raises
     ------
@@ -129,10 +99,12 @@ def compare(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from eigenfeat.report import compare
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> rows = compare(X[["alcohol", "hue"]], y, models={"Bayes": GaussianNB()}, cv=2)
-    >>> sorted(row.name for row in rows if row.measures)[0]
-    'Bayes'
+    >>> found = compare(X[["alcohol", "hue"]], y, models={"Bayes": GaussianNB()}, cv=2)
+    >>> bool(found.loc["Bayes", "accuracy"] > found.loc["class shares", "accuracy"])
+    True
     """
+    import pandas as pd
+
     samples: Any = X if is_table(X) else np.asarray(X)
     if len(samples.shape) != 2:
         raise ValueError(f"X: expected a data frame or a dense array (n, d), got {show(X)}")
@@ -161,15 +133,15 @@ def compare(
     own = [Peer(*one) for one in ({type(ours).__name__: ours} | dict(models or {})).items()]
     taken = {peer.name for peer in own}
     known = peers(table, regression=regression, **options)
-    others = [peer for peer in known if peer.name not in taken]
-    out = []
-    for peer in [*own, *others]:
+    lines = []
+    for peer in [*own, *(one for one in known if one.name not in taken)]:
         given = samples if peer in own else table
-        one = _compared(peer, given, target, classes, parts, weight, time_limit)
-        out.append(one)
+        line = _measured(peer, given, target, classes, parts, weight, time_limit)
+        lines.append(line)
         if progress is not None:
-            progress(one)
-    return sorted(out, key=lambda one: (one.measures is None, one.loss))
+            progress(line)
+    found = pd.DataFrame(lines).set_index("model")
+    return found.sort_values(found.columns[0], kind="stable")
 
 
 def _is_regression(task: str, labels: NDArray[Any]) -> bool:
@@ -186,7 +158,7 @@ def _is_regression(task: str, labels: NDArray[Any]) -> bool:
     return found == "regression"
 
 
-def _compared(
+def _measured(
     peer: Peer,
     X: Any,
     y: NDArray[Any],
@@ -194,26 +166,31 @@ def _compared(
     parts: list[tuple[Codes, Codes]],
     weight: NDArray[np.float64] | None,
     time_limit: float | None,
-) -> ComparedModel:
-    """Measure one model; the note names an error that its fit raises."""
+) -> dict[str, Any]:
+    """Line of a model; the note names an error that its fit raises."""
+    names = _OF_CLASSES if len(classes) else _OF_NUMBERS
+    line = {"model": peer.name} | dict.fromkeys((*names, "fit_seconds", "predict_seconds"), np.nan)
+    line |= {"n_folds": 0, "note": peer.reason}
     if peer.model is None:
-        return ComparedModel(peer.name, note=peer.reason)
+        return line
     if len(classes) and is_regressor(peer.model):
-        return ComparedModel(peer.name, note="a regressor, which predicts no classes")
+        return line | {"note": "a regressor, which predicts no classes"}
     if peer.texts:
         X = _with_texts(X)
     try:
         with quietly():
             held = cross_predict(peer.model, X, y, parts, weight, time_limit)
     except Exception as error:  # whatever a model of another package raises
-        reason = " ".join(str(error).split())[:200]
-        return ComparedModel(peer.name, note=f"{type(error).__name__}: {reason}")
+        return line | {"note": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
     weight = None if weight is None else weight[held.rows]
     predicted = held.predicted.ravel().astype(np.intp) if len(classes) else held.predicted
     measures = measures_of(classes.tolist(), y[held.rows], predicted, held.proba, weight)
     n = len(held.parts)
     note = "" if n == len(parts) else f"time limit after {n} of {len(parts)} folds"
-    return ComparedModel(peer.name, measures, held.fit_seconds, held.predict_seconds, n, note)
+    seconds = {"fit_seconds": held.fit_seconds, "predict_seconds": held.predict_seconds}
+    values = np.array([getattr(measures, name) for name in names], dtype=float)  # None: NaN
+    line |= dict(zip(names, values.tolist(), strict=True))
+    return line | seconds | {"n_folds": n, "note": note}
 
 
 def _with_texts(table: Any) -> Any:
@@ -223,13 +200,13 @@ def _with_texts(table: Any) -> Any:
     return table.assign(**texts)
 
 
-def comparison_figure(rows: list[ComparedModel]) -> Figure:
+def comparison_figure(found: DataFrame) -> Figure:
     """Draw the losses of models beside the times of their fits.
 
     Parameters
     ----------
-    rows : list of ComparedModel
-        As `compare` returns them.
+    found : pandas.DataFrame
+        As `compare` returns it.
 
     Returns
     -------
@@ -237,19 +214,18 @@ def comparison_figure(rows: list[ComparedModel]) -> Figure:
     """
     from eigenfeat.plotting.figures import ACCENT, BLUE, new_figure, plain
 
-    shown = [row for row in rows if row.measures is not None and np.isfinite(row.loss)][::-1]
-    if not shown:
-        raise ValueError("rows: expected a model that was measured, got none")
+    loss = found.columns[0]
+    shown = found[np.isfinite(found[loss])][::-1]
+    if not len(shown):
+        raise ValueError("found: expected a model that was measured, got none")
     figure = new_figure(8.0, 1.2 + 0.34 * len(shown))
     left, right = figure.subplots(1, 2, sharey=True)
-    colours = [ACCENT if row.name.startswith("Table") else BLUE for row in shown]
+    colours = [ACCENT if str(name).startswith("Table") else BLUE for name in shown.index]
     places = range(len(shown))
-    left.scatter([row.loss for row in shown], places, 36, colours)
-    left.set_yticks(places, [row.name for row in shown])
-    measures = shown[0].measures
-    regression = isinstance(measures, RegressionMeasures)
-    left.set(xlabel="root mean squared error" if regression else "log loss")
-    right.scatter([max(row.fit_seconds, 1e-4) for row in shown], places, 36, colours)
+    left.scatter(shown[loss], places, 36, colours)
+    left.set_yticks(places, shown.index)
+    left.set(xlabel=loss.replace("_", " "))
+    right.scatter(shown["fit_seconds"].clip(lower=1e-4), places, 36, colours)
     right.set(xlabel="seconds of a fit", xscale="log")
     right.xaxis.set_major_formatter("{x:g}")
     plain(left, right, grid="both")

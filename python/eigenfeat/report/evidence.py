@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.neighbors import NearestNeighbors
 
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting.directions import check_image_shape
 from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
-from eigenfeat.report.measures import ClassificationMeasures, RegressionMeasures, measures_of
+from eigenfeat.report.measures import measures_of
 
-__all__ = [
-    *("Evidence", "class_predictions", "codes_of", "evidence_of", "quietly", "standard_error")
-]
+__all__ = ["Evidence", "codes_of", "evidence_of", "predictions", "quietly"]
 
 _N_NEIGHBORS = 3
 
@@ -51,8 +50,8 @@ class Evidence:
     part: Part | None = None  # one of the new fits, if any, with the samples that it predicts
 
     @cached_property
-    def measures(self) -> ClassificationMeasures | RegressionMeasures:
-        """Measures of the predictions."""
+    def measures(self) -> Any:
+        """ClassificationMeasures or RegressionMeasures of the predictions."""
         classes = self.classes.tolist()
         return measures_of(classes, self.true, self.predicted, self.proba, self.weight)
 
@@ -75,9 +74,10 @@ class Evidence:
 
     def drawn(self, n: int) -> Evidence:
         """Return the evidence of at most n samples of the model's own, drawn at random."""
-        if len(self.true) <= n:
-            return self
-        rows = np.sort(np.random.default_rng(0).permutation(len(self.true))[:n])
+        return self.taken(draw_subsample(len(self.true), n))
+
+    def taken(self, rows: NDArray[Any]) -> Evidence:
+        """Return the evidence of some samples."""
         parts: dict[str, Any] = {
             name: None if (part := getattr(self, name)) is None else take_rows(part, rows)
             for name in ("X", "y", "true", "predicted", "proba", "features", "weight")
@@ -89,7 +89,7 @@ def evidence_of(
     model: Any,
     X: Any,
     y: NDArray[Any],
-    image_shape: Any,
+    image_shape: Any = None,
     held_out: dict[str, Any] | None = None,
     weight: NDArray[np.float64] | None = None,
 ) -> Evidence:
@@ -98,130 +98,106 @@ def evidence_of(
     For a transformer, the three nearest neighbours of each sample, by its features, predict.
     `held_out` are arguments of `held_out_parts`.
     """
-    known_names = getattr(model, "feature_names_in_", None)
-    if hasattr(X, "iloc"):
-        if known_names is not None and set(known_names) <= set(X.columns):
-            X = X[list(known_names)]
-        names = [str(name) for name in X.columns]
-    else:
-        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
-        names = [] if known_names is None else [str(name) for name in known_names]
-    if np.ndim(X) < 2 and not hasattr(X, "tocsr"):
-        raise ValueError(f"X: expected at least two dimensions, got shape {np.shape(X)}")
-    d = int(X.shape[1])
+    X, names = _with_names(model, X)
     if X.shape[0] != len(y):
         raise ValueError(f"y: expected {X.shape[0]} labels, one per sample, got {show(y)}")
-    names = names if len(names) == d else [f"column {j}" for j in range(d)]
-    shape = None if image_shape is None else check_image_shape(d, image_shape)
-    predicts = callable(getattr(model, "predict", None))
-    regression = is_regressor(model)
+    shape = None if image_shape is None else check_image_shape(X.shape[1], image_shape)
+    predicts, regression = callable(getattr(model, "predict", None)), is_regressor(model)
     if held_out is not None and not predicts:
         raise ValueError(
             "model: expected a classifier or a regressor with holdout or cv, got "
             f"{type(model).__name__}, which predicts nothing"
         )
+    classes: NDArray[Any] = np.empty(0)
     if regression:
         y = target_numbers(y)
+    elif predicts and held_out is None:
+        classes = np.asarray(model.classes_)
+    else:
+        classes = np.unique(y)
+    true = y if regression else codes_of(classes, y)
     evidence = Evidence(
-        model, X, y, names, shape, np.empty(0), y, y, None, weight=weight, regression=regression
+        model, X, y, names, shape, classes, true, true, None, weight=weight, regression=regression
     )
     if held_out is not None:
         return _of_new_fits(evidence, held_out)
-    if regression:
-        with quietly():
-            return replace(evidence, predicted=np.asarray(model.predict(X)))
     if not predicts:
-        classes, codes = np.unique(y, return_inverse=True)
-        features = _features_of(model, X)
-        predicted = _neighbour_labels(features, codes, len(classes))
-        by = f"{_N_NEIGHBORS} nearest neighbours in the features of the other samples"
-        return replace(
-            evidence, classes=classes, true=codes, predicted=predicted, features=features, by=by
-        )
-    classes, codes = np.asarray(model.classes_), codes_of(model, y)
-    known = codes >= 0
+        return _of_neighbours(evidence)
+    known = np.ones(len(y), dtype=bool) if regression else true >= 0
     if not known.any():
         raise ValueError(
             f"y: expected labels among those of the model, {classes.tolist()[:20]}, got "
             f"{sorted(set(y.tolist()), key=str)[:20]}"
         )
     if not known.all():
-        X, y, codes = X[known], y[known], codes[known]
-        weight = None if weight is None else weight[known]
-    predicted, proba = class_predictions(model, X)
-    return replace(
-        evidence, X=X, y=y, classes=classes, true=codes, unknown=int((~known).sum()),
-        weight=weight, predicted=predicted, proba=proba,
-    )  # fmt: skip
+        evidence = replace(evidence.taken(known), unknown=int((~known).sum()))
+    predicted, proba = predictions(model, evidence.X)
+    return replace(evidence, predicted=predicted, proba=proba)
+
+
+def _with_names(model: Any, X: Any) -> tuple[Any, list[str]]:
+    """Samples with the columns of the fit, if they have its names; and the names of the columns."""
+    known = getattr(model, "feature_names_in_", None)
+    if hasattr(X, "iloc"):
+        if known is not None and set(known) <= set(X.columns):
+            X = X[list(known)]
+        return X, [str(name) for name in X.columns]
+    X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    if len(X.shape) < 2:
+        raise ValueError(f"X: expected at least two dimensions, got shape {X.shape}")
+    if known is not None and len(known) == X.shape[1]:
+        return X, [str(name) for name in known]
+    return X, [f"column {j}" for j in range(X.shape[1])]
 
 
 def _of_new_fits(evidence: Evidence, held_out: dict[str, Any]) -> Evidence:
     """The evidence of held-out samples, predicted by new fits of the model."""
-    y = evidence.y
-    parts = held_out_parts(y, **held_out, continuous=evidence.regression)
+    parts = held_out_parts(evidence.y, **held_out, continuous=evidence.regression)
     with quietly():
-        found = cross_predict(evidence.model, evidence.X, y, parts, evidence.weight)
-    first, held = found.parts[0], found.rows
-    evidence = replace(
-        evidence,
-        X=take_rows(evidence.X, held),
-        y=y[held],
-        weight=None if evidence.weight is None else evidence.weight[held],
-        true=y[held],
-        predicted=found.predicted,
-        proba=found.proba,
-        part=Part(first.model, np.searchsorted(held, first.rows)),
-    )
-    if evidence.regression:
-        return evidence
-    classes = np.unique(y)
+        found = cross_predict(evidence.model, evidence.X, evidence.y, parts, evidence.weight)
+    labels, first = found.predicted, found.parts[0]
     return replace(
-        evidence,
-        classes=classes,
-        true=np.searchsorted(classes, evidence.true),
-        predicted=np.searchsorted(classes, evidence.predicted),
+        evidence.taken(found.rows),
+        predicted=labels if evidence.regression else codes_of(evidence.classes, labels),
+        proba=found.proba,
+        part=Part(first.model, np.searchsorted(found.rows, first.rows)),
     )
 
 
-def codes_of(model: Any, y: NDArray[Any]) -> NDArray[np.intp]:
-    """Indices of labels among the classes of a classifier; -1 for labels that it does not know."""
-    code_of = {label: code for code, label in enumerate(np.asarray(model.classes_).tolist())}
+def _of_neighbours(evidence: Evidence) -> Evidence:
+    """The evidence of a transformer: the most common class among neighbours by its features."""
+    with quietly():
+        features = evidence.model.transform(evidence.X)
+    dense = features.toarray() if hasattr(features, "toarray") else features
+    features = np.asarray(dense, dtype=np.float64)
+    codes = evidence.true
+    wanted = min(_N_NEIGHBORS, len(codes) - 1)
+    votes = np.zeros((len(codes), len(evidence.classes)))
+    if wanted:
+        search = NearestNeighbors(n_neighbors=wanted).fit(features)
+        near = codes[search.kneighbors(return_distance=False)]
+        for place in range(wanted):  # ties go to the nearest sample's class
+            np.add.at(votes, (np.arange(len(codes)), near[:, place]), 1 - 0.01 * place)
+    by = f"{_N_NEIGHBORS} nearest neighbours in the features of the other samples"
+    return replace(evidence, predicted=votes.argmax(axis=1), features=features, by=by)
+
+
+def codes_of(classes: Any, y: NDArray[Any]) -> NDArray[np.intp]:
+    """Indices of labels among classes; -1 for other labels."""
+    code_of = {label: code for code, label in enumerate(np.asarray(classes).tolist())}
     return np.array([code_of.get(label, -1) for label in y.tolist()], dtype=np.intp)
 
 
-def class_predictions(model: Any, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
-    """Indices of the predicted classes, and probabilities; None for a classifier without them."""
+def predictions(model: Any, X: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """Predicted numbers, or indices of the predicted classes; probabilities, or None."""
     with quietly():
-        predicted = codes_of(model, np.asarray(model.predict(X)))
-        if not callable(getattr(model, "predict_proba", None)):
+        predicted = np.asarray(model.predict(X))
+        if is_regressor(model):
             return predicted, None
-        return predicted, np.asarray(model.predict_proba(X), dtype=np.float64)
-
-
-def _features_of(model: Any, X: Any) -> NDArray[np.float64]:
-    """Features of samples as a dense array."""
-    with quietly():
-        features = model.transform(X)
-    dense = features.toarray() if hasattr(features, "toarray") else features
-    return np.asarray(dense, dtype=np.float64)
-
-
-def _neighbour_labels(features: Any, codes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
-    """Return the most common class among the nearest neighbours of each sample."""
-    wanted = min(_N_NEIGHBORS, len(codes) - 1)
-    if wanted < 1:
-        return codes.copy()
-    near = codes[NearestNeighbors(n_neighbors=wanted).fit(features).kneighbors(
-        return_distance=False)]  # fmt: skip
-    votes = np.zeros((len(codes), k))
-    for place in range(wanted):  # ties go to the nearest sample's class
-        np.add.at(votes, (np.arange(len(codes)), near[:, place]), 1 - 0.01 * place)
-    return np.asarray(votes.argmax(axis=1))
-
-
-def standard_error(share: float, n: int) -> float:
-    """Standard error of a share of n independent samples."""
-    return float(np.sqrt(share * (1 - share) / n))
+        codes = codes_of(model.classes_, predicted)
+        if not callable(getattr(model, "predict_proba", None)):
+            return codes, None
+        return codes, np.asarray(model.predict_proba(X), dtype=np.float64)
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,53 +21,15 @@ from sklearn.metrics import (
 
 from eigenfeat._base.validation import check_some_weight, show
 
-__all__ = [
-    "ClassMeasures",
-    "ClassificationMeasures",
-    "RegressionMeasures",
-    "classification_measures",
-    "measures_of",
-    "regression_measures",
-]
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["ClassificationMeasures", "RegressionMeasures", "measures_of"]
 
 _MAX_RANKED = 10_000_000  # probabilities that are ranked by class; areas of more are left out
 _MAX_NAMED = 3  # classes in a sentence
 
 _Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ClassMeasures:
-    """How well one class is found.
-
-    Attributes
-    ----------
-    label : object
-    samples : int
-        Number of samples of the class.
-    share : float
-        Their share in the weight of all samples, which a constant prediction has as its average
-        precision.
-    precision : float
-        NaN if the class is never predicted.
-    recall : float
-        NaN if the class does not occur.
-    f1 : float
-        Harmonic mean of precision and recall; NaN where it is not defined.
-    auc : float or None
-        Area under the ROC curve of the class against all others; None without probabilities.
-    average_precision : float or None
-        Area under the precision-recall curve of the class; None without probabilities.
-    """
-
-    label: Any
-    samples: int
-    share: float
-    precision: float
-    recall: float
-    f1: float
-    auc: float | None = None
-    average_precision: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +69,11 @@ class ClassificationMeasures:
         Area under the precision-recall curve of the rarest class.
     base_rate : float
         Share of the rarest class, which is the area of a constant prediction.
-    by_class : list of ClassMeasures
+    by_class : pandas.DataFrame
+        A line for each class, by its label: "samples"; "share" of the weight, which a constant
+        prediction has as its average precision; "precision", NaN if the class is never predicted;
+        "recall", NaN if the class does not occur; "f1"; and with probabilities "auc" against all
+        other classes and "average_precision".
     confusion : (k, k) array of int
         Numbers of samples: true classes in rows, predicted ones in columns.
     """
@@ -127,13 +93,13 @@ class ClassificationMeasures:
     rarest: Any
     average_precision: float | None
     base_rate: float
-    by_class: list[ClassMeasures]
+    by_class: DataFrame
     confusion: NDArray[np.int64]
 
     @property
     def classes(self) -> list[Any]:
         """Labels of the classes."""
-        return [one.label for one in self.by_class]
+        return self.by_class.index.tolist()
 
     def confused(self, most: int) -> list[tuple[int, int, int]]:
         """The most frequent confusions: true class, predicted class, number of samples."""
@@ -156,9 +122,10 @@ class ClassificationMeasures:
             parts = [f"{amount}; {always}."]
         else:
             parts = [f"No better than a constant: {amount}; {always}."]
-        missed = [one for one in self.by_class if one.samples and one.recall == 0]
-        for one in missed[:_MAX_NAMED]:
-            parts.append(f"None of the {one.samples:,} {unit} of class {show(one.label)} is found.")
+        found = self.by_class
+        missed = found.loc[(found["samples"] > 0) & (found["recall"] == 0), "samples"]
+        for label, n in missed[:_MAX_NAMED].items():
+            parts.append(f"None of the {n:,} {unit} of class {show(label)} is found.")
         if len(missed) > _MAX_NAMED:
             parts.append(f"Nor is any of {len(missed) - _MAX_NAMED:,} other classes.")
         if self.log_loss is not None and self.log_loss >= self.prior_log_loss:
@@ -236,7 +203,7 @@ class RegressionMeasures:
 
     def as_dict(self) -> dict[str, Any]:
         """The measures as JSON can hold them, None where a number is not defined."""
-        return dict(_plain({one.name: getattr(self, one.name) for one in fields(self)}))
+        return dict(_plain(asdict(self)))
 
 
 def measures_of(
@@ -248,11 +215,11 @@ def measures_of(
 ) -> ClassificationMeasures | RegressionMeasures:
     """Measure predictions of classes, or of numbers where there are no classes."""
     if not len(classes):
-        return regression_measures(true, predicted, sample_weight)
-    return classification_measures(classes, true, predicted, proba, sample_weight)
+        return _regression_measures(true, predicted, sample_weight)
+    return _classification_measures(classes, true, predicted, proba, sample_weight)
 
 
-def classification_measures(
+def _classification_measures(
     classes: Sequence[Any],
     true: NDArray[np.integer[Any]],
     predicted: NDArray[np.integer[Any]],
@@ -260,6 +227,8 @@ def classification_measures(
     sample_weight: _Array | None = None,
 ) -> ClassificationMeasures:
     """Measure predicted classes (n,), as indices of `classes`, and probabilities (n, k)."""
+    import pandas as pd
+
     k, n = len(classes), len(true)
     labels = np.arange(k)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -290,13 +259,16 @@ def classification_measures(
                 roc_auc_score(*each, sample_weight=weight),
                 average_precision_score(*each, sample_weight=weight),
             )
-    by_class = [
-        ClassMeasures(
-            label, int(counts[c]), float(share[c]), float(precision[c]), float(recall[c]),
-            float(f1[c]), *(float(area) if ranked else None for area in areas[c]),
-        )
-        for c, label in enumerate(classes)
-    ]  # fmt: skip
+    columns = {
+        "samples": counts,
+        "share": share,
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+    }
+    if ranked:
+        columns |= {"auc": areas[:, 0], "average_precision": areas[:, 1]}
+    by_class = pd.DataFrame(columns, index=pd.Index(classes, name="label"))
     known = ~np.isnan(areas[:, 0])
     constant = np.broadcast_to(share, (n, k))
     return ClassificationMeasures(
@@ -313,14 +285,14 @@ def classification_measures(
         prior_log_loss=float(log_loss(true, constant, labels=labels, sample_weight=weight)),
         auc=float(areas[known, 0].mean()) if known.any() else None,
         rarest=classes[rarest],
-        average_precision=by_class[rarest].average_precision if known.any() else None,
+        average_precision=float(areas[rarest, 1]) if known.any() else None,
         base_rate=float(share[rarest]),
         by_class=by_class,
         confusion=confusion_matrix(true, predicted, labels=labels),
     )
 
 
-def regression_measures(
+def _regression_measures(
     true: _Array, predicted: _Array, sample_weight: _Array | None = None
 ) -> RegressionMeasures:
     """Measure predicted numbers (n,) or (n, q) of samples with weights (n,)."""
@@ -345,4 +317,6 @@ def _plain(value: Any) -> Any:
         return [_plain(entry) for entry in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if hasattr(value, "iloc"):
+        return _plain(value.reset_index().to_dict("records"))
     return None if isinstance(value, float) and not np.isfinite(value) else value

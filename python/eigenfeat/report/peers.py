@@ -74,7 +74,17 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     """The models to compare with on a table of `peer_table`, also those that are left out."""
     n_jobs = -1 if n_threads is None else n_threads
     seed = {"random_state": random_state}
-    one_hot, ordinal = _one_hot(), _ordinal()
+    one_hot = _prepared(
+        OneHotEncoder(
+            handle_unknown="infrequent_if_exist", max_categories=_MAX_ONE_HOT, sparse_output=False
+        ),
+        StandardScaler(),
+    )
+    ordinal = _prepared(
+        OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1
+        )
+    )
     small = len(table) <= _MAX_SVM_SAMPLES
     if regression:
         forest, boosting = RandomForestRegressor, HistGradientBoostingRegressor
@@ -119,28 +129,10 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     return found
 
 
-def _one_hot() -> Any:
-    """Imputed and standardised numbers, and indicators of categories."""
-    numbers = make_pipeline(
-        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
-        StandardScaler(),
-    )
-    categories = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=_MAX_ONE_HOT, sparse_output=False
-    )
+def _prepared(categories: Any, *scaling: Any) -> Any:
+    """Imputed numbers, perhaps scaled, and encoded categories."""
+    medians = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     return make_column_transformer(
-        (numbers, make_column_selector(dtype_include=np.number)),
+        (make_pipeline(medians, *scaling), make_column_selector(dtype_include=np.number)),
         (categories, make_column_selector(dtype_include=_CATEGORICAL)),
-    )
-
-
-def _ordinal() -> Any:
-    """Imputed numbers, and categories as numbers."""
-    codes = OrdinalEncoder(
-        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1
-    )
-    numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    return make_column_transformer(
-        (numbers, make_column_selector(dtype_include=np.number)),
-        (codes, make_column_selector(dtype_include=_CATEGORICAL)),
     )

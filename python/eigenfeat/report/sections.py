@@ -33,14 +33,14 @@ from eigenfeat.plotting.figures import (
 )
 from eigenfeat.report.card import model_card
 from eigenfeat.report.column_sections import column_sections
-from eigenfeat.report.evidence import Evidence, codes_of, quietly, standard_error
+from eigenfeat.report.evidence import Evidence, codes_of, quietly
 from eigenfeat.report.html import Html, bar, cards, escaped, number, paragraph, picture, table
 from eigenfeat.report.measures import ClassificationMeasures
 from eigenfeat.report.regression_sections import regression_sections
 
 __all__ = ["contents"]
 
-N_BINS, MIN_BINS, MIN_IN_BIN = 10, 4, 10  # of probabilities; the last is a number of samples
+N_BINS, MIN_BINS = 10, 4  # of probabilities
 MOST_VALUES = 20  # up to this many classes, the confusion matrix shows numbers
 MOST_POINTS, MOST_SERIES = 2000, 2000
 SHOWN = 12
@@ -82,7 +82,6 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
         form = "{:.1%}".format if "accuracy" in name else form
         note = f"{what}: {form(constant)}"
         if name == "accuracy":
-            assert isinstance(measures, ClassificationMeasures)
             by = "" if evidence.by == "the model" else f", of {evidence.by}"
             note = f"\u00b1 {measures.standard_error:.1%}{by}; {note}"
         figures.append((name[:1].upper() + name[1:], form(value), note))
@@ -105,7 +104,6 @@ def _samples(evidence: Evidence) -> tuple[str, str, str]:
 
 def _confusion(evidence: Evidence) -> Html:
     measures, k = evidence.measures, len(evidence.classes)
-    assert isinstance(measures, ClassificationMeasures)
     counts = measures.confusion
     names = [short(label, 14) for label in evidence.labels]
     size = float(np.clip(1.6 + 0.42 * k, 3.6, 8.0))
@@ -129,21 +127,17 @@ def _confusion(evidence: Evidence) -> Html:
 
 
 def _classes(evidence: Evidence) -> Html:
-    measures = evidence.measures
-    assert isinstance(measures, ClassificationMeasures)
-    names = ["precision", "recall", "f1"]
-    if measures.by_class[0].auc is not None:
-        names += ["auc", "average_precision"]
-    most = max(one.samples for one in measures.by_class)
+    titles = {"precision": "precision", "recall": "recall", "f1": "F1", "auc": "AUC"}
+    titles |= {"average_precision": "average precision"}
+    frame = evidence.measures.by_class
+    shown = frame[[name for name in titles if name in frame]].map("{:.3f}".format)
+    shown = shown.replace("nan", "\u2013")
+    most = frame["samples"].max()
     lines = [
-        (
-            str(one.label),
-            bar(one.samples / most, f"{one.samples:,}"),
-            *(f"{getattr(one, name):.3f}".replace("nan", "\u2013") for name in names),
-        )
-        for one in measures.by_class
+        (label, bar(n / most, f"{n:,}"), *values)
+        for (label, *values), n in zip(shown.itertuples(), frame["samples"], strict=True)
     ]
-    head = ("precision", "recall", "F1", "AUC", "average precision")[: len(names)]
+    head = [titles[name] for name in shown]
     note = (
         "Recall is the share of the class that is found, precision the share of the predictions of "
         "the class that are right."
@@ -164,26 +158,15 @@ def _reliability(evidence: Evidence) -> tuple[float, Any, Any, Any, Any]:
     else:
         chances = np.clip(evidence.proba.max(axis=1), 0.0, 1.0)
         happens = evidence.proba.argmax(axis=1) == evidence.true
-    edges = _bin_edges(chances)
+    edges = np.linspace(0, 1, N_BINS + 1)[1:-1]
+    if len(np.unique(np.searchsorted(edges, chances))) < MIN_BINS:  # as those of a rare class
+        edges = np.unique(np.quantile(chances, edges))
     bins = np.searchsorted(edges, chances)
     counts = np.bincount(bins)
     some = counts > 0
     share, mean = (np.bincount(bins, part)[some] / counts[some] for part in (happens, chances))
     error = np.average(np.abs(share - mean), weights=counts[some])
     return float(error), share, mean, chances, happens
-
-
-def _bin_edges(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Inner edges of bins of probabilities: tenths, but each bin has at least ten samples."""
-    n, edges = len(chances), np.linspace(0, 1, N_BINS + 1)[1:-1]
-    least, kept, last = min(MIN_IN_BIN, n // N_BINS), [], 0
-    for edge, below in zip(edges, np.searchsorted(np.sort(chances), edges).tolist(), strict=True):
-        if below - last >= least and n - below >= least:
-            kept.append(edge)
-            last = below
-    if len(kept) < MIN_BINS - 1:  # for example, probabilities of a rare class
-        return np.unique(np.quantile(chances, edges))
-    return np.array(kept)
 
 
 def _calibration(evidence: Evidence) -> Html | None:
@@ -197,13 +180,10 @@ def _calibration(evidence: Evidence) -> Html | None:
     CalibrationDisplay(share, mean, chances).plot(ax=above, name="model", color="#2166ac")
     above.set(xlabel="", ylabel=f"share of {what}" if binary else "accuracy")
     legend_above(above)
-    # Axes end where the samples do, in steps of a bin, or of a hundredth for rare classes.
-    steps = N_BINS if np.ptp(chances) > 2 / N_BINS else 100
-    low, high = np.floor(steps * chances.min()) / steps, np.ceil(steps * chances.max()) / steps
-    low, high = (low, high) if high > low else (low - 1 / steps, high + 1 / steps)
+    wide = np.ptp(chances) > 2 / N_BINS  # unlike the probabilities of a rare class
+    low, high = (0.0, 1.0) if wide else (chances.min(), chances.max() + 1e-6)
     room = 0.02 * (high - low)
-    n_bars = round((high - low) * N_BINS) if steps == N_BINS else N_BINS
-    below.hist(chances, bins=n_bars, range=(low, high), rwidth=0.94, color="#9aa5b1", log=True)
+    below.hist(chances, bins=N_BINS, range=(low, high), rwidth=0.94, color="#9aa5b1", log=True)
     below.set(xlabel=f"probability of {what}", ylabel="samples", xlim=(low - room, high + room))
     above.set_ylim(min(low, share.min()) - room, max(high, share.max()) + 2 * room)
     below.set_ylim(bottom=0.5)
@@ -299,7 +279,7 @@ def _spectrum(evidence: Evidence) -> Html | None:
     text = (
         "For each pair of classes, GEM looks for weighted sums of the columns whose mean square is "
         "large in the first class and small in the second. The eigenvalue of such a direction is "
-        "the ratio of the two mean squares: 1 tells the classes apart not at all, 10 well."
+        "the ratio of the two mean squares: 1 does not separate the classes, 10 does so well."
     )
     caption = (
         "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
@@ -351,14 +331,16 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
         decisions = evidence.model.predict_early(evidence.X)
     time, n = np.asarray(decisions.time), len(evidence.true)
     length = int(getattr(evidence.model, "n_timepoints_", None) or evidence.X.shape[1])
-    codes = codes_of(evidence.model, np.asarray(decisions.label))
+    codes = codes_of(evidence.classes, np.asarray(decisions.label))
     early = replace(evidence, predicted=codes, proba=None)
-    final, accuracy = float((codes == evidence.predicted).mean()), float(early.right.mean())
+    final = float((codes == evidence.predicted).mean())
+    measures = early.measures
+    error = f"\u00b1 {measures.standard_error:.1%}"
     whole = f"complete series: {evidence.right.mean():.1%}"
     top = [
-        ("Early accuracy", f"{accuracy:.1%}", f"\u00b1 {standard_error(accuracy, n):.1%}; {whole}"),
+        ("Early accuracy", f"{measures.accuracy:.1%}", f"{error}; {whole}"),
         ("Samples needed", f"{time.mean():.1f}", f"of {length} on average"),
-        ("Final labels", f"{final:.1%}", f"\u00b1 {standard_error(final, n):.1%}"),
+        ("Final labels", f"{final:.1%}", f"\u00b1 {_standard_error(final, n):.1%}"),
         ("Series", f"{n:,}", f"of {len(evidence.classes)} classes"),
     ]
     names = np.array([short(label) for label in evidence.labels])
@@ -398,7 +380,7 @@ def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
 
 def _share(agrees: NDArray[np.bool_]) -> tuple[str, str, str]:
     share = float(agrees.mean())
-    return f"{len(agrees):,}", f"{share:.4f}", f"{standard_error(share, len(agrees)):.4f}"
+    return f"{len(agrees):,}", f"{share:.4f}", f"{_standard_error(share, len(agrees)):.4f}"
 
 
 def _one_series(evidence: Evidence, time: Any) -> Html | None:
@@ -418,6 +400,11 @@ def _one_series(evidence: Evidence, time: Any) -> Html | None:
         return None
     caption = f"Series {at:,}, of class {evidence.labels[evidence.true[at]]}, with the median time"
     return picture(figure, f"{caption} of decision.")
+
+
+def _standard_error(share: float, n: int) -> float:
+    """Standard error of a share of n independent samples."""
+    return float(np.sqrt(share * (1 - share) / n))
 
 
 # ---- the model -----------------------------------------------------------------------------------

@@ -22,15 +22,9 @@ import eigenfeat as ef
 
 
 @pytest.fixture
-def files(tmp_path, rng, monkeypatch):
-    arrow_modules()
-    monkeypatch.chdir(tmp_path)
-    y = rng.integers(0, 3, 500)
-    X = (rng.standard_normal((500, 4)) * (1 + y[:, None])).astype(np.float32)
-    kinds = np.array(["ant", "bee", "moth"])[y]
-    (tmp_path / "train.csv").write_text(csv_text(X[:300], kinds[:300]))
-    (tmp_path / "test.csv").write_text(csv_text(X[300:], kinds[300:]))
+def files(insects):
     assert run("fit", "train.csv", "--target", "kind", "-o", "model.efm")[0] == 0
+    X, kinds = insects
     return X[300:], kinds[300:]
 
 

@@ -4,93 +4,76 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
 from eigenfeat.early import ReliableClassifier
-
-
-@pytest.fixture
-def files(tmp_path, rng, monkeypatch):
-    arrow_modules()
-    monkeypatch.chdir(tmp_path)
-    y = np.arange(360) % 3
-    X = rng.standard_normal((360, 6)) + np.outer(y, np.linspace(1, 2, 6))
-    kinds = np.array(["ant", "bee", "moth"])[y]
-    (tmp_path / "train.csv").write_text(csv_text(X[:240], kinds[:240]))
-    (tmp_path / "test.csv").write_text(csv_text(X[240:], kinds[240:]))
-    return X, kinds
 
 
 def fit(*more):
     return run("fit", "train.csv", "--target", "kind", "-o", "model.efm", "--json", *more)
 
 
-def read(name):
-    return [line.split(",") for line in Path(name).read_text().splitlines()]
-
-
-def test_ldg_is_fitted_transforms_and_is_evaluated(files):
-    X, y = files
+def test_ldg_is_fitted_transforms_and_is_evaluated(insects):
+    X, y = insects
     status, out, err = fit("--model", "ldg", "--set", "n_components=2", "--set", "gamma=0.4")
     assert (status, err) == (0, "")
     assert json.loads(out)["estimator"] == "LDG"
-    model = ef.LDG(2, gamma=0.4, random_state=0).fit(X[:240], y[:240])
+    model = ef.LDG(2, gamma=0.4, random_state=0).fit(X[:300], y[:300])
     assert run("transform", "model.efm", "test.csv", "-o", "found.npy")[0] == 0
-    found = model.transform(X[240:])
+    found = model.transform(X[300:])
     assert np.allclose(np.load("found.npy"), found, atol=1e-8)
     command = ["evaluate", "model.efm", "test.csv", "--target", "kind"]
     result = json.loads(run(*command, "--json")[1])
     distance = ((found[:, None] - found[None]) ** 2).sum(axis=2)
     np.fill_diagonal(distance, np.inf)
     right = 0
-    for row, label in enumerate(y[240:]):
-        near = y[240:][np.argsort(distance[row])[:3]].tolist()
+    for row, label in enumerate(y[300:]):
+        near = y[300:][np.argsort(distance[row])[:3]].tolist()
         right += max(near, key=lambda one: (near.count(one), -near.index(one))) == label
-    assert result["accuracy"] == pytest.approx(right / 120)
+    assert result["accuracy"] == pytest.approx(right / 200)
     assert "nearest neighbours" in run(*command)[1]
     printed = run("inspect", "model.efm")[1]
     assert "gamma: 0.4" in printed
     assert "components: 2" in printed
 
 
-def test_early_decisions(files):
-    X, y = files
+def test_early_decisions(insects):
+    X, y = insects
     more = ("--model", "reliable", "--set", "reliability=0.8", "--set", "correct=false")
     assert json.loads(fit(*more)[1])["estimator"] == "ReliableClassifier"
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     model = ReliableClassifier(lda, reliability=0.8, correct=False)
-    model.fit(X[:240], y[:240])
+    model.fit(X[:300], y[:300])
     assert run("predict", "model.efm", "test.csv", "--early", "-o", "found.csv")[0] == 0
-    lines = read("found.csv")
-    early = model.predict_early(X[240:])
-    assert [name.strip('"') for name in lines[0]] == ["prediction", "time", "reliability"]
-    assert [line[0].strip('"') for line in lines[1:]] == early.label.tolist()
-    assert [float(line[1]) for line in lines[1:]] == early.time.tolist()
-    assert early.time.min() < 6
+    found = pd.read_csv("found.csv")
+    early = model.predict_early(X[300:])
+    assert list(found) == ["prediction", "time", "reliability"]
+    assert found["prediction"].tolist() == early.label.tolist()
+    assert found["time"].tolist() == early.time.tolist()
+    assert early.time.min() < 4
     result = json.loads(run("evaluate", "model.efm", "test.csv", "--target", "kind", "--json")[1])
-    assert result["early"]["accuracy"] == pytest.approx((early.label == y[240:]).mean())
+    assert result["early"]["accuracy"] == pytest.approx((early.label == y[300:]).mean())
     assert result["early"]["mean_time"] == pytest.approx(early.time.mean())
-    agreement = (early.label == model.predict(X[240:])).mean()
+    agreement = (early.label == model.predict(X[300:])).mean()
     assert result["early"]["agreement"] == pytest.approx(agreement)
     printed = run("evaluate", "model.efm", "test.csv", "--target", "kind")[1]
     assert "decided early: accuracy" in printed
     assert run("predict", "model.efm", "test.csv", "-o", "whole.csv")[0] == 0
-    whole = [line[0].strip('"') for line in read("whole.csv")[1:]]
-    assert whole == model.predict(X[240:]).tolist()
+    assert pd.read_csv("whole.csv")["prediction"].tolist() == model.predict(X[300:]).tolist()
 
 
-def test_a_shift_with_an_extractor(files):
+def test_a_shift_with_an_extractor(insects):
     more = ("--extractor", "pca", "--set", "extractor__n_components=2", "--set", "sigma2=0.5")
     found = json.loads(fit("--model", "shift", *more)[1])
     assert (found["estimator"], found["classes"]) == ("MaxMarginShift", ["ant", "bee", "moth"])
     model = ef.load("model.efm")
     assert (model.sigma2, model.extractor.n_components) == (0.5, 2)
     assert run("transform", "model.efm", "test.csv", "-o", "found.npy")[0] == 0
-    assert np.load("found.npy").shape == (120, 2)
+    assert np.load("found.npy").shape == (200, 2)
     assert "extractor: PCA" in run("inspect", "model.efm")[1]
     assert run("evaluate", "model.efm", "test.csv", "--target", "kind")[0] == 0
     page = ("report", "model.efm", "test.csv", "--target", "kind", "-o", "page.html")
@@ -113,14 +96,14 @@ def test_a_shift_with_an_extractor(files):
         (("--model", "svm"), "'--model': 'svm' is not one of 'table', 'gem', 'ldg', 'reliable'"),
     ],
 )
-def test_wrong_options_are_named(files, more, message):
+def test_wrong_options_are_named(insects, more, message):
     status, out, _ = fit(*more)
     assert status == 2
     assert message in json.loads(out)["error"]
     assert not Path("model.efm").exists()
 
 
-def test_other_models_need_rows_in_memory(files):
+def test_other_models_need_rows_in_memory(insects):
     status, out, _ = fit("--model", "ldg", "--memory", "0.000001")
     assert (status, "--memory: expected rows that fit into it" in out) == (1, True)
 
@@ -132,12 +115,12 @@ def search(*more):
     return status, json.loads(out)
 
 
-def test_search_of_gem_is_the_search_in_memory(files):
-    X, y = files
+def test_search_of_gem_is_the_search_in_memory(insects):
+    X, y = insects
     status, found = search("--grid", "penalty=0.03,3", "--grid", "n_directions=1,2", "--cv", "3")
     assert status == 0
     grid = {"logit__penalty": [0.03, 3], "gem__n_directions": [1, 2]}
-    theirs = ef.GEMClassifierCV(grid=grid, cv=3).fit(X[:240], y[:240])
+    theirs = ef.GEMClassifierCV(grid=grid, cv=3).fit(X[:300], y[:300])
     assert found["best_params"] == {
         name.rpartition("__")[2]: value for name, value in theirs.best_params_.items()
     }
@@ -154,7 +137,7 @@ def test_search_of_gem_is_the_search_in_memory(files):
     assert "depth=2" in printed
 
 
-def test_a_search_keeps_parameters_by_name(files):
+def test_a_search_keeps_parameters_by_name(insects):
     more = ("--set", "powers=[1, 2]", "--seed", "3")
     assert search("--grid", "ridge=0.1,0.3", "--grid", "scale=none", *more)[0] == 0
     best = ef.load("best.efm")
@@ -163,9 +146,9 @@ def test_a_search_keeps_parameters_by_name(files):
     assert (status, "--set powers: expected" in found["error"]) == (2, True)
 
 
-def test_search_of_the_others(files):
+def test_search_of_the_others(insects):
     assert fit("--model", "ldg", "--set", "n_components=1,2", "--set", "gamma=0.4")[0] == 0
-    model = ef.LDG([1, 2], gamma=0.4, random_state=0).fit(files[0][:240], files[1][:240])
+    model = ef.LDG([1, 2], gamma=0.4, random_state=0).fit(insects[0][:300], insects[1][:300])
     assert ef.load("model.efm").n_components_ == model.n_components_
     more = ("--grid", "rule=pairwise,box", "--grid", "reliability=0.1,0.9")
     status, found = search("--model", "reliable", *more)
@@ -180,7 +163,7 @@ def test_search_of_the_others(files):
         (("--extractor", "pca"), "No such option"),
     ],
 )
-def test_wrong_searches_are_named(files, more, message):
+def test_wrong_searches_are_named(insects, more, message):
     status, found = search(*more)
     assert status == 2
     assert message in found["error"]

@@ -1,10 +1,10 @@
 """`eigenfeat fit`, `predict`, `transform` and `inspect` on files."""
 
-import csv
 import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
 from flat_gem import plain_params
@@ -38,11 +38,6 @@ def fitted(folder, *more, data="rows.csv", output="model.efm"):
     status, out, err = run(*arguments)
     assert status == 0, err
     return out
-
-
-def read_csv(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_a_fit_is_that_of_the_array(files, problem):
@@ -86,13 +81,11 @@ def test_predictions_of_every_kind_of_file(files, problem):
     out = files / "found.csv"
     status, said, _ = run(*command, out)
     assert (status, said) == (0, f"{out}: 200 rows, {out.stat().st_size:,} bytes\n")
-    assert [line["prediction"] for line in read_csv(out)] == labels.tolist()
+    assert pd.read_csv(out)["prediction"].tolist() == labels.tolist()
     assert run(*command, out, "--proba")[0] == 0
-    lines = read_csv(out)
-    assert list(lines[0]) == ["prediction", "p_ant", "p_bee", "p_moth"]
-    assert [line["prediction"] for line in lines] == labels.tolist()
-    back = np.array([[line[f"p_{c}"] for c in model.classes_] for line in lines])
-    np.testing.assert_array_equal(back.astype(chances.dtype), chances)
+    expected = pd.DataFrame(chances, columns=["p_ant", "p_bee", "p_moth"])
+    expected.insert(0, "prediction", labels)
+    pd.testing.assert_frame_equal(pd.read_csv(out), expected, check_dtype=False, rtol=1e-12)
     assert run(*command, files / "found.npy")[0] == 0
     np.testing.assert_array_equal(np.load(files / "found.npy"), labels)
     status, said, _ = run(*command, files / "found.npy", "--proba", "--json")
@@ -100,10 +93,8 @@ def test_predictions_of_every_kind_of_file(files, problem):
     assert (found["rows"], found["classes"]) == (200, ["ant", "bee", "moth"])
     np.testing.assert_array_equal(np.load(files / "found.npy"), chances)
     assert run(*command, files / "found.parquet", "--proba")[0] == 0
-    table = arrow_modules().parquet.read_table(files / "found.parquet")
-    assert table.column_names == ["prediction", "p_ant", "p_bee", "p_moth"]
-    assert table.column("prediction").to_pylist() == labels.tolist()
-    np.testing.assert_array_equal(table.column("p_bee").to_numpy(), chances[:, 1])
+    found = pd.read_parquet(files / "found.parquet")
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
 
 
 def test_features_of_files(files, problem):
@@ -117,9 +108,9 @@ def test_features_of_files(files, problem):
     assert json.loads(said)["columns"] == expected.shape[1]
     np.testing.assert_array_equal(np.load(files / "found.npy"), expected)
     assert run(*command, files / "found.csv")[0] == 0
-    lines = read_csv(files / "found.csv")
-    assert list(lines[0]) == gem.get_feature_names_out().tolist()
-    np.testing.assert_array_equal([float(v) for v in lines[7].values()], expected[7])
+    found = pd.read_csv(files / "found.csv")
+    assert list(found) == gem.get_feature_names_out().tolist()
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
     ldg = LDG(n_components=2).fit(X[:400], y[:400])
     eigenfeat.save(ldg, files / "ldg.efm")
     command = ["transform", files / "ldg.efm", files / "new.parquet", "--drop", "kind", "-o"]

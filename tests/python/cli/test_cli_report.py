@@ -3,11 +3,9 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command_line import run
 from flat_gem import gem_classifier
-from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
 
@@ -15,16 +13,10 @@ pytest.importorskip("matplotlib")
 
 
 @pytest.fixture
-def files(tmp_path, rng, monkeypatch):
-    arrow_modules()
-    monkeypatch.chdir(tmp_path)
-    y = rng.integers(0, 3, 400)
-    X = (rng.standard_normal((400, 4)) * (1 + y[:, None])).astype(np.float32)
-    kinds = np.array(["ant", "bee", "moth"])[y]
-    (tmp_path / "train.csv").write_text(csv_text(X[:200], kinds[:200]))
-    (tmp_path / "test.csv").write_text(csv_text(X[200:], kinds[200:]))
-    ef.save(gem_classifier(n_directions=1).fit(X[:200], kinds[:200]), tmp_path / "model.efm")
-    return X[200:], kinds[200:]
+def files(insects):
+    X, kinds = insects
+    ef.save(gem_classifier(n_directions=1).fit(X[:300], kinds[:300]), "model.efm")
+    return X[300:], kinds[300:]
 
 
 COMMAND = ["report", "model.efm", "test.csv", "--target", "kind", "-o", "page.html"]

@@ -20,16 +20,16 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "compare", lambda *a, **o: made.append(compare(*a, **o)) or made[-1])
     assert cli.main(["demo", "digits", "--splits", "1", "--output", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in made[0])
+    (outcomes,) = made
+    assert all(name in out for name in outcomes["method"])
     assert str(folder) in out
     for stem in ("errors", "filters", "spectrum"):
         assert (folder / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
         assert f"{stem}.png" in out
-    (outcomes,) = made
-    errors = {name: outcome.errors[0] for name, outcome in outcomes.items()}
+    errors = outcomes.set_index("method")["error"]
     assert errors["GEM"] < 0.7 * errors["pixels"]
     assert errors["GEM"] < errors["random directions"]
-    assert len({outcomes[name].n_columns for name in errors if name != "pixels"}) == 1
+    assert outcomes.loc[outcomes["method"] != "pixels", "columns"].nunique() == 1
 
 
 def test_the_demo_of_a_table_writes_what_the_readme_uses(tmp_path, capsys, monkeypatch):

@@ -79,9 +79,10 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
     for name, rows in (("table.csv", slice(0, 110)), ("new.csv", slice(110, None))):
         X[rows].assign(fate=y[rows]).to_csv(name, index=False)
     commands = re.findall(r"^eigenfeat (.*)$", (ROOT / "README.md").read_text(), re.M)
-    assert [line.split()[0] for line in commands] == ["fit", "predict", "report", "compare"]
+    assert [line.split()[0] for line in commands] == ["compare", "fit", "predict", "report"]
     for line in commands:
-        assert cli.main(line.split()) == 0, line
+        quicker = ["--cv", "2"] if line.startswith("compare") else []
+        assert cli.main([*line.split(), *quicker]) == 0, line
     assert len(pd.read_csv("predicted.csv")) == len(pd.read_csv("new.csv"))
 
 
