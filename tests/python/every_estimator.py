@@ -22,8 +22,8 @@ ESTIMATORS = {
     "RandomizedGEM": lambda: ef.gem.RandomizedGEM(**SMALL_GEM),
     "GEM, scaled": lambda: ef.GEM(**SMALL_GEM, scale="columns"),
     "GEMClassifier": lambda: gem_classifier(**SMALL_GEM),
-    "TableClassifier": ef.TableClassifier,
-    "TableClassifier, pool": lambda: ef.TableClassifier(["columns", "gem"]),
+    "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]),
+    "TableClassifier, all": ef.TableClassifier,
     "TableClassifier, gem": lambda: ef.TableClassifier("gem"),
     "GEMClassifier, deep": lambda: gem_classifier(**SMALL_GEM, depth=2),
     "JointGEMClassifier": lambda: joint_classifier(**SMALL_GEM, epochs=3),
@@ -104,6 +104,19 @@ def new(name):
     estimator = ESTIMATORS[name]()
     domains = name == "TransferLDG"
     return estimator, {"sample_domain": DOMAINS} if domains else {}
+
+
+def seeded(name):
+    """As `new`, with fixed random numbers."""
+    estimator, more = new(name)
+    seeds = [key for key in estimator.get_params() if key.endswith("random_state")]
+    return estimator.set_params(**dict.fromkeys(seeds, 0)), more
+
+
+def outputs(model, rows):
+    """What a fitted estimator makes of rows, by method."""
+    methods = ("predict_proba", "decision_function", "transform", "predict")
+    return {m: np.asarray(getattr(model, m)(rows)) for m in methods if hasattr(model, m)}
 
 
 def good_rows(name):

@@ -14,22 +14,11 @@ from functools import partial
 from inspect import signature
 
 import numpy as np
-from every_estimator import ESTIMATORS
+from every_estimator import ESTIMATORS, outputs
 from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
 from eigenfeat import early, gem, signals
-
-__all__ = [
-    "DEFAULTS",
-    "OF_EPOCHS",
-    "TO_THE_END",
-    "Table",
-    "difference",
-    "epochs",
-    "random_table",
-    "results",
-]
 
 
 @dataclass(frozen=True)
@@ -249,10 +238,7 @@ def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **
         warnings.filterwarnings("ignore", USEFUL, RuntimeWarning)
         try:
             model.fit(rows, target if name == "TableRegressor" else y, **given)
-            out = {}
-            for method in ("predict_proba", "decision_function", "transform", "predict"):
-                if hasattr(model, method):
-                    out[method] = np.asarray(getattr(model, method)(seen))
+            out = outputs(model, seen)
             if hasattr(model, "predict_early"):
                 out["time"] = model.predict_early(seen).time
         except ValueError as error:

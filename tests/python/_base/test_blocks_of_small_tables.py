@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from block_support import FarBlocks
+from every_estimator import outputs
 from random_tables import DEFAULTS, difference, random_table
 from sklearn.utils.validation import has_fit_parameter
 
@@ -52,11 +53,6 @@ def fitted(name, fit):
     return model
 
 
-def answers(model, X):
-    methods = ("predict_proba", "transform", "predict")
-    return {m: np.asarray(getattr(model, m)(X)) for m in methods if hasattr(model, m)}
-
-
 def check(name, seed, ways, weighted=True):
     X, table = tied_table(seed)
     if name == "MaximumMarginCriterion" and OF_LARGEST & set(table.kinds):
@@ -64,10 +60,10 @@ def check(name, seed, ways, weighted=True):
     weighted = weighted and has_fit_parameter(DEFAULTS[name](), "sample_weight")
     weight = table.weight if weighted else None
     whole = fitted(name, lambda model: model.fit(X, table.y, **given(weight)))
-    known = answers(whole, X)
+    known = outputs(whole, X)
     for way in ways:
         other = fitted(name, lambda model, way=way: way(model, X, table.y, weight))
-        found = answers(other, X)
+        found = outputs(other, X)
         assert difference(known, found, name) < 5e-3
 
 
@@ -103,10 +99,10 @@ def test_blocks_far_from_zero_and_of_few_samples(name, rng):
         memory = fitted(name, lambda model, X=X, y=labels: model.fit(X, y))
         blocks = FarBlocks(X, labels, block_rows=7)
         found = fitted(name, lambda model, blocks=blocks: model.fit(blocks))
-        assert difference(answers(memory, X), answers(found, X), name) < 1e-3
-        parts = [answers(found, X[start : start + 9]) for start in range(0, len(X), 9)]
+        assert difference(outputs(memory, X), outputs(found, X), name) < 1e-3
+        parts = [outputs(found, X[start : start + 9]) for start in range(0, len(X), 9)]
         whole = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-        assert difference(answers(found, X), whole, name) < 1e-6
+        assert difference(outputs(found, X), whole, name) < 1e-6
 
 
 @pytest.mark.parametrize("name", sorted(OF_RANK))

@@ -12,9 +12,8 @@ from flat_gem import gem_classifier
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import GEM, LDG, ClassMoments, FisherLDA, MultinomialLogit
+from eigenfeat import LDG, ClassMoments
 from eigenfeat.early import ReliableClassifier
-from eigenfeat.ldg import DirectLDA
 from eigenfeat.maxmargin import MulticlassSVM
 
 FREE = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
@@ -101,16 +100,12 @@ def test_moments_compared_in_both_orders_do_not_wait_for_ever(rng):
 
 
 MODELS = {
-    "GEM": (lambda: GEM(n_directions=3), "transform"),
     "GEMClassifier": (lambda: gem_classifier(n_directions=3), "predict_proba"),
     "two layers": (
         lambda: gem_classifier(depth=2, n_directions=2, hidden_directions=2),
         "predict_proba",
     ),
-    "MultinomialLogit": (lambda: MultinomialLogit(), "predict_proba"),
-    "FisherLDA": (lambda: FisherLDA(ridge=0.1), "predict"),
     "LDG": (lambda: LDG(n_components=3, n_neighbors=5, gamma=0.5), "transform"),
-    "DirectLDA": (lambda: DirectLDA(), "transform"),
     "MulticlassSVM": (lambda: MulticlassSVM(C=0.01), "decision_function"),
     "ReliableClassifier": (
         lambda: ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5)),

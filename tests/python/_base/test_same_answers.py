@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from every_estimator import ESTIMATORS, Y, good_rows, new
+from every_estimator import ESTIMATORS, Y, good_rows, new, outputs, seeded
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from random_tables import DEFAULTS, OF_EPOCHS, projector
@@ -11,30 +11,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
-from eigenfeat._base.validation import is_rounding, usual_weights, varying
-from eigenfeat.early import LocalQDA
-from eigenfeat.ldg import LDG, KernelLDG
-from eigenfeat.moments.columns import deviations, mean_variance
-
-METHODS = ("predict_proba", "decision_function", "transform", "predict")
 
 
 def fitted(name, rows, labels, **parameters):
-    estimator, more = new(name)
-    estimator.set_params(**parameters)
-    if "random_state" in estimator.get_params():
-        estimator.set_params(random_state=0)
-    return estimator.fit(rows, labels, **more)
-
-
-def outputs(model, rows):
-    return [np.asarray(getattr(model, m)(rows)) for m in METHODS if hasattr(model, m)]
+    estimator, more = seeded(name)
+    return estimator.set_params(**parameters).fit(rows, labels, **more)
 
 
 # ---- units of the columns ------------------------------------------------------------------------
 
 # Their docstrings name a parameter in the units of the columns: C, sigma2, or that of the kernel.
-BY_DEFINITION = {"MulticlassSVM", "MulticlassSVM, warm", "KernelLDG", "KernelLDG, chi2"}
+BY_DEFINITION = {"MulticlassSVM", "KernelLDG", "KernelLDG, chi2"}
 BY_DEFINITION |= {name for name in ESTIMATORS if name.startswith("MaxMargin")}
 
 
@@ -42,7 +29,9 @@ BY_DEFINITION |= {name for name in ESTIMATORS if name.startswith("MaxMargin")}
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BY_DEFINITION])
 def test_other_units_give_the_same(name):
     rows = good_rows(name)
-    known, other = (outputs(fitted(name, part, Y), part)[-1] for part in (rows, 1e-12 * rows))
+    known, other = (
+        [*outputs(fitted(name, part, Y), part).values()][-1] for part in (rows, 1e-12 * rows)
+    )
     if name == "JointGEMClassifier":  # 3 epochs of float32 steps
         assert (known == other).mean() > 0.9
     elif known.dtype.kind != "f":
@@ -51,32 +40,6 @@ def test_other_units_give_the_same(name):
         if known.ndim == 2:  # features may be in the unit of the columns, and have other signs
             known, other = projector(known), projector(other)
         assert_allclose(other, known, rtol=0, atol=1e-5 * np.abs(known).max())
-
-
-@pytest.mark.parametrize("power", [-44, -30, 40])
-def test_neighbours_have_no_unit(power):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((90, 4)), np.arange(90) % 3
-    X[:, 0] += 2 * y
-    known = LocalQDA().fit(X, y).predict(X)
-    scaled = X * 2.0**power  # which changes no digit
-    assert_array_equal(LocalQDA().fit(scaled, y).predict(scaled), known)
-    for kind in (KernelLDG(random_state=0), LDG(random_state=0, standardize=False)):
-        chosen = [kind.fit(rows, y).n_neighbors_ for rows in (X, X * 2.0**power)]
-        assert chosen[0] == chosen[1]
-
-
-def test_spread_is_relative_to_size():
-    rng = np.random.default_rng(2)
-    noise = rng.choice([-1.0, 0.0, 1.0], 200)
-    X = np.column_stack([np.full(200, 0.1), 1 + 2.0**-52 * noise, 1 + 1e-9 * noise, 1e-200 * noise])
-    assert_array_equal(deviations(X) > 0, [False, False, True, True])
-    assert_allclose(deviations(X)[2], X[:, 2].std(), rtol=1e-6)
-    assert_allclose(deviations(X)[3], 1e-200 * noise.std(), rtol=1e-6)
-    assert_array_equal(deviations(X.astype(np.float32))[:3] > 0, [False, False, False])
-    assert mean_variance(X[:, :2]) == 1.0
-    assert_array_equal(varying([-1e-30, 0.0, 4.0], [1.0, 0.0, 1.0]), [0, 0, 2])
-    assert_array_equal(is_rounding([0.0, 1e-17, 1e-3], [0.0, 1.0, 1.0]), [True, True, False])
 
 
 def table(n, seed=0):
@@ -136,7 +99,7 @@ def test_weights_of_any_size(name):
     rows = good_rows(name)
     for unit in (1e-290, 1e290):
         model = new(name)[0].fit(rows, Y, sample_weight=unit * COUNTS)
-        for found in outputs(model, rows):
+        for found in outputs(model, rows).values():
             assert found.dtype.kind != "f" or np.isfinite(found).all()
 
 
@@ -154,17 +117,6 @@ def test_weights_of_epochs_are_repetitions_in_any_unit(name):
         assert_allclose(found, repeated, rtol=0, atol=1e-9)
 
 
-def test_extreme_weights_become_usual_by_a_power_of_two():
-    weight = np.array([0.0, 3e-300, 5e-310, 1e300])
-    found = usual_weights(weight)
-    assert 1 <= found[3] < 2
-    assert found[0] == 0 < found[2] <= found[1] < 1e-290
-    small = usual_weights(weight[:3])
-    assert_allclose(small[1:] / small[1], weight[1:3] / weight[1], rtol=1e-10)
-    usual = np.array([1e-30, 2.0, 1e10])
-    assert usual_weights(usual) is usual
-
-
 @pytest.mark.parametrize("unit", [1e-290, 1e290])
 def test_blocks_take_them_too(unit):
     rows = good_rows("MultinomialLogit")
@@ -175,15 +127,6 @@ def test_blocks_take_them_too(unit):
         assert np.isfinite(found).all()
         if isinstance(kind, ef.MultinomialLogit):
             assert_allclose(found, whole.predict_proba(rows), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_constant_column_has_no_negative_variance(seed):
-    rng = np.random.default_rng(seed)
-    X = np.column_stack([np.full(40, 0.1), rng.standard_normal(40), rng.standard_normal(40)])
-    y, weight = np.arange(40) % 2, rng.random(40)
-    moments = ef.ClassMoments().update(X, y, weight)
-    assert all(np.diag(moments.covariance(c)).min() >= 0 for c in (0, 1))
 
 
 def test_balanced_classes_of_the_svm_count_weights():
@@ -206,15 +149,15 @@ N = 1200  # several blocks for several threads
 LABELS = np.arange(N) % 3
 MANY = RNG.standard_normal((N, 8)) * (1 + (LABELS[:, None] == np.arange(8) % 3))
 MANY += 0.4 * LABELS[:, None]
-FEW = slice(0, 90)
 # Fits that take long, or whose work grows with the square of the number of samples.
 SMALL = ("ITML", "KernelLDG", "MaxMargin", "Sparse")
-SMALL += ("MinimumCost", "Reliable", "Discriminative", "MulticlassSVM", "ClassNear")
+SMALL += ("MinimumCost", "Reliable", "Discriminative", "MulticlassSVM")
+SIZES = {"TableClassifier": 90, "TableClassifier, all": 1010, "TableRegressor, all": 300}
 
 
 def of_many_samples(name, **parameters):
-    small = name.startswith(SMALL) or "pool" in name
-    rows, labels = (MANY[FEW], LABELS[FEW]) if small else (MANY, LABELS)
+    n = SIZES.get(name, 90 if name.startswith(SMALL) else N)
+    rows, labels = MANY[:n], LABELS[:n]
     labels = labels % 2 if name.startswith("Table") else labels  # trees take time for each class
     if name == "TransferLDG":
         domains = np.where(np.arange(len(labels)) % 2, 1, -1)
@@ -231,8 +174,9 @@ def with_parameter(parameter):
 @pytest.mark.parametrize("name", with_parameter("n_threads"))
 def test_threads_do_not_change_a_bit(name):
     models = [of_many_samples(name, n_threads=n_threads) for n_threads in (1, 7)]
-    for one, other in zip(*(outputs(model, rows[:300]) for model, rows in models), strict=True):
-        assert_array_equal(other, one, strict=True)
+    one, other = (outputs(model, rows[:300]) for model, rows in models)
+    for method in one:
+        assert_array_equal(other[method], one[method], strict=True)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -245,12 +189,3 @@ def test_progress_goes_to_stderr_and_only_if_asked_for(name, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert err
-
-
-def test_a_threads_count_reaches_the_parts_of_an_estimator():
-    search = ef.GEMClassifierCV(grid={"logit__penalty": [0.1]}, n_threads=1).fit(
-        MANY[FEW], LABELS[FEW]
-    )
-    assert search.best_estimator_.n_threads == 1
-    ensemble = ef.GEMEnsemble(n_members=1, n_threads=1).fit(MANY[FEW], LABELS[FEW])
-    assert ensemble.members_[0].n_threads == 1

@@ -98,6 +98,7 @@ for dtype in (np.float32, np.float64):
 """
 
 
+@pytest.mark.long
 def test_convolutions_have_the_same_bits_on_all_tiers():
     found = {in_child(CONVOLUTIONS, cpu=tier).stdout for tier in _core.available_tiers()}
     assert len(found) == 1

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,8 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
 def test_the_demo_of_a_table_writes_what_the_readme_uses(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("eigenfeat.cli.demo.N_TRAIN", 120)  # CI runs the demo with all rows
     monkeypatch.setattr("eigenfeat.cli.demo.N_NEW", 60)
+    quick = partial(TableClassifier, ["columns"])
+    monkeypatch.setattr("eigenfeat.report.comparison.TableClassifier", quick)
     assert cli.main(["demo", "table", "--output", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "TableClassifier" in out

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -73,8 +74,10 @@ def test_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
-    """The files are smaller than those that `eigenfeat demo` writes."""
+    """Files and the compared pool are smaller than those of `eigenfeat demo`."""
     monkeypatch.chdir(tmp_path)
+    quick = partial(eigenfeat.TableClassifier, ["columns"])
+    monkeypatch.setattr("eigenfeat.report.comparison.TableClassifier", quick)
     X, y = parcels(160, np.random.default_rng(0))
     for name, rows in (("table.csv", slice(0, 110)), ("new.csv", slice(110, None))):
         X[rows].assign(fate=y[rows]).to_csv(name, index=False)

@@ -95,16 +95,6 @@ def test_feature_names_tell_pair_rank_sign_and_power(rows):
 # ---- streaming -----------------------------------------------------------------------------------
 
 
-def test_directions_follow_later_batches(rows):
-    X, y = rows
-    gem = GEM(scale="none").partial_fit(X[:200], y[:200])
-    early = gem.directions_
-    assert gem.directions_ is early
-    gem.partial_fit(X[200:], y[200:])
-    expected = GEM(scale="none").fit(X, y).directions_
-    np.testing.assert_allclose(gem.directions_, expected, rtol=1e-8, atol=1e-10)
-
-
 def test_classes_may_come_one_by_one_but_two_are_needed(rows):
     X, y = rows
     gem = GEM().partial_fit(X[y == 0], y[y == 0])
@@ -130,18 +120,6 @@ def test_moments_given_are_not_shared(rows):
     gem = GEM().fit_moments(moments).partial_fit(X, y)
     assert moments.weight(0) == 120
     assert gem.moments_.weight(0) == 240
-
-
-# ---- pairs ---------------------------------------------------------------------------------------
-
-
-def test_drawn_pairs_follow_random_state(rng):
-    X, y = rng.standard_normal((300, 4)), np.arange(300) % 6
-    first, again, other = (
-        GEM(pairs="hypercube", random_state=seed, threshold=None).fit(X, y).pairs_.tolist()
-        for seed in (2, 2, 3)
-    )
-    assert first == again != other
 
 
 # ---- errors and messages -------------------------------------------------------------------------

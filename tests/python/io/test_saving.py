@@ -72,7 +72,7 @@ def test_pickles_hold_every_bit(name):
     assert_same(pickle.loads(pickle.dumps(fitted(name))), fitted(name))
 
 
-@pytest.mark.parametrize("name", ["TableClassifier, pool", "LDG", "ReliableClassifier, local"])
+@pytest.mark.parametrize("name", ["TableClassifier", "LDG", "ReliableClassifier, local"])
 def test_unfitted_estimators_come_back(tmp_path, name):
     model, _ = every_estimator.new(name)
     ef.save(model, tmp_path / "unfitted")

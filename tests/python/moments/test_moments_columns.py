@@ -1,10 +1,9 @@
-"""Rows that come as columns: moments with the bits of rows, from arrays and from files."""
+"""Rows that come as columns: moments with the bits of rows."""
 
 import numpy as np
 import pytest
-from table_files import arrow_modules, write_table
 
-from eigenfeat import ClassMoments, open_rows
+from eigenfeat import ClassMoments
 
 
 def spread(X):
@@ -52,27 +51,3 @@ def test_a_bad_entry_of_a_column_leaves_the_moments_as_they_were(rng):
     with pytest.raises(ValueError, match=r"^X: expected 20 columns, got 19"):
         moments.update(X[:, :19], y)
     assert moments == before
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "stream.arrow", "a.feather"])
-def test_columns_of_other_types_are_converted(tmp_path, name, rng):
-    pa = arrow_modules()
-    n = 400
-    columns = {
-        "small": rng.integers(-9, 9, n).astype(np.int8),
-        "half": rng.standard_normal(n).astype(np.float16),
-        "single": rng.standard_normal(n).astype(np.float32),
-        "large": rng.integers(0, 1 << 40, n),
-        "truth": rng.integers(0, 2, n).astype(bool),
-    }
-    text = pa.array(rng.choice(["ä", "b", "long"], n)).dictionary_encode()
-    table = pa.table(columns | {"kind": text})
-    write_table(tmp_path / name, table, rows=150)
-    X = np.column_stack([column.astype(np.float64) for column in columns.values()])
-    y = np.array(text.to_pylist())
-    expected, moments = ClassMoments(), ClassMoments()
-    for start in range(0, n, 110):
-        expected.update(X[start : start + 110], y[start : start + 110])
-    for block, _ in open_rows(tmp_path / name, "kind", block_rows=110).blocks():
-        moments.update(block.X, block.y)
-    assert moments == expected

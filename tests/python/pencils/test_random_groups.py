@@ -5,43 +5,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEM, ClassMoments
-from eigenfeat.moments.class_moments import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts, random_partitions
 from eigenfeat.pencils.pencils import measure_pairs, pair_directions
-from eigenfeat.pencils.problems import PencilOptions, directions_per_pair
+from eigenfeat.pencils.problems import PencilOptions
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):
     y = np.repeat(np.arange(k), n)
     X = (rng.standard_normal((k, d)) * 2)[y] + rng.standard_normal((k * n, d))
     return X.astype(dtype), y
-
-
-def test_partitions_are_even_and_as_many_as_pairs_need():
-    rng = np.random.RandomState(0)
-    found = random_partitions(100, 5, 90, rng)
-    assert found.shape == (3, 100)
-    for partition in found:
-        assert set(np.bincount(partition)) <= {16, 17}
-    assert len(random_partitions(100, 5, 91, rng)) == 4
-    assert not np.array_equal(found[0], found[1])
-    assert random_partitions(4, 5, 600, rng).shape == (1, 4)
-
-
-def test_moments_of_groups_are_those_of_their_rows(rng):
-    X, y = many(rng)
-    X += 1e4
-    moments = ClassMoments().update(X, y, np.arange(len(y)) % 3 + 1.0)
-    first = rng.permutation(np.arange(60) % 4)
-    second = rng.permutation(np.arange(60) % 4) + 4
-    found = moments_of_groups(moments, np.array([first, second]), list("abcdefgh"))
-    slow = ClassMoments()
-    for partition in (first, second):
-        slow.update(X, np.array(list("abcdefgh"))[partition[y]], np.arange(len(y)) % 3 + 1.0)
-    for name in "abcdefgh":
-        assert found.weight(name) == slow.weight(name)
-        assert_allclose(found.mean(name), slow.mean(name), rtol=1e-14)
-        assert_allclose(found.covariance(name), slow.covariance(name), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
@@ -76,15 +48,3 @@ def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(r
     assert GEM().fit(X[y < 50], y[y < 50]).pairs_.dtype == y.dtype
     again = GEM(n_threads=1).fit(X, y)
     assert_array_equal(again.directions_, gem.directions_)
-
-
-@pytest.mark.parametrize("k", [2, 5, 10, 11, 26, 50, 51, 191, 1000, 5000])
-def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
-    """The F of the formula of memory in `docs/guide/large_data.md`, for 200 columns."""
-    groups = k > 50
-    pairs = k * (k - 1)
-    if groups:
-        pairs = 30 * len(random_partitions(k, 200, None, np.random.RandomState(0)))
-    total = pairs * directions_per_pair("auto", pairs, groups)
-    assert total <= (900 if k <= 10 else 7400 if k <= 50 else 600)
-    assert total >= 150 or k < 5

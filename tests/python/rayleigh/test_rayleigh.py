@@ -203,18 +203,6 @@ def fitted(member, X, y, sample_weight=None, **parameters):
     return member(**parameters).fit(X, y, sample_weight=sample_weight)
 
 
-@pytest.mark.parametrize("member", FAMILY)
-def test_batches_give_what_all_rows_give(rows, member):
-    X, y = rows
-    whole, parts = fitted(member, X, y), member()
-    for start in (0, 100, 101):
-        end = {0: 100, 100: 101, 101: 240}[start]
-        assert parts.partial_fit(X[start:end], y[start:end]) is parts
-    assert_allclose(parts.transform(X), whole.transform(X), atol=1e-8)
-    moments = ClassMoments().update(X, y)
-    assert_allclose(member().fit_moments(moments).transform(X), whole.transform(X), atol=1e-8)
-
-
 def test_the_first_batch_fixes_the_slices(rows, rng):
     X, _ = rows
     y = rng.standard_normal(240)

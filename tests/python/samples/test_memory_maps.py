@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from block_support import mapped
-from every_estimator import ESTIMATORS, Y, good_rows, new
+from every_estimator import ESTIMATORS, Y, good_rows, outputs, seeded
 from sklearn.ensemble import VotingClassifier
 
 from eigenfeat import TableClassifier
@@ -21,26 +21,15 @@ def view_of_file(path, X):
     return mapped(path, np.repeat(wide, 2, axis=0))[::2, :-1]
 
 
-def answers(model, X):
-    names = ("transform", "predict", "predict_proba", "decision_function", "score_samples")
-    return {name: getattr(model, name)(X) for name in names if hasattr(model, name)}
-
-
-def seeded(name):
-    estimator, more = new(name)
-    seeds = [key for key in estimator.get_params() if key.endswith("random_state")]
-    return estimator.set_params(**dict.fromkeys(seeds, 0)), more
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator(name, tmp_path):
     X = good_rows(name)
     estimator, more = seeded(name)
-    expected = answers(estimator.fit(X, Y, **more), X)
+    expected = outputs(estimator.fit(X, Y, **more), X)
     for form in (mapped, view_of_file):
         same, labels = form(tmp_path / f"{form.__name__}.npy", X), read_only(Y)
-        found = answers(seeded(name)[0].fit(same, labels, **more), same)
+        found = outputs(seeded(name)[0].fit(same, labels, **more), same)
         for method, values in expected.items():
             np.testing.assert_array_equal(found[method], values)
 

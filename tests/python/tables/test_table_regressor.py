@@ -13,7 +13,7 @@ from sklearn.svm import SVR
 
 from eigenfeat import TableRegressor
 from eigenfeat.io import open_rows
-from eigenfeat.samples import ArrayBlocks, supervised_contractions, target_groups
+from eigenfeat.samples import ArrayBlocks, supervised_contractions
 from eigenfeat.tables.regression_views import VIEWS
 from eigenfeat.tables.regressor import mixture_weights
 from eigenfeat.tables.trees import Trees
@@ -157,15 +157,8 @@ def test_supervised_contractions_find_what_can_be_predicted(rng):
     assert abs(signal) > 0.9
 
 
-def test_contractions_that_are_given(rng):
+def test_outputs_without_contractions_are_refused(rng):
     Y = rng.standard_normal((50, 3))
-    groups = target_groups(Y, 4, contractions=[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
-    assert groups.shape == (2, 50)
-    assert_array_equal(groups[0], target_groups(Y[:, 0], 4)[0])
-    with pytest.raises(ValueError, match=r"contractions: expected shape \(g, q\)"):
-        target_groups(Y, contractions=[1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="contraction"):
-        target_groups(Y, contractions=[[1.0, 2.0]])
     with pytest.raises(ValueError, match="y: expected an output that varies"):
         supervised_contractions(Y, np.ones((50, 2)))
     with pytest.raises(ValueError, match="X: expected 50 finite samples"):
@@ -180,13 +173,6 @@ def test_constant_targets_and_columns(rng):
     assert_allclose(constant.predict(np.ones((1, 2))), X[:, 0].mean(), atol=0.1)
     with pytest.raises(ValueError, match=r"views: .* got splines: no column with spread"):
         TableRegressor("splines").fit(np.ones((40, 2)), X[:, 0])
-
-
-@pytest.mark.parametrize("views", [[], ["gem", "gem"], ["trees"]])
-def test_unknown_views_are_refused(rng, views):
-    X = rng.standard_normal((30, 4))
-    with pytest.raises(ValueError, match="views: expected 'auto' or distinct names out of columns"):
-        TableRegressor(views).fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize("view", [3, LogisticRegression(), LinearRegression, StandardScaler()])
@@ -233,15 +219,6 @@ def test_regressors_without_finite_predictions_are_left_out(rng):
     with pytest.warns(UserWarning, match="Divergent is left out.*expected finite predictions"):
         model = TableRegressor(["columns", Divergent()]).fit(X, y)
     assert [view.weight for view in model.views_] == [1.0, 0.0]
-
-
-def test_a_time_limit_leaves_views_out_by_name(rng):
-    X, y = quadratic(rng, 60, 4)
-    model = TableRegressor(time_limit=1e-9).fit(X, y)
-    assert model.views_[0].weight == 1.0
-    notes = [view.note for view in model.views_[1:] if "fewer" not in view.note]
-    assert notes
-    assert set(notes) == {"time limit of 1e-09 s"}
 
 
 def test_views_that_do_not_apply_are_left_out_with_the_reason(rng):

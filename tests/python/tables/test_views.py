@@ -1,7 +1,6 @@
 """The pool of views of `TableClassifier`: each view against plain definitions, and their pool."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -17,11 +16,10 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
-from eigenfeat._base.labels import fold_indices
 from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.estimator import table_of
-from eigenfeat.tables.representations import Interactions, Kernel, TableStatistics, bin_tables
+from eigenfeat.tables.representations import Kernel, TableStatistics, bin_tables
 from eigenfeat.tables.representations import _ranked as ranked
 
 EPS = np.finfo(np.float64).eps
@@ -41,13 +39,19 @@ def columns(seed=0, n=200):
     return X.astype(np.float64)
 
 
-def test_samples_are_predicted_in_parts_by_any_number_of_threads(monkeypatch):
+@pytest.fixture(scope="module")
+def pool():
+    """A fitted pool of all views, and its samples."""
     X, y = load_wine(return_X_y=True)
-    model = TableClassifier().fit(X, y)
+    return TableClassifier().fit(X, y), X
+
+
+def test_samples_are_predicted_in_parts_by_any_number_of_threads(pool, monkeypatch):
+    model, X = pool
     rows = np.tile(X, (3, 1))
     whole = model.decision_function(rows)
     monkeypatch.setattr("eigenfeat.tables.estimator._SAMPLES_AT_ONCE", 64)
-    parts = [model.set_params(n_threads=t).decision_function(rows) for t in (None, 1, 2, 7)]
+    parts = [model.set_params(n_threads=t).decision_function(rows) for t in (1, 2, 7, None)]
     np.testing.assert_allclose(parts[0], whole, rtol=1e-4, atol=1e-4)
     for other in parts[1:]:
         np.testing.assert_array_equal(other, parts[0])
@@ -73,26 +77,6 @@ def test_a_column_without_spread_is_in_no_view():
     assert table.statistics.scale[4] == 0.0
     assert table.columns.shape[1] == table.ranks.shape[1] == 4
     assert table.bins.shape[1] == 4
-
-
-@pytest.mark.parametrize("one_hot", [False, True])
-def test_trees_read_categories_as_levels(rng, one_hot):
-    letters = rng.choice(list("abcdefgh"), 100)
-    numbers = rng.standard_normal((100, 2))
-    frame = pd.DataFrame({"x": numbers[:, 0], "two": numbers[:, 1] > 0, "letter": letters})
-    if one_hot:  # by the user
-        frame = pd.get_dummies(frame, dtype=float)
-    model = TableClassifier(["columns"]).fit(frame, letters)
-    table = table_of(model, frame)
-    np.testing.assert_array_equal(table.for_trees[:, :-1], table.columns[:, :2])
-    levels = 1 + np.searchsorted(list("abcdefgh"), letters)
-    np.testing.assert_array_equal(table.for_trees[:, -1], levels)
-
-
-def test_indicators_of_which_a_sample_has_two_are_no_levels(rng):
-    X = (rng.random((60, 4)) < 0.4).astype(float)
-    table = TableStatistics.fit(X, None).table(X)
-    np.testing.assert_array_equal(table.for_trees, table.columns)
 
 
 def test_ranks_do_not_depend_on_units_or_monotone_maps():
@@ -155,16 +139,6 @@ def test_ranks_are_those_of_plain_loops(dtype):
     np.testing.assert_array_equal(one_by_one, ranks)
 
 
-def test_quantiles_and_samples_may_be_of_different_types():
-    statistics, X = hard_columns(np.float64)
-    rounded = X.astype(np.float32)
-    same = statistics.table(rounded.astype(np.float64))
-    table = statistics.table(rounded)
-    np.testing.assert_array_equal(table.ranks, same.ranks)
-    np.testing.assert_array_equal(table.splines, same.splines)
-    np.testing.assert_array_equal(table.bins, same.bins)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_splines_are_those_of_scipy(dtype):
     statistics, X = hard_columns(dtype)
@@ -177,16 +151,6 @@ def test_splines_are_those_of_scipy(dtype):
         splines = statistics.table(X, n_threads).splines
         ours = splines[:, : -len(statistics.others)]
         np.testing.assert_allclose(ours, np.hstack(expected), rtol=0, atol=np.finfo(np.float32).eps)
-
-
-def test_bins_lie_between_their_edges():
-    statistics, X = hard_columns(np.float64)
-    table = statistics.table(X)
-    for at, (j, edges) in enumerate(statistics.bin_edges):
-        np.testing.assert_array_equal(table.bins[:, at], np.searchsorted(edges, X[:, j], "right"))
-    for k, (j, edges) in enumerate(zip(statistics.numeric, statistics.fine_edges, strict=True)):
-        bins = table.fine[:, k] - statistics.fine_starts[k]
-        np.testing.assert_array_equal(bins, np.searchsorted(edges, X[:, j], "right"))
 
 
 def test_kernel_features_have_the_kernel_of_all_samples_as_products():
@@ -231,24 +195,7 @@ def test_pairs_are_ranked_by_their_gain():
     assert (np.diff(scores) <= 1e-9).all()
 
 
-def test_cells_that_no_sample_had_have_no_indicator():
-    bins = np.array([[0, 0], [1, 1], [0, 0], [1, 1]], dtype=np.int32)
-    tables = bin_tables(bins, [2, 2], np.array([0, 1, 0, 1]), 2, None)
-    learned = Interactions.fit(bins, [2, 2], tables, 100)
-    fine = np.empty((1, 0), dtype=np.intp)
-    np.testing.assert_array_equal(
-        learned.features(np.array([[0, 1]], dtype=np.int32), fine, 0), [[1, 0, 0, 1, 0, 0]]
-    )
-
-
 # ---- folds and weights ---------------------------------------------------------------------------
-
-
-def test_the_only_sample_of_a_class_is_never_held_out():
-    codes = np.array([0] * 10 + [1] * 10 + [2])
-    parts = fold_indices(codes, 3, 5, np.random.RandomState(0))
-    test = np.concatenate([part[1] for part in parts])
-    assert sorted(test.tolist()) == list(range(20))
 
 
 def logits(seed, count=3, n=150, k=4):
@@ -288,9 +235,8 @@ def test_pool_weights_minimise_the_penalised_log_loss(weighted):
 # ---- the classifier ------------------------------------------------------------------------------
 
 
-def test_logits_are_weighted_sums_of_log_probabilities():
-    X, y = load_wine(return_X_y=True)
-    model = TableClassifier().fit(X, y)
+def test_logits_are_weighted_sums_of_log_probabilities(pool):
+    model, X = pool
     assert [view.name for view in model.views_] == list(VIEWS)
     table = model.statistics_.table(X)
     expected = sum(
@@ -404,11 +350,13 @@ def test_one_sample_of_each_class_has_no_folds(rng):
     assert model.predict_proba(X).shape == (3, 3)
 
 
-def test_a_time_limit_leaves_views_out_by_name():
-    X, y = load_breast_cancer(return_X_y=True)
-    model = TableClassifier(time_limit=1e-9).fit(X, y)
+@pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
+def test_a_time_limit_leaves_views_out_by_name(kind):
+    X, y = load_iris(return_X_y=True)
+    model = kind(time_limit=1e-9).fit(X, y)
     assert model.views_[0].weight > 0
-    assert all("time limit" in view.note for view in model.views_[1:] if "fewer" not in view.note)
+    notes = [view.note for view in model.views_[1:] if "fewer" not in view.note]
+    assert set(notes) == {"time limit of 1e-09 s"}
 
 
 @pytest.mark.long
@@ -441,11 +389,12 @@ def test_chosen_views():
     assert [view.name for view in alone.views_] == ["gem"]
 
 
-@pytest.mark.parametrize("views", ["trees", ["columns", "columns"], [], ["columns", "words"]])
-def test_unknown_views_are_refused(views):
+@pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
+@pytest.mark.parametrize("views", [["trees"], ["columns", "columns"], [], ["columns", "words"]])
+def test_unknown_views_are_refused(kind, views):
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="views"):
-        TableClassifier(views=views).fit(X, y)
+    with pytest.raises(ValueError, match="views: expected 'auto' or distinct names out of columns"):
+        kind(views).fit(X, y)
 
 
 def test_views_that_cannot_be_had_are_refused_by_name_or_left_out():
