@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.types import Codes, DType, Labels
-from eigenfeat._base.validation import Generator, counted, refuse_complex, show
+from eigenfeat._base.validation import Generator, aligned, counted, refuse_complex, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,10 +78,6 @@ class LabelTable:
         array[:] = ordered
         array.flags.writeable = False
         return array
-
-    def indices(self, labels: Iterable[Hashable]) -> list[int]:
-        """Indices of labels; UnknownClassError if there is no such class."""
-        return [self.index(label) for label in labels]
 
     def index(self, label: Hashable) -> int:
         """Return the index of a label; UnknownClassError if it is not known."""
@@ -225,8 +221,7 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
             hidden = np.any(mask.reshape(len(mask), -1), axis=1)
             _refuse_missing(np.asarray(hidden), name, start, what)
         y = y.data
-    if isinstance(y, np.ndarray) and not y.flags.aligned:
-        y = y.copy()
+    y = aligned(y)
     if isinstance(y, (list, tuple)):
         return _of_list(y, name, start, what)
     if not isinstance(y, np.ndarray):
@@ -236,20 +231,12 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
         if getattr(y, "ndim", 1) != 1:
             return y
         convert = next((f for f in _LISTS if hasattr(y, f)), None)
-        dtype = getattr(y, "dtype", None)
-        if convert is None or isinstance(dtype, np.dtype):
-            try:
-                y = np.asarray(y)
-            except (TypeError, ValueError):
-                return y
-        else:
-            values = as_objects(getattr(y, convert)())
-            plain = _of_objects(values, name, start, what)
-            plain_dtype = getattr(dtype, "numpy_dtype", None)
-            exact = (
-                plain.dtype.kind in "iuf" and getattr(plain_dtype, "kind", "") == plain.dtype.kind
-            )
-            return plain.astype(plain_dtype) if exact else plain
+        if convert is not None and not isinstance(getattr(y, "dtype", None), np.dtype):
+            return _of_objects(as_objects(getattr(y, convert)()), name, start, what)
+        try:
+            y = np.asarray(y)
+        except (TypeError, ValueError):
+            return y
     return _of_array(y, name, start, what)
 
 

@@ -545,14 +545,9 @@ def is_table(X: object) -> bool:
     return named and not isinstance(X, np.ndarray) and hasattr(X, "shape") and len(X.shape) == 2
 
 
-_FEW_ENTRIES = 1 << 14  # arrays up to this size are searched for NaN directly
-
-
 def has_missing(X: Any) -> bool:
     """Whether dense samples have NaN; ValueError for sparse samples with NaN."""
     if isinstance(X, np.ndarray):
-        if X.size <= _FEW_ENTRIES:
-            return bool(np.isnan(X).any())
         with np.errstate(over="ignore", invalid="ignore"):
             return bool(np.isnan(X.sum(dtype=np.float64))) and bool(np.isnan(X).any())
     at = np.flatnonzero(np.isnan(X.data))

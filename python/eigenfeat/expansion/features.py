@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,64 +50,14 @@ __all__ = [
     "take_rows",
 ]
 
-_Doubles: TypeAlias = NDArray[np.float64]
-_Weight: TypeAlias = NDArray[np.float64] | None
+CoreRows: TypeAlias = core.FeatureRows32 | core.FeatureRows64
+"""Features in the core, and passes over them."""
 
 EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
 _CORE_ROWS: dict[DType, Any] = {
     np.dtype(np.float32): core.FeatureRows32,
     np.dtype(np.float64): core.FeatureRows64,
 }
-
-
-class CoreRows(Protocol):
-    """Features in the core (``FeatureRows32`` or ``FeatureRows64``), and passes over them."""
-
-    n_rows: int
-    n_columns: int
-
-    def scores(self, coefficients: Floats, n_threads: int) -> Floats:
-        """``Phi W`` (n, k)."""
-
-    def class_scores(self, weights: _Doubles, constants: _Doubles, n_threads: int) -> Floats:
-        """Return ``Phi W^T`` (n, k) plus the constants, for weights W (k, p) without constants."""
-
-    def products(self, residuals: Floats, n_threads: int) -> _Doubles:
-        """``Phi^T R`` (p, k)."""
-
-    def sums(self, weights: _Weight, n_threads: int) -> tuple[_Doubles, _Doubles]:
-        """Sums and sums of squares (p,) of the columns."""
-
-    def gradient(
-        self,
-        labels: NDArray[np.int32],
-        weights: _Weight,
-        energy_weight: float,
-        coefficients: _Doubles,
-        n_threads: int,
-    ) -> tuple[float, float, _Doubles]:
-        """Return loss, energy and gradient (p, k)."""
-
-    def metric(
-        self,
-        weights: _Weight,
-        scale: _Doubles,
-        diagonal: _Doubles,
-        factor: float,
-        dual: bool,
-        half: bool,
-        n_threads: int,
-    ) -> core.Metric:
-        """Return a factor of the Gram matrix plus a diagonal."""
-
-    def residual(self, weights: _Weight, scale: _Doubles, ridge: float, n_threads: int) -> float:
-        """Part of the trace that the samples do not explain."""
-
-    def gram(self, weights: _Weight, scale: _Doubles, half: bool, n_threads: int) -> _Doubles:
-        """Gram matrix, packed by rows of its lower triangle."""
-
-    def kernel(self, scale: _Doubles, coarse: bool, n_threads: int) -> _Doubles:
-        """``Phi diag(scale)^2 Phi^T`` (n, n)."""
 
 
 def check_powers(powers: object) -> list[int]:
@@ -141,32 +91,9 @@ def expand(
 ) -> RealArray:
     """Project samples and expand the projections, tile by tile.
 
-    Parameters
-    ----------
-    X : (n, d) array or sparse matrix
-        Finite samples; float32 stays float32, other types become float64.
-    directions : (d, F) array
-    offset : (F,) array, optional
-        Added to the projections ``X @ directions``.
-    expansion : {"half_wave", "shifted", "polynomial", "none"}
-        ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, ``p^a``, or the projections
-        themselves.
-    powers : distinct integers out of 1, 2, 3
-        The exponents `a`.
-    include_input : bool
-        Whether the columns of `X` come first.
-    n_threads : int, optional
-        Number of threads; by default OpenMP's.
-
-    Returns
-    -------
-    (n, columns) array, float32 or float64 as the samples
-        ``[X | for s in (+, -): for a in powers: F columns]``; "polynomial" has no signs.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or a parameter is out of range.
+    The columns are ``[X | for s in (+, -): for a in powers: F columns]``, as the parameters of
+    `ExpandedFeatures` say; "polynomial" has no signs. float32 samples stay float32, other types
+    become float64. ValueError if shapes do not fit, or a parameter is out of range.
     """
     rows = check_rows(X)
     matrix = np.ascontiguousarray(directions, dtype=rows.dtype)
@@ -242,32 +169,29 @@ class ExpandedFeatures:
         directions = real_array(self.directions, "directions")
         if directions.ndim != 2:
             raise ValueError(f"directions: expected shape (d, F), got {directions.shape}")
-        object.__setattr__(self, "powers", tuple(check_powers(self.powers)))
-        object.__setattr__(self, "directions", directions)
-        if self.X is not None:
-            rows = check_rows(self.X, n_columns=directions.shape[0])
-            sparse = isinstance(rows, CsrRows)
-            object.__setattr__(self, "X", self.X.tocsr() if sparse else rows)
-        if self.offset is not None:
-            object.__setattr__(
-                self,
-                "offset",
-                check_vector(self.offset, directions.shape[1], "offset", positive=False),
-            )
-        if self.projections is not None:
-            stored = np.ascontiguousarray(real_array(self.projections, "projections"))
-            if stored.ndim != 2 or stored.shape[1] != directions.shape[1]:
-                raise ValueError(
-                    f"projections: expected {directions.shape[1]} columns, got shape {stored.shape}"
-                )
-            if self.X is not None and len(stored) != self.X.shape[0]:
-                raise ValueError(f"projections: expected {self.X.shape[0]} rows, got {len(stored)}")
-            object.__setattr__(self, "projections", stored)
-        if self.X is None and (self.projections is None or self.include_input):
+        d, n_directions = directions.shape
+        X, offset, stored = self.X, self.offset, self.projections
+        if X is None and (stored is None or self.include_input):
             raise ValueError("X: expected samples, which the expansion needs, got None")
-        rows = self.projections if self.projections is not None else self.X
-        single = rows.dtype == np.float32
-        object.__setattr__(self, "dtype", np.dtype(np.float32 if single else np.float64))
+        if X is not None:
+            rows = check_rows(X, n_columns=d)
+            X = X.tocsr() if isinstance(rows, CsrRows) else rows
+        if offset is not None:
+            offset = check_vector(offset, n_directions, "offset", positive=False)
+        if stored is not None:
+            stored = np.ascontiguousarray(real_array(stored, "projections"))
+            shape = len(stored) if X is None else X.shape[0], n_directions
+            if stored.shape != shape:
+                raise ValueError(f"projections: expected shape {shape}, got {stored.shape}")
+        single = (X if stored is None else stored).dtype == np.float32
+        vars(self).update(
+            X=X,
+            directions=directions,
+            offset=offset,
+            powers=tuple(check_powers(self.powers)),
+            projections=stored,
+            dtype=np.dtype(np.float32 if single else np.float64),
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -459,12 +383,7 @@ class Layer(Directions):
         )
 
 
-class _Extractor(Protocol):
-    expansion: str
-    powers: Sequence[int]
-
-
-def as_layer(gem: _Extractor) -> Layer:
+def as_layer(gem: Any) -> Layer:
     """Convert a fitted extractor to a layer."""
     selected = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
     expansion = "half_wave" if gem.expansion == "auto" else gem.expansion

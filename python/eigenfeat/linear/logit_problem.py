@@ -47,7 +47,7 @@ from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.blocks import add
-from eigenfeat.samples.labelled import Block, CachedBlock, MemorySamples
+from eigenfeat.samples.labelled import Block, MemorySamples
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats
@@ -587,8 +587,7 @@ def _line_search(
 
 def with_features(rows: LabelledSamples, block: Block) -> MemorySamples:
     """Features in memory, with labels and weights, of samples with the classes of `rows`."""
-    kept = CachedBlock(block.X, block.y, block.weight)
-    return MemorySamples(kept, rows.classes, rows.threads)
+    return MemorySamples(block, rows.classes, rows.threads)
 
 
 # ---- temperature and log loss --------------------------------------------------------------------

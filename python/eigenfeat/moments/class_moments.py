@@ -111,9 +111,9 @@ class ClassMoments:
         dtype: npt.DTypeLike | None = None,
         feature_names: Iterable[str] | None = None,
     ) -> None:
-        self._table = LabelTable() if classes is None else LabelTable.of(classes)
-        self._dtype = None if dtype is None else check_dtype(dtype)
-        self._names = None if feature_names is None else checked_names(feature_names)
+        self._table = LabelTable.of(classes)
+        self._dtype = check_dtype(dtype)
+        self._names = checked_names(feature_names)
         self._single = False  # whether products were rounded to float32
         self._formed: core.ClassMoments | None = None
         self._few: FewSamples | None = None
@@ -128,10 +128,9 @@ class ClassMoments:
     def active_classes(self) -> Labels:
         """Labels of the classes with weight."""
         with self._lock:
-            labels = self._table.labels
-            active = {c for i, c in enumerate(labels) if self._weight_at(i) > 0}
             classes = self.classes_
-            return classes[np.array([c in active for c in classes.tolist()], dtype=bool)]
+            active = [self.weight(c) > 0 for c in classes.tolist()]
+            return classes[np.array(active, dtype=bool)]
 
     @property
     def n_features_in_(self) -> int:
@@ -359,11 +358,7 @@ class ClassMoments:
         return core, index
 
     def _with_weights(self, labels: Sequence[Hashable]) -> list[int]:
-        positions = self._table.positions
-        try:
-            indices = [positions[label] for label in labels]
-        except (KeyError, TypeError):
-            indices = self._table.indices(labels)  # the error names the unknown class
+        indices = [self._table.index(label) for label in labels]
         for label, index in zip(labels, indices, strict=True):
             if not self._weight_at(index) > 0:
                 raise ValueError(

@@ -24,37 +24,40 @@ _BLOCK = 256  # columns or samples that are processed at a time
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-def deviations(X: Any) -> _Array:
+def deviations(X: Any, weights: _Array | None = None) -> _Array:
     """Return standard deviations (d,) of the columns of X (n, d); exactly 0 for constant columns.
 
-    X is an array or a CSR matrix without duplicates. Arrays are read in blocks of columns, to avoid
-    a float64 copy. Columns are divided by their largest magnitudes, so that squares neither vanish
-    nor overflow.
+    X is an array or a CSR matrix without duplicates; samples may have weights (n,). Arrays are read
+    in blocks of columns, to avoid a float64 copy. Columns are divided by their largest magnitudes,
+    so that squares neither vanish nor overflow.
     """
     if hasattr(X, "indptr"):
-        return _sparse_deviations(X)
+        return _sparse_deviations(X, np.ones(X.shape[0]) if weights is None else weights)
     out = np.zeros(X.shape[1])
     for first in range(0, X.shape[1], _BLOCK):
         part = X[:, first : first + _BLOCK].astype(np.float64)
         peak = np.abs(part).max(axis=0, initial=0.0)
         part /= np.where(peak > 0, peak, 1.0)
-        part -= part.mean(axis=0)
-        spread = np.sqrt((part * part).mean(axis=0))
+        part -= np.average(part, axis=0, weights=weights)
+        spread = np.sqrt(np.average(part * part, axis=0, weights=weights))
         constant = is_rounding(spread, peak > 0, len(X), _floating(X))
         out[first : first + _BLOCK] = np.where(constant, 0.0, spread * peak)
     return out
 
 
-def _sparse_deviations(X: Any) -> _Array:
+def _sparse_deviations(X: Any, weights: _Array) -> _Array:
     n, d = X.shape
     columns, values = X.indices, X.data.astype(np.float64)
+    share = np.repeat(weights, np.diff(X.indptr))
     peak = np.zeros(d)
     np.maximum.at(peak, columns, np.abs(values))
     values /= np.where(peak > 0, peak, 1.0)[columns]
-    mean = np.bincount(columns, values, minlength=d) / n
-    squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=d)
-    zeros = n - np.bincount(columns, minlength=d)
-    return varying((squares + zeros * mean**2) / n, peak > 0, n, _floating(X)) * peak
+    total = np.cumsum(weights)[-1]  # in the order of bincount, so that full columns have no zeros
+    mean = np.bincount(columns, share * values, minlength=d) / total
+    squares = np.bincount(columns, share * (values - mean[columns]) ** 2, minlength=d)
+    zeros = total - np.bincount(columns, share, minlength=d)
+    variance = (squares + np.maximum(zeros, 0.0) * mean**2) / total
+    return varying(variance, peak > 0, n, _floating(X)) * peak
 
 
 def in_any_order(X: Any) -> NDArray[np.int64]:

@@ -27,33 +27,12 @@ def affinity_sums(
     plain: _Array,
     n_threads: int | None = None,
 ) -> _Array:
-    """Return ``sum_c X_c^T (laplacian[s, c] L_c + plain[s, c] I) X_c`` for every s.
+    """Return ``sum_c X_c^T (laplacian[s, c] L_c + plain[s, c] I) X_c``, (d, d), for every s.
 
-    Samples with at least `n_neighbors` equal samples, up to rounding, have no affinities. The
-    affinities of a class are stored while they are computed if it has up to 2,048 samples of more
-    than 32 columns, at most 32 MiB at a time.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Samples sorted by class, preferably minus the mean of their class.
-    counts : (k,) array of int
-        Number of samples of each class, in order.
-    n_neighbors : int
-        Sigma is the distance to this neighbour, or to the farthest sample in smaller classes.
-    laplacian, plain : (m, k) arrays
-        Weights of the classes in the sums.
-    n_threads : int or None, default=None
-        Number of threads; None means all. Results do not depend on it, bit for bit.
-
-    Returns
-    -------
-    (m, d, d) array
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, `n_neighbors` < 1, or the square of a sample is not finite.
+    X (n, d) has samples sorted by class, preferably minus the means of their classes, whose sizes
+    are `counts` (k,). Sigma is the distance to neighbour `n_neighbors`, or to the farthest sample
+    in smaller classes. `laplacian` and `plain` (m, k) weight the classes. Samples with at least
+    `n_neighbors` equal samples, up to rounding, have no affinities.
     """
     return core.affinity_sums(
         np.ascontiguousarray(X, dtype=np.float64),

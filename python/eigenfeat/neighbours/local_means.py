@@ -37,22 +37,11 @@ N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 
 
 class LocalScatters(NamedTuple):
-    """The two matrices of LDG, and the classes with too few samples.
+    """The two matrices of LDG, and the codes of classes with fewer neighbours than requested."""
 
-    Attributes
-    ----------
-    within : ndarray of shape (d, d), float64
-        V of (3.9): samples about the local means of their own classes.
-    weighted : ndarray of shape (d, d), float64
-        A of (3.10): samples about the local means of all classes, weighted by priors.
-    short_classes : ndarray of int, shape (s,)
-        Codes of classes in which a sample has fewer neighbours than requested. Their local means
-        are over the existing neighbours.
-    """
-
-    within: npt.NDArray[np.float64]
-    weighted: npt.NDArray[np.float64]
-    short_classes: npt.NDArray[np.int64]
+    within: npt.NDArray[np.float64]  # (d, d) V: samples about local means of their own classes
+    weighted: npt.NDArray[np.float64]  # (d, d) A: about those of all classes, weighted by priors
+    short_classes: npt.NDArray[np.int64]  # local means are over the existing neighbours
 
 
 def local_neighbours(
@@ -67,9 +56,9 @@ def local_neighbours(
 ) -> npt.NDArray[np.int64]:
     """Find the nearest samples of every class for each query.
 
-    The order is that of squared distances computed in float64 from the given samples, with a
-    relative error of (d + 2) 2^-53. Most distances are compared by cheaper values from a matrix
-    product, whose error is bounded. If the bounds overlap, the accurate distances are used.
+    Returns indices (m, n_classes, n_neighbors) of samples, nearest first, ties in order of the
+    index; -1 if a class has fewer samples. The order is that of squared distances computed in
+    float64 from the given samples, with a relative error of (d + 2) 2^-53.
 
     Parameters
     ----------
@@ -85,23 +74,6 @@ def local_neighbours(
         Without `queries`: samples of the same group are not neighbours of each other, as needed for
         the folds of a cross-validation.
     n_threads : int, optional
-
-    Returns
-    -------
-    (m, n_classes, n_neighbors) array of int64
-        Indices of references, nearest first; ties are in order of the index. The last entries are
-        -1 if a class has fewer samples.
-
-    Raises
-    ------
-    ValueError
-        If entries are not finite, codes are out of range, or the indices do not fit into memory.
-
-    Examples
-    --------
-    >>> from eigenfeat.neighbours.local_means import local_neighbours
-    >>> local_neighbours([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], 2, 2).tolist()
-    [[[1, -1], [2, 3]], [[0, -1], [2, 3]], [[1, 0], [3, -1]], [[1, 0], [2, -1]]]
     """
     rows, others = _dense(X, queries)
     class_codes = np.ascontiguousarray(codes, dtype=np.int32)
@@ -168,10 +140,9 @@ def scatters_of_neighbours(
     query_codes : (m,) array of int
         Classes of the queries, if there are any.
     method : {"auto", "rows", "graph"}
-        Summation of A. rows: rank updates with the differences D. graph: ``X^T (L X)`` with the
-        sparse Laplacian of (3.25), whose number of matrix products does not grow with the classes;
-        its error is relative to ``|X - mean| |D|`` instead of ``|D|^2``. auto: the cheaper one. V
-        is always summed by rows.
+        Summation of A by rank updates, or by ``X^T (L X)`` with the sparse Laplacian of (3.25),
+        whose number of products does not grow with the classes, and whose error is relative to
+        ``|X - mean| |D|`` instead of ``|D|^2``. auto: the cheaper one.
     """
     rows, others = _dense(X, queries)
     class_codes = np.ascontiguousarray(codes, dtype=np.int32)
@@ -197,23 +168,10 @@ def local_discriminants(
 ) -> npt.NDArray[np.float64]:
     """Log densities of queries under diagonal Gaussians of their neighbours, class by class.
 
-    These are the scores of local QDA without priors. Means and maximum-likelihood variances are
-    those of the nearest samples of a class, for several numbers of neighbours in one pass.
-
-    Parameters
-    ----------
-    X, neighbours, queries, n_threads
-        As in `scatters_of_neighbours`.
-    counts : (k,) array of int
-        Numbers of neighbours to use, ascending. A class with fewer samples uses all of them.
-    ridge : float
-        Added to every variance; positive.
-
-    Returns
-    -------
-    (k, m, n_classes) array
-        ``-1/2 sum_j ((x_j - mean_j)^2 / s_j + log s_j)`` with ``s = variance + ridge``; minus
-        infinity if a class has no neighbours.
+    These scores (k, m, n_classes) of local QDA without priors are
+    ``-1/2 sum_j ((x_j - mean_j)^2 / s_j + log s_j)`` with ``s = variance + ridge``, from the
+    `counts` (k,) nearest samples of each class, ascending; minus infinity if a class has no
+    neighbours. Other arguments are as in `scatters_of_neighbours`.
     """
     rows, others = _dense(X, queries)
     lists, numbers = (np.ascontiguousarray(a, dtype=np.int64) for a in (neighbours, counts))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from eigenfeat._base.validation import RealArray, check_flag, real_array
 __all__ = ["BallMinimum", "SignCertificate", "certified_sign", "trust_region_minimum"]
 
 _Float64s = npt.NDArray[np.float64]
+_Result = TypeVar("_Result", "BallMinimum", "SignCertificate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,17 +59,6 @@ class BallMinimum:
     residual: Any
     iterations: Any
 
-    def _first(self) -> BallMinimum:
-        return BallMinimum(
-            float(self.value[0]),
-            self.x[0],
-            float(self.multiplier[0]),
-            bool(self.hard_case[0]),
-            float(self.gap[0]),
-            float(self.residual[0]),
-            int(self.iterations[0]),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class SignCertificate:
@@ -90,10 +80,6 @@ class SignCertificate:
     lower: Any
     upper: Any
     passes: Any
-
-    def _first(self) -> SignCertificate:
-        numbers = float(self.lower[0]), float(self.upper[0])
-        return SignCertificate(int(self.sign[0]), *numbers, int(self.passes[0]))
 
 
 def trust_region_minimum(
@@ -173,7 +159,7 @@ def trust_region_minimum(
         residual=minima.residuals,
         iterations=minima.iterations,
     )
-    return result._first() if problem.single else result
+    return _first(result) if problem.single else result
 
 
 def certified_sign(
@@ -221,7 +207,13 @@ def certified_sign(
         problem.A, problem.g, problem.constant, problem.radius, threads.resolve(n_threads)
     )
     result = SignCertificate(found.verdicts, found.lower, found.upper, found.passes)
-    return result._first() if problem.single else result
+    return _first(result) if problem.single else result
+
+
+def _first(result: _Result) -> _Result:
+    """The result of the first item alone."""
+    items = [getattr(result, name)[0] for name in vars(result)]
+    return type(result)(*(item if item.ndim else item.item() for item in items))
 
 
 @dataclass(frozen=True, eq=False)

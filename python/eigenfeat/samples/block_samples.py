@@ -26,17 +26,24 @@ from eigenfeat.samples.blocks import (
     sum_of_bits,
 )
 from eigenfeat.samples.completion import GaussianImputer, sampled, warn_empty
-from eigenfeat.samples.labelled import Block, MemorySamples, class_factors, labelled_moments
+from eigenfeat.samples.labelled import (
+    Block,
+    MemorySamples,
+    block_logits,
+    class_factors,
+    labelled_moments,
+)
+from eigenfeat.samples.target_statistics import Targets, with_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from eigenfeat.expansion.features import Layer
+    from eigenfeat.samples.columns import TableColumns
 
 __all__ = [
     "BlockSamples",
     "LabelledSamples",
-    "class_sums",
     "first_scan",
     "scan_blocks",
 ]
@@ -88,10 +95,11 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
     n = len(checked)
     keep = None if checked.weight is None else checked.weight > 0
     rows = reading.weighted(checked)
-    codes, table = LabelTable().encode(rows.labels, len(rows), block.start)
+    labels = rows.labels if reading.groups is None else reading.groups(rows)
+    codes, table = LabelTable().encode(labels, len(rows), block.start)
     result = None
     if with_moments and len(rows) and not missing:
-        result = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)
+        result = ClassMoments().update(rows.X, labels, rows.weight, n_threads=reading.n_threads)
     narrow = codes.astype(np.min_scalar_type(max(len(table) - 1, 0)))
     weights = np.bincount(codes, rows.weight, len(table)).astype(np.float64)
     keep = None if keep is None or keep.all() else keep
@@ -154,6 +162,7 @@ class BlockSamples:
     blocks: RowBlocks
     reading: RowTransform  # applied in each pass
     scan: BlockScan  # results of the first pass
+    encoder: TableColumns | None = None  # of the columns, if some of them are categories
     indices: npt.NDArray[np.int64] | None = None  # of a subset; None: all samples
 
     in_memory: ClassVar[Literal[False]] = False
@@ -209,8 +218,8 @@ class BlockSamples:
 
     @property
     def n_features(self) -> int:
-        """Number of columns of the input."""
-        return self.scan.n_features
+        """Number of columns after the encoding of categories."""
+        return self.scan.n_features if self.encoder is None else len(self.encoder.feature_names_)
 
     @property
     def dense(self) -> bool:
@@ -225,7 +234,7 @@ class BlockSamples:
     @property
     def dtype(self) -> DType:
         """Type of the features."""
-        return self.reading.dtype(self.scan.dtype)
+        return np.dtype(np.float32) if self.reading.layers else self.scan.dtype
 
     def mapped(
         self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
@@ -286,9 +295,10 @@ class BlockSamples:
     def take(self, rows: Codes) -> Block:
         """Select samples by index, in this order, as one block of checked and completed samples."""
         numbers = np.asarray(rows, dtype=np.int64)
-        order = np.argsort(rows, kind="stable")
-        block = self.reading.checked(self.blocks.take(self._global(numbers[order])))
-        block = self.reading.completed(block)
+        order = np.argsort(numbers, kind="stable")
+        rows = self._global(numbers[order])
+        block = self.reading.checked(self.blocks.take(rows))
+        block = self.reading.completed(self.reading.encoded(block, rows))
         if len(block) != len(numbers):
             raise ValueError(f"X: expected {len(numbers)} samples by number, got {len(block)}")
         codes = self.codes[numbers].astype(np.int32)
@@ -300,7 +310,7 @@ class BlockSamples:
 
     def logits(self, W: _Array, constant: bool) -> list[tuple[Floats, Codes, _Array | None]]:
         """Logits, indices of labels and weights of the samples, piece by piece."""
-        return self.reduce(_logits, operator.add, W, constant, self.n_threads)
+        return self.reduce(block_logits, operator.add, W, constant, self.n_threads)
 
     def together(self) -> Block:
         """All features, held in memory."""
@@ -312,12 +322,6 @@ class BlockSamples:
         chosen = rows if self.indices is None else self.indices[rows]
         mask = self.weighted
         return chosen if mask is None else np.flatnonzero(mask)[chosen]
-
-
-def _logits(
-    block: Block, W: _Array, constant: bool, n_threads: int | None
-) -> list[tuple[Floats, Codes, _Array | None]]:
-    return block.logits(W, constant, resolve(n_threads))  # each worker resolves None itself
 
 
 LabelledSamples: TypeAlias = MemorySamples | BlockSamples
@@ -334,28 +338,15 @@ def scan_blocks(
     class_weight: ClassWeight = None,
     mean_weight_1: bool = False,
 ) -> BlockSamples:
-    """Scan blocks of labelled samples; a second pass fits the completion of missing entries.
+    """Scan blocks of labelled samples, with the options of `prepare`.
 
-    Parameters
-    ----------
-    small
-        As in `RowTransform`.
-    moments
-        Whether the first pass accumulates the moments of the classes; not with `class_weight`.
-    allows_missing
-        Whether NaN is a missing entry, and not an error.
-    class_weight
-        Class weights, see `class_factors`.
-    mean_weight_1
-        Whether to scale the weights to a mean of 1.
-
-    Raises
-    ------
-    ValueError
-        If samples, labels or weights are invalid; the message gives the index among all samples.
+    Statistics of many categories need a second pass, the completion of missing entries another one.
+    ValueError for invalid samples, labels or weights gives their index among all samples.
     """
     reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
-    result = first_scan(blocks, reading, moments=moments and class_weight is None)
+    encoder = blocks.encoder
+    coded = encoder is not None and bool(encoder.coded)
+    result = first_scan(blocks, reading, moments=moments and class_weight is None and not coded)
     classes, unit = result.table.classes, weight_unit(result.heaviest)
     n_weighted = sum(len(piece.codes) for piece in result.pieces)
     if mean_weight_1 and result.weight is not None:
@@ -365,7 +356,7 @@ def scan_blocks(
         result.weight /= unit
     known = replace(reading, n_features=result.n_features, classes=classes, weight_unit=unit)
     if class_weight is not None:
-        sums = class_sums(result) / unit
+        sums = _class_sums(result) / unit
         factors = class_factors(class_weight, classes, sums)
         if mean_weight_1:
             factors = factors * (n_weighted / float(factors @ sums))
@@ -373,15 +364,29 @@ def scan_blocks(
             factors = factors / weight_unit(float(factors.max()) * (result.heaviest / unit or 1.0))
         result.weight = float(factors @ sums)
         known = replace(known, class_factors=factors)
-    samples = BlockSamples(blocks, known, result)
+    samples = BlockSamples(blocks, known, result, encoder)
+    if coded:
+        samples = _with_statistics(samples)
     if not result.missing:
         return samples
     result.moments = None  # they lack the blocks with missing entries
     drawn = samples.take(sampled(samples.n_samples, samples.n_features))
     gaussian = GaussianImputer.fit(drawn.X, drawn.weight, n_threads=n_threads)
-    encoder = blocks.encoder
+    encoder = samples.encoder
     warn_empty(gaussian, blocks.column_names if encoder is None else [*encoder.feature_names_])
-    return replace(samples, reading=replace(known, completion=gaussian))
+    return replace(samples, reading=replace(samples.reading, completion=gaussian))
+
+
+def _with_statistics(samples: BlockSamples) -> BlockSamples:
+    """The samples with statistics of the labels in place of the codes of categories."""
+    used = samples.weighted
+    used = np.ones(samples.n_samples, dtype=bool) if used is None else used
+    sums = _class_sums(samples.scan)
+    targets = Targets.of_classes(samples.classes, samples.codes, sums, used)
+    assert samples.encoder is not None  # it has codes
+    encoder, statistics = with_statistics(samples.encoder, samples.blocks, targets)
+    reading = replace(samples.reading, statistics=statistics.encoded)
+    return replace(samples, reading=reading, encoder=encoder)
 
 
 def first_scan(blocks: RowBlocks, reading: RowTransform, *, moments: bool = False) -> BlockScan:
@@ -395,7 +400,7 @@ def first_scan(blocks: RowBlocks, reading: RowTransform, *, moments: bool = Fals
     return result
 
 
-def class_sums(scan: BlockScan) -> npt.NDArray[np.float64]:
+def _class_sums(scan: BlockScan) -> npt.NDArray[np.float64]:
     """Total weight (k,) of each class."""
     table, sums = LabelTable.of(scan.table.classes), np.zeros(len(scan.table))
     for piece in scan.pieces:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable, plain_labels
-from eigenfeat._base.types import Codes, DType, Floats, Labels, Rows
+from eigenfeat._base.types import Codes, Floats, Labels, Rows
 from eigenfeat._base.validation import (
     check_rows,
     check_unmasked,
@@ -189,7 +189,7 @@ class ArrayBlocks(RowBlocks):
         block_rows: int | None = None,
     ) -> None:
         whole = _block_of((X, y, sample_weight), 0)
-        self.X = whole.X.tocsr() if hasattr(whole.X, "tocsr") else whole.X
+        self.X = whole.X.tocsr() if hasattr(whole.X, "tocsr") else np.asarray(whole.X)
         self.y, self.sample_weight = whole.y, whole.weight
         rows = _block_rows(self.X) if block_rows is None else block_rows
         self.block_rows = check_whole(rows, "block_rows", at_least=1)
@@ -372,6 +372,7 @@ class RowTransform:
 
     n_features: int | None = None  # columns that every block must have; None in the first pass
     small: bool = False  # integers of up to 16 bits become float32 instead of float64
+    groups: Callable[[Block], Labels] | None = None  # labels in the first pass; None: given ones
     classes: Labels | None = None  # (k,) sorted; labels of blocks become their indices
     layers: tuple[Layer, ...] = ()  # applied to the samples
     # With `hidden`, the last layer's features are an array, the input of the next layer. Otherwise
@@ -383,6 +384,8 @@ class RowTransform:
     n_threads: int | None = None
     allows_missing: bool = False  # whether NaN in dense samples is a missing entry
     completion: GaussianImputer | None = None  # completes missing entries
+    # Replaces codes of categories by statistics in samples with given indices among all samples.
+    statistics: Callable[[Floats, Codes | slice], Floats] | None = None
     weight_unit: float = 1.0  # power of two by which weights are divided
     class_factors: npt.NDArray[np.float64] | None = None  # (k,) weights of the classes
 
@@ -399,6 +402,13 @@ class RowTransform:
         if weight is not None:
             weight = weights_in(weight, self.weight_unit)
         return Block(X, block.y, weight, block.start)
+
+    def encoded(self, block: Block, rows: Codes | slice | None = None) -> Block:
+        """The block with statistics in place of codes; `rows` are its indices among all samples."""
+        if self.statistics is None:
+            return block
+        rows = slice(block.start, block.start + len(block)) if rows is None else rows
+        return replace(block, X=self.statistics(block.X, rows))
 
     def weighted(self, block: Block) -> Block:
         """The samples of a checked block that have weight and are not masked."""
@@ -455,10 +465,6 @@ class RowTransform:
             return X
         return np.subtract(X, self.centre, out=np.empty_like(X), casting="same_kind")
 
-    def dtype(self, rows: DType) -> DType:
-        """Type of the features of samples of type `rows`."""
-        return np.dtype(np.float32) if self.layers else rows
-
     def _rows(self, block: Block) -> Any:
         dtype = getattr(block.X, "dtype", None)
         wanted = np.dtype(np.float32) if self.small and dtype in _SMALL_TYPES else None
@@ -485,7 +491,7 @@ def read(
     """
     checked = reading.checked(block)
     total: _Result | None = None
-    for piece in reading.features(reading.weighted(checked)):
+    for piece in reading.features(reading.weighted(reading.encoded(checked))):
         total = merged(merge, total, function(piece, *arguments))
         del piece  # free it before the next piece is made
     return len(checked), sum_of_bits(checked.X), total

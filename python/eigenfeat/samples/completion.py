@@ -166,18 +166,8 @@ class GaussianImputer(OmitsCaches):
     ) -> _Array:
         """Weighted sums (k, d, d) of the conditional covariances R of the samples of each class.
 
-        Parameters
-        ----------
-        missing : (n, d) array of bool
-            Mask of missing entries; the covariances depend on nothing else.
-        codes : (n,) array of integers
-            Classes of the samples, 0, ..., k - 1.
-        k : int
-            Number of classes.
-        weight : (n,) array, optional
-            Weights of the samples.
-        n_threads : int, optional
-            Number of threads, all by default.
+        They depend on the mask `missing` (n, d) of the entries alone; `codes` (n,) are classes 0 to
+        ``k - 1``.
         """
         sums = np.zeros((k, *self.covariance.shape))
         for part in _pieces(np.flatnonzero(missing.any(axis=1)), missing.shape[1]):

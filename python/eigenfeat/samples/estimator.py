@@ -19,7 +19,7 @@ import numpy as np
 import sklearn.base
 from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.threads import one_blas_thread
@@ -51,7 +51,7 @@ from eigenfeat.samples.labelled import (
     row_weights,
     weighted_rows,
 )
-from eigenfeat.samples.target_statistics import encoded_table, with_statistics
+from eigenfeat.samples.target_statistics import encoded_table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -289,36 +289,25 @@ def given_blocks(
         If labels or weights are given with blocks, which contain them, or X is a list of blocks.
     """
     check_no_list(X)
+    blocks: RowBlocks
     if is_collection(X):
         if labelled and y is None:
             raise ValueError("y: expected labels, or the name of a column, got None")
-        collected = DaskBlocks(cast("Any", X), cast("Any", y), cast("Any", sample_weight))
-        return _for_fit(collected, estimator)
-    if is_blocks(X):
+        blocks = DaskBlocks(cast("Any", X), cast("Any", y), cast("Any", sample_weight))
+    elif is_blocks(X):
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None:
                 raise ValueError(
                     f"{name}: expected None with blocks of samples, which contain it, got "
                     f"{type(values).__name__}"
                 )
-        return _for_fit(as_blocks(X), estimator)
-    if not stays_on_disk(X) or (labelled and y is None):
+        blocks = as_blocks(X)
+    elif stays_on_disk(X) and not (labelled and y is None):
+        labels = None if y is None else column_or_1d(plain_labels(y), warn=True)
+        blocks = ArrayBlocks(X, labels, sample_weight)
+    else:
         return None
-    if y is not None:
-        y = plain_labels(y)
-        check_consistent_length(X, y)
-        y = column_or_1d(y, warn=True)
-    if sample_weight is not None:
-        sample_weight = row_weights(sample_weight, len(X))
-    return ArrayBlocks(X, y, sample_weight)
-
-
-def _for_fit(blocks: RowBlocks, estimator: Any) -> RowBlocks:
-    """Blocks as an estimator reads them for a fit."""
-    if estimator is None:
-        return blocks
-    prepared = blocks.prepared_for(estimator, fitted=False)
-    return prepared if sklearn.base.is_regressor(estimator) else with_statistics(prepared)
+    return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
 
 
 def validate_columns(
@@ -428,6 +417,8 @@ def prepare(
             n_threads=n_threads,
         )
         keep_columns(estimator, blocks, samples.n_features)
+        if samples.encoder is not None:
+            estimator.columns_ = samples.encoder
     else:
         if whole is not None:
             X, y, sample_weight = whole.X, whole.y, whole.weight
@@ -460,7 +451,9 @@ def read_blocks(
         if whole is not None:
             return X, whole
     blocks = given_blocks(X, y, sample_weight, estimator=estimator)
-    return blocks, None if blocks is None else blocks.in_memory()
+    if blocks is None or (blocks.encoder is not None and blocks.encoder.coded):
+        return blocks, None
+    return blocks, blocks.in_memory()
 
 
 def keep_source(estimator: Any, blocks: RowBlocks, whole: Block) -> None:

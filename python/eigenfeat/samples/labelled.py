@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Block",
-    "CachedBlock",
     "MemorySamples",
+    "block_logits",
     "class_factors",
     "class_weighted",
     "labelled_moments",
@@ -97,22 +98,27 @@ class Block:
         return Block(X, y, weight, self.start, missing)
 
     def core(self, constant: bool) -> CoreRows:
-        """The core's view of the features, optionally with a last feature of ones."""
-        return core_rows(self.X, constant)
+        """The core's view of the features, optionally with a last feature of ones; cached."""
+        if constant not in self._cores:
+            self._cores[constant] = core_rows(self.X, constant)
+        return self._cores[constant]
+
+    @cached_property
+    def _cores(self) -> dict[bool, CoreRows]:
+        return {}
 
     def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int) -> Floats:
         """Logits (m, k) for the weights W (p, k), in the type of the samples.
 
-        `n_threads` is the core's number, as from `resolve`.
+        `n_threads` is the core's number, as from `resolve`. The result for the latest weights is
+        cached.
         """
-        weights = np.ascontiguousarray(W, dtype=_floating(self.X))
-        return self.core(constant).scores(weights, n_threads)
-
-    def logits(
-        self, W: npt.NDArray[np.float64], constant: bool, n_threads: int
-    ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
-        """A list of one tuple: logits, indices of labels and weights of the samples."""
-        return [(self.scores(W, constant, n_threads), np.asarray(self.y), self.weight)]
+        cached = self.__dict__.get("_scores")
+        if cached is None or cached[0] is not W or cached[1] != constant:
+            weights = np.ascontiguousarray(W, dtype=_floating(self.X))
+            cached = W, constant, self.core(constant).scores(weights, n_threads)
+            self.__dict__["_scores"] = cached
+        return cast("Floats", cached[2])
 
     def products(
         self, residuals: Floats, constant: bool, n_threads: int
@@ -130,23 +136,12 @@ def _array(values: Any) -> Any:
     return values if hasattr(values, "tocsr") else np.asarray(values)
 
 
-class CachedBlock(Block):
-    """A block that is read in several passes; the core's view of it is cached."""
-
-    def core(self, constant: bool) -> CoreRows:
-        """See `Block.core`."""
-        cores: dict[bool, CoreRows] = self.__dict__.setdefault("_cores", {})
-        if constant not in cores:
-            cores[constant] = super().core(constant)
-        return cores[constant]
-
-    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int) -> Floats:
-        """See `Block.scores`; the result for the latest weights is cached."""
-        cached = self.__dict__.get("_scores")
-        if cached is None or cached[0] is not W:
-            cached = W, super().scores(W, constant, n_threads)
-            self.__dict__["_scores"] = cached
-        return cached[1]
+def block_logits(
+    block: Block, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None
+) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
+    """A list of one tuple: logits, indices of labels and weights of a block."""
+    scores = block.scores(W, constant, resolve(n_threads))
+    return [(scores, np.asarray(block.y), block.weight)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +171,7 @@ class MemorySamples:
         `missing` (n, d) is the mask of entries that `completion` has filled in.
         """
         labels, codes = np.unique(y, return_inverse=True)
-        block = CachedBlock(X, codes.astype(np.int32), weight, missing=missing)
+        block = Block(X, codes.astype(np.int32), weight, missing=missing)
         return cls(block, labels, resolve(n_threads), completion)
 
     @classmethod
@@ -193,14 +188,6 @@ class MemorySamples:
             return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads, names)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
-
-    @classmethod
-    def of_features(
-        cls, samples: MemorySamples, X: Floats | csr_array | ExpandedFeatures
-    ) -> MemorySamples:
-        """Create samples with complete features X and the labels and weights of `samples`."""
-        block = CachedBlock(X, samples.block.y, samples.block.weight)
-        return cls(block, samples.classes, samples.threads)
 
     @property
     def n_threads(self) -> int | None:
@@ -239,8 +226,7 @@ class MemorySamples:
 
     def in_float32(self) -> MemorySamples:
         """The samples rounded to float32."""
-        block = self.block
-        return replace(self, block=CachedBlock(block.X.astype(np.float32), block.y, block.weight))
+        return self.with_features(self.block.X.astype(np.float32))
 
     def mapped(
         self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
@@ -255,22 +241,21 @@ class MemorySamples:
         if not layers:
             return self
         X = layer_features(self.block.X, layers, include_input, self.n_threads)
-        return self._with_features(X)
+        return self.with_features(X)
 
     def centred(self, centre: npt.NDArray[np.float64]) -> MemorySamples:
         """Dense samples less a centre (d,)."""
         X = self.block.X
         shifted = np.subtract(X, centre, out=np.empty_like(X), casting="same_kind")
-        return self._with_features(shifted)
+        return self.with_features(shifted)
 
-    def _with_features(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
-        return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
+    def with_features(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
+        """The samples with other, complete features."""
+        return replace(self, block=Block(X, self.block.y, self.block.weight))
 
     def subset(self, rows: Codes) -> MemorySamples:
         """Select samples by index."""
-        part = self.block.take(rows)
-        block_in_memory = CachedBlock(part.X, part.y, part.weight, missing=part.missing)
-        return replace(self, block=block_in_memory)
+        return replace(self, block=self.block.take(rows))
 
     def take(self, rows: Codes) -> Block:
         """Select samples by index, in this order, as one block; labels are indices."""
@@ -292,8 +277,8 @@ class MemorySamples:
     def logits(
         self, W: npt.NDArray[np.float64], constant: bool
     ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
-        """As `Block.logits`."""
-        return self.block.logits(W, constant, self.threads)
+        """As `block_logits`."""
+        return block_logits(self.block, W, constant, self.n_threads)
 
     def moments(self) -> ClassMoments:
         """Moments of the classes. Hidden layers are applied piece by piece."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -18,8 +18,8 @@ from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import check_some_weight, check_weights, show
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.samples.block_samples import first_scan
 from eigenfeat.samples.blocks import (
-    ArrayBlocks,
     RowBlocks,
     RowTransform,
     add,
@@ -28,7 +28,7 @@ from eigenfeat.samples.blocks import (
     check_no_list,
     is_blocks,
     is_collection,
-    merged,
+    stacked,
     stays_on_disk,
 )
 from eigenfeat.samples.dask_blocks import dask_module, is_dask_array, is_dask_frame
@@ -44,7 +44,6 @@ __all__ = [
     "BlockScores",
     "FromLogits",
     "all_targets",
-    "block_moments",
     "class_moments",
     "completes",
     "grouped_moments",
@@ -59,23 +58,10 @@ def grouped_moments(
     blocks: RowBlocks, groups: Callable[[Block], Labels], n_threads: int | None
 ) -> ClassMoments:
     """Moments of groups of samples, which `groups` gives for the samples of a block."""
-    reading = RowTransform(n_threads=n_threads)
-    result = blocks.reduce(_moments_of_groups, partial(merged, ClassMoments.merge), reading, groups)
-    if result is None:
-        raise ValueError("X: expected at least one sample of positive weight, got none")
-    return result
-
-
-def _moments_of_groups(
-    block: Block, reading: RowTransform, groups: Callable[[Block], Labels]
-) -> ClassMoments | None:
-    """Moments of one block, checked; None without samples of positive weight."""
-    checked = reading.checked(block)
-    check_finite(checked.X, block.start)
-    rows = reading.weighted(checked)
-    if len(rows) == 0:
-        return None
-    return ClassMoments().update(rows.X, groups(rows), rows.weight, n_threads=reading.n_threads)
+    reading = RowTransform(groups=groups, n_threads=n_threads)
+    moments = first_scan(blocks, reading, moments=True).moments
+    assert moments is not None
+    return moments
 
 
 def one_group(block: Block, label: Hashable = 0) -> Labels:
@@ -118,20 +104,12 @@ def class_moments(
     if blocks is None:
         moments, rows, labels = ClassMoments(classes, dtype), cast("Any", X), cast("Any", y)
         return moments.update(rows, labels, sample_weight, n_threads=n_threads)
-    return blocks.reduce(block_moments, ClassMoments.merge, classes, dtype, n_threads)
+    return blocks.reduce(_block_moments, ClassMoments.merge, classes, dtype, n_threads)
 
 
-def block_moments(
-    block: Block,
-    classes: ArrayLike | None = None,
-    dtype: DTypeLike | None = None,
-    n_threads: int | None = None,
+def _block_moments(
+    block: Block, classes: ArrayLike | None, dtype: DTypeLike | None, n_threads: int | None
 ) -> ClassMoments:
-    """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one labelled block.
-
-    `ClassMoments.merge` merges results in any tree, such as that of `RowBlocks.reduce`, Dask,
-    Spark's ``treeReduce`` or Ray.
-    """
     result = ClassMoments(classes, dtype)
     return result.update(block.X, block.labels, block.weight, n_threads=n_threads)
 
@@ -183,8 +161,10 @@ def over_blocks(method: _Method) -> _Method:
         if is_blocks(X):
             blocks = as_blocks(X).prepared_for(self, fitted=True)
             plain = without_names(self)
-            return (_of_block(with_arguments, plain, block.X) for block in _checked(plain, blocks))
-        return _filled(with_arguments, self, ArrayBlocks(X))
+            return (_of_block(with_arguments, plain, rows) for rows in _checked(plain, blocks))
+        if X.shape[1] != self.n_features_in_:
+            return with_arguments(self, np.asarray(X[:1]))  # raises the error for arrays
+        return stacked([with_arguments(self, rows) for rows in _checked(self, as_blocks(X))])
 
     return cast("_Method", wrapped)
 
@@ -266,7 +246,8 @@ def correct_weight(block: Block, classifier: ClassifierMixin) -> tuple[float, fl
     labels = block.labels
     if len(block) == 0:
         return 0.0, 0.0
-    predicted = classifier.predict(_checked_block(classifier, block).X)
+    _check(classifier, block)
+    predicted = classifier.predict(block.X)
     if predicted.ndim == 2:  # indicators, which may be sparse
         right = np.asarray((predicted != labels).sum(axis=1)).ravel() == 0
     else:
@@ -277,16 +258,18 @@ def correct_weight(block: Block, classifier: ClassifierMixin) -> tuple[float, fl
     return float(weight @ right), float(weight.sum())
 
 
-def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
-    return (_checked_block(estimator, block) for block in blocks)
+def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Any]:
+    """Checked samples of each block."""
+    for block in blocks:
+        _check(estimator, block)
+        yield block.X
 
 
-def _checked_block(estimator: Any, block: Block) -> Block:
+def _check(estimator: Any, block: Block) -> None:
+    """ValueError for samples to predict that are not valid, with the row among all samples."""
     reading = RowTransform(n_features=estimator.n_features_in_, small=True)
     checked = reading.checked(Block(block.X, start=block.start))
     check_finite(checked.X, block.start, missing=completes(estimator))
-    # A slice of a memory-mapped array is memory-mapped as well.
-    return Block(np.asarray(block.X) if stays_on_disk(block.X) else block.X, start=block.start)
 
 
 def completes(estimator: Any) -> bool:
@@ -301,18 +284,6 @@ def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
     if X.shape[0]:
         return method(estimator, X)
     return method(estimator, np.zeros((1, X.shape[1]), dtype=getattr(X, "dtype", float)))[:0]
-
-
-def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> Any:
-    out = None
-    if blocks.n_features != estimator.n_features_in_:
-        return method(estimator, blocks.X[:1])  # raises the error for arrays
-    for block in _checked(estimator, blocks):
-        result = np.asarray(method(estimator, block.X))
-        if out is None:
-            out = np.empty((blocks.n_rows, *result.shape[1:]), dtype=result.dtype)
-        out[block.start : block.start + len(result)] = result
-    return out
 
 
 def _on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **options: Any) -> Any:

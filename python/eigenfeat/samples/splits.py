@@ -82,23 +82,15 @@ def checked_splitter(
     return _NamedSplitter(check_cv(cv, y, classifier=True), cv)
 
 
-def _pairs(cv: Any, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    wrong = f"cv: expected {_EXPECTED}, got {show(cv)}"
-    if isinstance(cv, (str, bytes, dict)):
-        raise ValueError(wrong)
+def _pairs(cv: Any, n: int) -> list[tuple[Codes, Codes]]:
+    """Pairs of indices, also of flags or negative indices."""
+    numbers = np.arange(n)
     try:
-        pairs = [tuple(map(np.asarray, pair)) for pair in cv]
-    except (TypeError, ValueError):
-        raise ValueError(wrong) from None
-    if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise ValueError(wrong)
-    for part in (rows for pair in pairs for rows in pair):
-        flags = part.dtype == bool and part.shape == (n,)
-        numbers = part.ndim == 1 and (part.dtype.kind in "iu" or not part.size)
-        if not flags and not numbers:
-            raise ValueError(wrong)
-        if not flags and part.size and not (-n <= part.min() and part.max() < n):
-            raise ValueError(f"cv: expected sample numbers below {n}, got {part.max()}")
+        pairs = [tuple(numbers[np.asarray(part)].ravel() for part in (a, b)) for a, b in cv]
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"cv: expected {_EXPECTED}, got {show(cv)}: {error}") from None
+    if not pairs:
+        raise ValueError(f"cv: expected {_EXPECTED}, got {show(cv)}")
     return [(train, held_out) for train, held_out in pairs]
 
 

@@ -17,16 +17,15 @@ samples: means of folds would reveal the labels of a fold.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.types import Codes
-from eigenfeat.samples.block_samples import BlockSamples, class_sums, first_scan
-from eigenfeat.samples.blocks import ArrayBlocks, RowBlocks, RowTransform, add
+from eigenfeat._base.types import Codes, Floats
+from eigenfeat.samples.blocks import ArrayBlocks, RowBlocks, add
 from eigenfeat.samples.columns import TableColumns
 from eigenfeat.samples.labelled import Block
 
@@ -37,7 +36,6 @@ _FOLDS = 5
 _MIN_SHRINKAGE, _MAX_SHRINKAGE = 1.0, 1e9  # bounds of m, a number of samples
 
 _Array = NDArray[np.float64]
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,16 +132,7 @@ class FoldStatistics:
 
     @classmethod
     def fit(cls, blocks: RowBlocks, n_codes: Mapping[int, int], targets: Targets) -> FoldStatistics:
-        """Compute the statistics in one pass.
-
-        Parameters
-        ----------
-        blocks : RowBlocks
-            Samples with checked weights.
-        n_codes : mapping of int to int
-            Number of codes by column of the samples.
-        targets : Targets
-        """
+        """Compute the statistics of columns with `n_codes` codes by index, in one pass."""
         sums = blocks.reduce(_fold_sums, add, n_codes, targets)
         by_fold = {
             place: _statistics(one, targets) for place, one in zip(n_codes, sums, strict=True)
@@ -155,7 +144,7 @@ class FoldStatistics:
         """Statistics (L, m) of all samples."""
         return {place: by_fold[-1] for place, by_fold in self.by_fold.items()}
 
-    def encoded(self, X: _Array, rows: slice | Codes) -> _Array:
+    def encoded(self, X: Floats, rows: slice | Codes) -> Floats:
         """Samples with statistics in place of codes; `rows` are their indices among all samples."""
         widths = np.ones(X.shape[1], dtype=np.intp)
         for place, by_fold in self.by_fold.items():
@@ -214,20 +203,12 @@ def _shrinkage(total: _Array, n: float, targets: Targets) -> _Array:
 
 def encoded_table(
     X: Any, y: Any, sample_weight: _Array | None, *, continuous: bool
-) -> tuple[TableColumns, _Array]:
+) -> tuple[TableColumns, Floats]:
     """Encoder of a table's columns, and the encoded samples (n, D), with NaN for missing numbers.
 
-    Columns of many categories are encoded by target statistics, those of the training samples out
-    of fold.
-
-    Parameters
-    ----------
-    X : table
-    y : (n,) or (n, q) array
-        Checked labels; with `continuous`, numbers.
-    sample_weight : (n,) array or None
-        Samples of weight 0 are ignored.
-    continuous : bool
+    Columns of many categories are encoded by target statistics of the checked labels y (n,), or
+    with `continuous` of numbers (n,) or (n, q); those of the training samples are out of fold.
+    Samples of weight 0 are ignored.
     """
     encoder = TableColumns().fit(X, sample_weight)
     coded = encoder.transform(X)
@@ -235,77 +216,15 @@ def encoded_table(
         return encoder, coded
     targets = Targets.of(y, sample_weight, continuous=continuous)
     blocks = ArrayBlocks(coded, sample_weight=sample_weight)
-    statistics = FoldStatistics.fit(blocks, encoder.coded, targets)
-    encoder.set_statistics(statistics.tables, targets.names)
+    encoder, statistics = with_statistics(encoder, blocks, targets)
     return encoder, statistics.encoded(coded, slice(None))
 
 
-class _StatisticBlocks(RowBlocks):
-    """Blocks with statistics in place of the codes of categories."""
-
-    def __init__(
-        self, blocks: RowBlocks, encoder: TableColumns, statistics: FoldStatistics
-    ) -> None:
-        self._blocks, self._encoder, self._statistics = blocks, encoder, statistics
-
-    def __iter__(self) -> Iterator[Block]:
-        return (_encoded(block, self._statistics) for block in self._blocks)
-
-    @property
-    def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns; None if they have none."""
-        return self._blocks.column_names
-
-    @property
-    def layout(self) -> dict[str, Any] | None:
-        """See `RowBlocks.layout`."""
-        return self._blocks.layout
-
-    @property
-    def encoder(self) -> TableColumns:
-        """Encoder of new samples."""
-        return self._encoder
-
-    def reduce(
-        self,
-        function: Callable[..., _Result],
-        merge: Callable[[_Result, _Result], _Result],
-        *arguments: object,
-    ) -> _Result:
-        """See `RowBlocks.reduce`."""
-        return self._blocks.reduce(_of_encoded, merge, self._statistics, function, *arguments)
-
-    def take(self, rows: NDArray[np.intp]) -> Block:
-        """See `RowBlocks.take`."""
-        block = self._blocks.take(rows)
-        return replace(block, X=self._statistics.encoded(block.X, rows))
-
-
-def _encoded(block: Block, statistics: FoldStatistics) -> Block:
-    rows = slice(block.start, block.start + len(block))
-    return replace(block, X=statistics.encoded(block.X, rows))
-
-
-def _of_encoded(
-    block: Block, statistics: FoldStatistics, function: Callable[..., _Result], *arguments: object
-) -> _Result:
-    return function(_encoded(block, statistics), *arguments)
-
-
-def with_statistics(blocks: RowBlocks) -> RowBlocks:
-    """Replace codes of categories by statistics of the labels, after two passes.
-
-    Blocks without such codes are returned.
-    """
-    encoder = blocks.encoder
-    if encoder is None or not encoder.coded:
-        return blocks
-    scan = first_scan(blocks, RowTransform(allows_missing=True))
-    samples = BlockSamples(blocks, RowTransform(), scan)
-    used = samples.weighted
-    used = np.ones(samples.n_samples, dtype=bool) if used is None else used
-    targets = Targets.of_classes(samples.classes, samples.codes, class_sums(scan), used)
+def with_statistics(
+    encoder: TableColumns, blocks: RowBlocks, targets: Targets
+) -> tuple[TableColumns, FoldStatistics]:
+    """An encoder by statistics in place of codes, and those of the training samples in `blocks`."""
     statistics = FoldStatistics.fit(blocks, encoder.coded, targets)
-    encoder = copy.copy(encoder)  # blocks keep the encoder of codes
-    encoder.set_statistics(statistics.tables, targets.names)
-    return _StatisticBlocks(blocks, encoder, statistics)
+    result = copy.copy(encoder)  # blocks keep the encoder by codes
+    result.set_statistics(statistics.tables, targets.names)
+    return result, statistics

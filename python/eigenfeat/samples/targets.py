@@ -15,22 +15,19 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
-    check_some_weight,
     check_vector,
-    check_weights,
     check_whole,
-    is_rounding,
     physical_memory,
     random_generator,
     real_array,
 )
-from eigenfeat.moments.columns import signed
+from eigenfeat.moments.columns import deviations, signed
+from eigenfeat.samples.labelled import row_weights
 
 __all__ = [
     "assign_bins",
     "bin_edges",
     "discretize_target",
-    "output_deviations",
     "supervised_contractions",
     "target_groups",
     "task_of",
@@ -91,7 +88,7 @@ def discretize_target(
     if outputs.shape[1] > 1:
         q = outputs.shape[1]
         raise ValueError(f"y: expected one output, got {q}; `target_groups` takes several")
-    return _binned(outputs[:, 0], n_bins, check_weights(sample_weight, len(outputs)))
+    return _binned(outputs[:, 0], n_bins, row_weights(sample_weight, len(outputs)))
 
 
 def target_groups(
@@ -141,7 +138,7 @@ def target_groups(
     (6, 100)
     """
     outputs = _outputs(y)
-    weights = check_weights(sample_weight, len(outputs))
+    weights = row_weights(sample_weight, len(outputs))
     n_groups = check_whole(n_contractions, "n_contractions", at_least=1)
     if n_groups * outputs.nbytes // outputs.shape[1] > physical_memory():
         raise MemoryError(
@@ -208,9 +205,8 @@ def supervised_contractions(
     if rows.ndim != 2 or len(rows) != len(outputs) or not np.isfinite(rows).all():
         raise ValueError(f"X: expected {len(outputs)} finite samples, got shape {rows.shape}")
     count = check_whole(n_contractions, "n_contractions", at_least=1)
-    weights = check_weights(sample_weight, len(outputs))
-    share = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
-    deviation = output_deviations(outputs, weights)
+    share = row_weights(sample_weight, len(outputs))
+    deviation = deviations(outputs, share)
     varying = np.flatnonzero(deviation > 0)
     if not len(varying):
         raise ValueError("y: expected an output that varies, got none")
@@ -246,11 +242,8 @@ def _with_products(rows: _Array, share: _Array) -> _Array:
 
 
 def _standardised(rows: _Array, share: _Array) -> _Array:
-    mean = share @ rows
-    apart = rows - mean
-    size = np.sqrt(share @ apart**2)
-    constant = is_rounding(size, np.abs(rows).max(axis=0, initial=0.0), len(rows))
-    return apart / np.where(constant, np.inf, size)
+    spread = deviations(rows, share)
+    return (rows - share @ rows) / np.where(spread > 0, spread, np.inf)
 
 
 def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _Array:
@@ -284,7 +277,7 @@ def assign_bins(y: _Array, edges: _Array) -> npt.NDArray[np.int64]:
     return np.searchsorted(edges, y, side="right").astype(np.int64, copy=False)
 
 
-def _binned(y: _Array, n_bins: int, weights: _Array | None) -> npt.NDArray[np.int64]:
+def _binned(y: _Array, n_bins: int, weights: _Array) -> npt.NDArray[np.int64]:
     return assign_bins(y, bin_edges(y, n_bins, weights))
 
 
@@ -321,24 +314,12 @@ def _given_vectors(contractions: ArrayLike, q: int) -> _Array:
     return np.asarray(vectors)
 
 
-def _random_vectors(outputs: _Array, weights: _Array | None, count: int, random: Any) -> _Array:
+def _random_vectors(outputs: _Array, weights: _Array, count: int, random: Any) -> _Array:
     """Random unit vectors (count, q) for outputs of unit deviation; 0 for constant outputs."""
     drawn = np.stack([random.standard_normal(outputs.shape[1]) for _ in range(count)])
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-    deviation = output_deviations(outputs, weights)
+    deviation = deviations(outputs, weights)
     return np.divide(drawn, deviation, out=np.zeros_like(drawn), where=deviation > 0)
-
-
-def output_deviations(outputs: _Array, weights: _Array | None) -> _Array:
-    """Standard deviations (q,); 0 for outputs that are constant up to rounding."""
-    check_some_weight(weights is None or bool(weights.any()))
-    largest = np.abs(outputs).max(axis=0)
-    size = np.where(largest > 0, largest, 1.0)
-    scaled = outputs / size  # squares neither overflow nor vanish
-    centre = np.average(scaled, axis=0, weights=weights)
-    deviation = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weights))
-    constant = is_rounding(deviation, 1.0 * (largest > 0), len(outputs))
-    return np.where(constant, 0.0, deviation * size)
 
 
 def task_of(labels: Any) -> tuple[str, int]:

@@ -183,7 +183,7 @@ class LogitView(View):
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         """Features of the samples of these indices."""
         features = self.features(samples.table.subset(indices))
-        return MemorySamples.of_features(samples.rows.subset(indices), features)
+        return samples.rows.subset(indices).with_features(features)
 
     @property
     def _energy(self) -> float:
@@ -274,7 +274,7 @@ class GemView(LogitView):
         features: Any = np.zeros((len(indices), 1))
         if self.learned is not None:
             features = layer_features(rows.block.X, [self.learned], False, rows.n_threads)
-        return MemorySamples.of_features(rows, features)
+        return rows.with_features(features)
 
     def _layer(self, samples: Samples, moments: ClassMoments) -> Layer | None:
         """Directions of moments; None if no column varies."""

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.types import Codes, Labels, Rows, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show
+from eigenfeat.moments.columns import deviations
 from eigenfeat.samples.blocks import RowBlocks, is_collection
 from eigenfeat.samples.estimator import (
     encoded_names,
@@ -29,7 +30,6 @@ from eigenfeat.samples.estimator import (
 )
 from eigenfeat.samples.labelled import MemorySamples, weighted_rows
 from eigenfeat.samples.out_of_core import over_blocks
-from eigenfeat.samples.targets import output_deviations
 from eigenfeat.tables.estimator import TableEstimator, prior_weights, table_of
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.regression_views import VIEWS, candidate_views
@@ -338,7 +338,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         keep_completion(self, rows.completion)
         if (most := float(np.abs(outputs).max())) > _MAX_TARGET:
             raise ValueError(f"y: expected magnitudes up to {_MAX_TARGET:g}, got {most:g}")
-        scale = output_deviations(outputs, weight)
+        scale = deviations(outputs, weight)
         self.target_mean_ = np.average(outputs, axis=0, weights=weight)
         self.target_scale_ = np.where(scale > 0, scale, 1.0)
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)

@@ -123,7 +123,7 @@ class Samples:
 
     def with_features(self, features: Any) -> MemorySamples:
         """The samples with other features."""
-        return MemorySamples.of_features(self.rows, features)
+        return self.rows.with_features(features)
 
     def sized(self, options: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
         """Options for the size of the fit; each is given with the largest size."""

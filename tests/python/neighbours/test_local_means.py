@@ -1,4 +1,4 @@
-"""Local neighbours and LDG's scatters against plain loops."""
+"""Local neighbours, and LDG's scatters about their means."""
 
 import numpy as np
 import pytest
@@ -12,86 +12,48 @@ from eigenfeat.neighbours.local_means import (
 )
 
 
-def plain_neighbours(X, codes, n_classes, k, queries=None, groups=None):
-    """By full sorting of longdouble distances; ties by row number."""
-    X = np.asarray(X, dtype=np.longdouble)
-    same = queries is None
-    Q = X if same else np.asarray(queries, dtype=np.longdouble)
-    out = np.full((len(Q), n_classes, k), -1, dtype=np.int64)
-    for i, row in enumerate(Q):
-        distance = ((row - X) ** 2).sum(axis=1)
-        for c in range(n_classes):
-            allowed = np.asarray(codes) == c
-            if same:
-                allowed[i] = False
-            if groups is not None:
-                allowed &= np.asarray(groups) != groups[i]
-            members = np.flatnonzero(allowed)
-            nearest = members[np.argsort(distance[members], kind="stable")][:k]
-            out[i, c, : len(nearest)] = nearest
-    return out
-
-
-def plain_scatters(X, codes, neighbours, priors, queries=None, query_codes=None):
-    """(3.9) and (3.10), pair by pair."""
-    X = np.asarray(X, dtype=np.longdouble)
-    Q = X if queries is None else np.asarray(queries, dtype=np.longdouble)
-    own = codes if query_codes is None else query_codes
-    d = X.shape[1]
-    V, A = np.zeros((2, d, d))
-    for i, row in enumerate(Q):
-        for c in range(neighbours.shape[1]):
-            found = neighbours[i, c][neighbours[i, c] >= 0]
-            if len(found) == 0:
-                continue
-            gap = (row - X[found].mean(axis=0)).astype(float)
-            A += priors[c] * np.outer(gap, gap)
-            if c == own[i]:
-                V += np.outer(gap, gap)
-    return V, A
-
-
 def draw(rng, n, d, n_classes, dtype):
     codes = rng.integers(n_classes, size=n)
     X = rng.standard_normal((n, d)) + 2.0 * rng.standard_normal((n_classes, d))[codes]
     return X.astype(dtype), codes
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("n", "d", "n_classes", "k"), [(1, 1, 1, 1), (37, 3, 4, 5), (150, 20, 2, 64), (400, 40, 3, 7)]
-)
-def test_neighbours_are_those_of_plain_sorting(rng, n, d, n_classes, k, dtype):
-    X, codes = draw(rng, n, d, n_classes, dtype)
-    expected = plain_neighbours(X, codes, n_classes, k)
-    np.testing.assert_array_equal(local_neighbours(X, codes, n_classes, k), expected)
-    groups = rng.integers(5, size=n)
-    expected = plain_neighbours(X, codes, n_classes, k, groups=groups)
-    np.testing.assert_array_equal(local_neighbours(X, codes, n_classes, k, groups=groups), expected)
-    queries = rng.standard_normal((50, d)).astype(dtype)
-    expected = plain_neighbours(X, codes, n_classes, k, queries=queries)
-    found = local_neighbours(X, codes, n_classes, k, queries=queries)
-    np.testing.assert_array_equal(found, expected)
+def nearest(X, allowed, row, k):
+    """The nearest allowed samples by full sorting, or -1; ties by index."""
+    distance = np.where(allowed, ((X - row) ** 2).sum(axis=1), np.inf)
+    found = np.argsort(distance, kind="stable")[:k]
+    out = np.full(k, -1)
+    out[: len(found)] = np.where(allowed[found], found, -1)
+    return out
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_are_those_of_plain_sorting(rng):
+    X, codes = draw(rng, 90, 5, 3, np.float64)
+    queries, groups = rng.standard_normal((20, 5)), rng.integers(5, size=90)
+    own = local_neighbours(X, codes, 3, 40)
+    apart = local_neighbours(X, codes, 3, 40, groups=groups)
+    of_queries = local_neighbours(X, codes, 3, 40, queries=queries)
+    for c in range(3):
+        member = codes == c
+        for i in range(20):
+            assert_array_equal(own[i, c], nearest(X, member & (np.arange(90) != i), X[i], 40))
+            assert_array_equal(apart[i, c], nearest(X, member & (groups != groups[i]), X[i], 40))
+            assert_array_equal(of_queries[i, c], nearest(X, member, queries[i], 40))
+
+
 @pytest.mark.parametrize("method", ["rows", "graph"])
-@pytest.mark.parametrize(
-    ("n", "d", "n_classes", "k"), [(40, 3, 2, 3), (150, 210, 4, 5), (90, 7, 1, 2)]
-)
-def test_scatters_are_those_of_plain_loops(rng, n, d, n_classes, k, method, dtype):
-    X, codes = draw(rng, n, d, n_classes, dtype)
-    codes[:n_classes] = np.arange(n_classes)
-    found = local_scatters(X, codes, n_classes, k, method=method)
-    neighbours = plain_neighbours(X, codes, n_classes, k)
-    priors = np.bincount(codes, minlength=n_classes) / n
-    V, A = plain_scatters(X, codes, neighbours, priors)
-    # Sums of n products of differences; the graph's are of rows times differences.
-    bound = 8 * np.finfo(dtype).eps * (k + np.sqrt(n)) * n * float(np.abs(X).max()) ** 2
-    np.testing.assert_allclose(found.within, V, rtol=0, atol=bound)
-    np.testing.assert_allclose(found.weighted, A, rtol=0, atol=bound)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scatters_are_sums_about_local_means(rng, method, dtype):
+    X, codes = draw(rng, 150, 20, 4, dtype)
+    neighbours = local_neighbours(X, codes, 4, 5)
+    found = local_scatters(X, codes, 4, 5, method=method)
+    gaps = X[:, None] - X[neighbours].astype(np.float64).mean(axis=2)
+    own, priors = gaps[np.arange(150), codes], np.bincount(codes) / 150
+    tolerance = {"rtol": 0, "atol": 1e5 * np.finfo(dtype).eps}
+    assert_allclose(found.within, own.T @ own, **tolerance)
+    assert_allclose(found.weighted, np.einsum("c,ncd,nce->de", priors, gaps, gaps), **tolerance)
     assert found.within.dtype == found.weighted.dtype == np.float64
-    np.testing.assert_array_equal(found.weighted, found.weighted.T)
+    assert_array_equal(found.weighted, found.weighted.T)
 
 
 def test_one_search_serves_smaller_numbers(rng):
@@ -100,8 +62,8 @@ def test_one_search_serves_smaller_numbers(rng):
     for k in (1, 4, 9):
         direct = local_scatters(X, codes, 3, k)
         sliced = scatters_of_neighbours(X, codes, neighbours[:, :, :k])
-        np.testing.assert_array_equal(sliced.within, direct.within)
-        np.testing.assert_array_equal(sliced.weighted, direct.weighted)
+        assert_array_equal(sliced.within, direct.within)
+        assert_array_equal(sliced.weighted, direct.weighted)
 
 
 def test_short_classes_use_what_there_is(rng):
@@ -109,10 +71,10 @@ def test_short_classes_use_what_there_is(rng):
     codes = np.array([0] * 20 + [1] * 3)
     found = local_scatters(X, codes, 3, 5)
     assert found.short_classes.tolist() == [1, 2]
-    neighbours = plain_neighbours(X, codes, 3, 5)
-    V, A = plain_scatters(X, codes, neighbours, [20 / 23, 3 / 23, 0.0])
-    np.testing.assert_allclose(found.within, V, rtol=1e-12)
-    np.testing.assert_allclose(found.weighted, A, rtol=1e-12)
+    others = [np.delete(X[20:], i, axis=0).mean(axis=0) for i in range(3)]
+    own = local_scatters(X[:20], codes[:20], 1, 5).within
+    gaps = X[20:] - others
+    assert_allclose(found.within, own + gaps.T @ gaps, rtol=1e-12)
 
 
 def test_groups_and_neighbours_are_checked(rng):

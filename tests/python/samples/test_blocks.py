@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from eigenfeat import ClassMoments
 from eigenfeat.samples.blocks import ArrayBlocks, GeneratedBlocks, as_blocks, is_blocks
-from eigenfeat.samples.out_of_core import block_moments
+from eigenfeat.samples.out_of_core import class_moments
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_moments_of_blocks_are_those_of_all_rows(rows, size):
         ArrayBlocks(sp.csr_matrix(X), y, w, block_rows=size),
         GeneratedBlocks(generated(rows, size)),
     ):
-        found = blocks.reduce(block_moments, ClassMoments.merge)
+        found = class_moments(blocks)
         for c in range(3):
             np.testing.assert_allclose(found.covariance(c), whole.covariance(c), atol=1e-13)
             np.testing.assert_allclose(found.mean(c), whole.mean(c), atol=1e-14)
@@ -76,7 +76,7 @@ def test_bad_blocks_are_refused(rows):
     with pytest.raises(ValueError, match=r"at least one block"):
         GeneratedBlocks([]).reduce(len, lambda a, b: a + b)
     with pytest.raises(ValueError, match=r"labels of the samples from 0 on"):
-        ArrayBlocks(X).reduce(block_moments, ClassMoments.merge)
+        class_moments(ArrayBlocks(X))
 
 
 def test_lists_and_frames_are_rows(rows):

@@ -8,8 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import eigenfeat
 from eigenfeat import ClassMoments
-from eigenfeat.samples import DaskBlocks, class_moments, dask_blocks
-from eigenfeat.samples.out_of_core import block_moments
+from eigenfeat.samples import DaskBlocks, class_moments
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
@@ -92,7 +91,7 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
     blocks = DaskBlocks(table, "label", "weight")
     assert (blocks.n_rows, blocks.n_features) == X.shape
     assert blocks.column_names == tuple("abcdef")
-    found = blocks.reduce(block_moments, ClassMoments.merge)
+    found = class_moments(blocks)
     assert_same_moments(found, expected)
     for parts in (
         (table[list("abcdef")], table["label"], table["weight"]),
@@ -237,11 +236,6 @@ def test_samples_are_not_gathered_on_the_client(rows):
 
 def _size(result):
     return getattr(result, "nbytes", 0)
-
-
-def test_a_missing_dask_is_an_error_that_says_what_to_install():
-    with pytest.raises(ImportError, match=r"pip install 'eigenfeat\[dask\]'"):
-        dask_blocks.dask_module("dask_which_is_not_there")
 
 
 def unaligned_counts(block, given):

@@ -9,8 +9,7 @@ from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import ClassMoments
-from eigenfeat.samples import DaskBlocks, class_moments
-from eigenfeat.samples.out_of_core import block_moments
+from eigenfeat.samples import class_moments
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
@@ -61,9 +60,6 @@ def test_samples_in_memory_of_workers_give_the_same_bits(client):
     held = [part.persist() for part in lazy]
     distributed.wait(held)
 
-    def moments(X, y):
-        return DaskBlocks(X, y).reduce(block_moments, ClassMoments.merge)
-
-    expected, labels = moments(*lazy), held[1].compute()
+    expected, labels = class_moments(*lazy), held[1].compute()
     for X, y in (held, (held[0], labels), (lazy[0], labels)):
-        assert moments(X, y) == expected
+        assert class_moments(X, y) == expected

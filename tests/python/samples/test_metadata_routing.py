@@ -42,9 +42,3 @@ def test_weights_of_a_search():
     found = make_pipeline(model).fit(X, Y, sample_weight=weight)
     alone = ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y, sample_weight=weight)
     assert np.array_equal(found.predict_proba(X), alone.predict_proba(X))
-
-
-def test_what_is_not_asked_for_is_an_error():
-    pipe = make_pipeline(ldg.TransferLDG())
-    with pytest.raises(ValueError, match="sample_domain"):
-        pipe.fit(X, Y, sample_domain=DOMAINS)

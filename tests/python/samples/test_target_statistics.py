@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
 from eigenfeat.samples.blocks import ArrayBlocks
-from eigenfeat.samples.estimator import given_blocks
+from eigenfeat.samples.estimator import prepare
 from eigenfeat.samples.target_statistics import FoldStatistics, Targets, encoded_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -78,11 +78,12 @@ def test_large_files_have_the_statistics_of_frames(tmp_path):
     rows = open_rows(path, "y", block_rows=90)
     rows.memory = 0.0
     _, Z = encoded_table(X, y, None, continuous=False)
-    model = GEMClassifier()
-    blocks = given_blocks(rows, None, estimator=model)
-    assert_allclose(np.vstack([block.X for block in blocks]), Z, rtol=1e-12)
-    assert_allclose(blocks.take(np.arange(5, 700, 7)).X, Z[5:700:7], rtol=1e-12)
-    model.fit(rows)
+    samples = prepare(GEMClassifier(), rows, None, allows_missing=True)
+    known = np.isfinite(Z)
+    assert_allclose(samples.together().X[known], Z[known], rtol=1e-12)
+    assert_allclose(samples.take(np.arange(5, 700, 7)).X, samples.together().X[5:700:7])
+    assert_allclose(samples.moments().mean("yes"), samples.together().X[y == "yes"].mean(axis=0))
+    model = GEMClassifier().fit(rows)
     local = GEMClassifier().fit(X, y)
     assert model.columns_.feature_names_.tolist() == ["shop_yes", "x", "town_a", "town_b"]
     assert_allclose(model.columns_.transform(X), local.columns_.transform(X), rtol=1e-12)
@@ -100,8 +101,8 @@ def test_dask_frames_have_the_statistics_of_frames(weighted):
     weights = ["w", lazy["w"], frame["w"].to_numpy()]
     for weight in weights if weighted else [None]:
         features = lazy[["shop", "x", "y", "w"] if isinstance(weight, str) else ["shop", "x", "y"]]
-        blocks = given_blocks(features, "y", weight, estimator=GEMClassifier())
-        assert_allclose(np.vstack([block.X for block in blocks]), Z, rtol=1e-12)
+        samples = prepare(GEMClassifier(), features, "y", weight)
+        assert_allclose(samples.together().X, Z[frame["w"] > 0], rtol=1e-12)
         model = GEMClassifier().fit(features, "y", weight)
         assert_allclose(model.columns_.transform(X), expected.transform(X), rtol=1e-12)
         found = model.predict_proba(lazy[["shop", "x"]]).compute()

@@ -130,7 +130,7 @@ def test_huge_outputs_do_not_overflow(rng):
         ([1, 2, 3], {"n_bins": 1}, "n_bins: expected an integer >= 2, got 1"),
         ([1, 2, 3], {"sample_weight": [1.0, 2.0]}, r"sample_weight: expected shape \(3,\)"),
         ([1, 2, 3], {"sample_weight": [1, 0, 0]}, "distinct values, got 1 sample"),
-        ([1, 2, 3], {"sample_weight": [0, 0, 0]}, "got no samples with weight"),
+        ([1, 2, 3], {"sample_weight": [0, 0, 0]}, "sample_weight: expected at least one"),
     ],
 )
 def test_errors_say_what_was_expected(y, arguments, message):
