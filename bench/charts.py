@@ -121,15 +121,16 @@ def reliability(ax: Axes) -> None:
     asked = [0.5, 0.8, 0.9, 0.95, 0.99]
     rng = np.random.default_rng(0)
     for shift, rule, color, label in [
-        (-0.12, "LDA, pairwise, raw", SECOND, "model alone"),
-        (0.12, "LDA, pairwise, corrected", OURS, "corrected (default)"),
+        (-0.2, "LDA, pairwise, raw", SECOND, "model alone"),
+        (0.0, "LDA, pairwise, corrected", OURS, "corrected (default)"),
+        (0.2, "LDA, prefixes, corrected", PEER, 'corrected, "prefixes"'),
     ]:
         some = table[(table["rule"] == rule) & table["tau"].isin(asked)]
         place = np.array([asked.index(tau) for tau in some["tau"]]) + shift
-        place = place + rng.uniform(-0.06, 0.06, len(some))
+        place = place + rng.uniform(-0.05, 0.05, len(some))
         ax.plot(place, some["agreement"], "o", color=color, alpha=0.65, markersize=5, label=label)
     for place, tau in enumerate(asked):
-        ax.hlines(tau, place - 0.3, place + 0.3, color=DARK, linewidth=2)
+        ax.hlines(tau, place - 0.35, place + 0.35, color=DARK, linewidth=2)
     ax.set(
         xticks=range(len(asked)),
         xticklabels=[f"{tau:g}" for tau in asked],

@@ -70,7 +70,6 @@ MAX_FOREIGN_ATTRIBUTES: dict[str, int] = {
     "_base/saved.py": 2,
     "cli/models.py": 1,
     "cli/moments.py": 2,
-    "early/reliable_search.py": 1,
 }
 
 # Folders of bench, and what they may use besides the public API.

@@ -10,7 +10,7 @@ from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 
-from eigenfeat.early import EarlyLabels
+from eigenfeat.early import EarlyDecisions
 from eigenfeat.early.series import fold_masks
 
 BLOCK_NUMBERS = 2**21  # distances at a time
@@ -68,7 +68,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
         time = np.empty(len(rows), dtype=np.int64)
         for part in self._blocks(len(rows)):
             codes[part], time[part] = self._early(rows[part])
-        return EarlyLabels(self.classes_[codes], time)
+        return EarlyDecisions(self.classes_[codes], time)
 
     def _early(self, rows):
         codes = np.zeros(len(rows), dtype=np.intp)
@@ -241,7 +241,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
     def predict_early(self, X):
         """Labels by the first `time_` values."""
         label = self.classifier_.predict(np.asarray(X)[:, : self.time_])
-        return EarlyLabels(label, np.full(len(label), self.time_))
+        return EarlyDecisions(label, np.full(len(label), self.time_))
 
     def _new(self):
         return KNeighborsClassifier(1) if self.classifier is None else clone(self.classifier)

@@ -3,38 +3,23 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.early.completion import (
-    Conditional,
-    GaussianCompletion,
-    MixtureCompletion,
-)
-from eigenfeat.early.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
+from eigenfeat.early.completion import GaussianCompletion, MixtureCompletion
+from eigenfeat.early.decisions import Decisions, EarlyDecisions, StreamDecision
 from eigenfeat.early.local_qda import LocalQDA
-from eigenfeat.early.minimum_cost import (
-    CostDecision,
-    CostDecisions,
-    CostStream,
-    MinimumCostClassifier,
-)
+from eigenfeat.early.minimum_cost import CostStream, MinimumCostClassifier
+from eigenfeat.early.mixture import Conditional
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
 from eigenfeat.early.sampling import Sampled
-from eigenfeat.early.scores import (
-    EarlyScores,
-    early_scores,
-    reliability_curve,
-)
+from eigenfeat.early.scores import EarlyScores, early_scores, reliability_curve
 from eigenfeat.early.streams import Stream, Streams
 from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
     "Conditional",
-    "CostDecision",
-    "CostDecisions",
     "CostStream",
     "Decisions",
     "EarlyDecisions",
-    "EarlyLabels",
     "EarlyScores",
     "GaussianCompletion",
     "LocalQDA",

@@ -170,25 +170,13 @@ def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128
 
 
 def _saddle(w: _Array, x: _Array) -> _Array:
-    """The p > -1/2 at which ``sum w / (1 + 2 p w) = x``; largest weights are 1."""
-    # In q = 1 / (1 + 2 p), where the term of the largest weight is linear.
-    total = w.sum(axis=1)
-    low, high = np.zeros_like(x), x.copy()  # bound by the term of the largest weight
-    q = np.clip(x / total, 0, high)
-    for _ in range(40):
-        # w / (1 + 2 p w) = w q / (q + w (1 - q))
-        bottom = q[:, None] + w * (1 - q[:, None])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(w > 0, w * q[:, None] / bottom, 0).sum(axis=1) - x
-            slope = np.where(w > 0, (w / bottom) ** 2, 0).sum(axis=1)
-        above = value > 0
+    """The p > -1/2 at which ``sum w / (1 + 2 p w) = x``, roughly; largest weights are 1.
+
+    Bisects the logarithm of q = 1 / (1 + 2 p); a term is at most q, that of the largest weight q.
+    """
+    low, high = x / w.shape[1], x
+    for _ in range(14):
+        q = np.sqrt(low) * np.sqrt(high)
+        above = (w * q[:, None] / (w + (1 - w) * q[:, None])).sum(axis=1) > x
         low, high = np.where(above, low, q), np.where(above, q, high)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            trial = q - value / slope
-        inside = (trial > low) & (trial < high)
-        trial = np.where(inside, trial, 0.5 * (low + high))
-        if np.all(np.abs(trial - q) <= 1e-3 * q):
-            q = trial
-            break
-        q = trial
-    return np.asarray(0.5 * (1 / np.maximum(q, 1e-300) - 1))
+    return np.asarray(0.5 * (1 / q - 1))

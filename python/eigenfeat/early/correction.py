@@ -55,25 +55,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
-from eigenfeat.early.completion import filled
-from eigenfeat.early.rules import (
-    SLACK,
-    FittedModel,
-    RestrictedRule,
-    Rule,
-    RuleInput,
-    clopper_pearson,
-)
-from eigenfeat.early.series import Rows
+from eigenfeat.early.rules import SLACK, clopper_pearson
 
 __all__ = [
-    "PROMISES",
+    "LEAST_TAU",
+    "TIE",
+    "TIME_FIRST",
     "ClassGroups",
-    "CorrectedRule",
     "Correction",
     "HeldOutDecisions",
     "certified_by_class",
-    "held_out_decisions",
     "least_samples",
     "promised_shares",
     "strictest",
@@ -83,9 +74,6 @@ _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
 
-PROMISES = ("true", "predicted", "time")
-MAX_THRESHOLDS = 200  # that are tested for promises by label or time
-TIMES_PER_BATCH = 8
 TIE, TIME_FIRST = 1e-6, 1e3  # weights of the share of known entries in the score
 LEAST_TAU = float(np.finfo(float).tiny)  # of decisions; 0 means that a rule has none
 
@@ -128,42 +116,6 @@ class HeldOutDecisions:
         """The largest score (m,) of the wrong decisions about each sample; 0 for none."""
         wrong = self.code[:, :-1] != self.code[:, -1:]
         return np.where(wrong, self.score, 0.0).max(axis=1, initial=0.0)
-
-
-def held_out_decisions(
-    model: FittedModel,
-    samples: Rows,
-    times: NDArray[np.int64],
-    promises: Sequence[str],
-    least: float,
-) -> HeldOutDecisions:
-    """Evaluate a rule on samples outside of its fit.
-
-    Decisions that no promise depends on have the score 0: for promises by label or time those with
-    a tau below `least`, for other promises those with the label of the complete sample.
-    """
-    right_too = bool({"predicted", "time"} & {*promises})
-    time_weight = TIME_FIRST if "time" in promises else TIE
-    full = filled(model.completion, samples.rows)
-    final = model.predict_codes(full)
-    shown = np.where(samples.have_gaps[:, None], samples.rows, full)
-    running = times < samples.ends[:, None]
-    codes = np.repeat(final[:, None], len(times) + 1, axis=1)
-    score = np.where(running, 0.0, np.inf)
-    for begin in range(0, len(times), TIMES_PER_BATCH):
-        at = slice(begin, min(begin + TIMES_PER_BATCH, len(times)))
-        rule_input = model.prefix_input(shown, times[at])
-        best = model.rule.best_classes(rule_input)
-        now = best.reshape(len(final), -1)
-        codes[:, at] = np.where(running[:, at], now, codes[:, at])
-        row, time = np.nonzero(running[:, at] & (right_too | (now != final[:, None])))
-        if len(row):
-            items = row * (at.stop - at.start) + time
-            bound = model.rule.bound(rule_input.take(items), best[items])
-            scores = bound + time_weight * times[at][time] / model.layout.width
-            decided = bound >= (least if right_too else LEAST_TAU)
-            score[row, begin + time] = np.where(decided, scores, 0.0)
-    return HeldOutDecisions(score, codes)
 
 
 # ---- promises
@@ -328,34 +280,12 @@ class Correction:
         below = np.searchsorted(self.thresholds, score) - 1
         return np.where(below >= 0, self.share[np.maximum(below, 0)], 0.0)
 
+    def certified_tau(self, tau: _Array, known: _Codes) -> _Array:
+        """Largest certified tau (m,) of decisions with a tau (m,) of the rule alone."""
+        certified = self.certified(tau + self.time_weight * known / self.length)
+        return np.minimum(tau, certified) if self.needs_tau else np.where(tau > 0, certified, 0.0)
+
 
 def strictest(shares: _Array) -> _Array:
     """Smallest shares (q,) of all cells (r, q) at each threshold and at all larger thresholds."""
     return np.ascontiguousarray(np.minimum.accumulate(shares.min(axis=0)[::-1])[::-1])
-
-
-class CorrectedRule(RestrictedRule):
-    """A rule that waits until its decisions are certified by held-out samples."""
-
-    def __init__(self, rule: Rule, correction: Correction) -> None:
-        super().__init__(rule)
-        self.correction = correction
-
-    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """As `Rule.bound`."""
-        tau = self.rule.bound(rule_input, best)
-        one = self.correction
-        certified = one.certified(tau + one.time_weight * self._known(rule_input) / one.length)
-        return np.minimum(tau, certified) if one.needs_tau else np.where(tau > 0, certified, 0.0)
-
-    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> _Flags:
-        """As `Rule.decides`."""
-        least = self.correction.least_tau(tau, self._known(rule_input))
-        if not (least <= 1).any():
-            return np.zeros(len(best), dtype=bool)
-        return self.rule.decides(rule_input, best, least)
-
-    def _known(self, rule_input: RuleInput) -> _Codes:
-        """Numbers (n,) of known entries."""
-        conditional = rule_input.conditional
-        return self.correction.length - conditional.missing[conditional.pattern]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,31 +11,13 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
 from eigenfeat.early.completion import filled
-from eigenfeat.early.rules import FittedModel
+from eigenfeat.early.fitted import FittedModel
+from eigenfeat.early.rules import SLACK
 from eigenfeat.early.series import BLOCK_NUMBERS, Rows, blocks
 
-__all__ = ["Decisions", "EarlyDecisions", "EarlyLabels", "EarlyRun", "StreamDecision"]
+__all__ = ["Decisions", "EarlyDecisions", "StreamDecision", "decide", "decide_early"]
 
 _Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class EarlyLabels:
-    """Labels and times of decision of n series.
-
-    Attributes
-    ----------
-    label : (n,) array
-        Labels at the time of decision.
-    time : (n,) array of int
-        Number of values used, 1 to d.
-    """
-
-    label: NDArray[Any]
-    time: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.time)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,113 +53,121 @@ class Decisions:
 
 
 @dataclass(frozen=True, eq=False)
-class EarlyDecisions(EarlyLabels):
-    """Labels, times and reliabilities of n time series.
+class EarlyDecisions:
+    """Labels and times of decision of n series.
 
     Attributes
     ----------
     label : (n,) array
-        As in `EarlyLabels`.
+        Labels at the time of decision.
     time : (n,) array of int
-        As in `EarlyLabels`.
-    reliability : (n,) array
-        The largest tau at which the series is decided at that time; 1 at its end.
+        Number of values used, 1 to d.
+    reliability : (n,) array or None
+        By `ReliableClassifier`: the largest tau at which the series is decided at that time; 1 at
+        its end.
+    cost : (n,) array or None
+        By `MinimumCostClassifier`: expected cost of misclassification and delay at that time, by
+        the classifier's probabilities.
+    steps : (p,) array of int or None
+        By `ReliableClassifier`: the times at which series were evaluated.
     trace_label : (n, p) array or None
         With ``trace=True``, the label after each of `steps` values.
     trace_reliability : (n, p) array or None
         With ``trace=True``, the largest tau after each of `steps` values.
-    steps : (p,) array of int
-        The times at which series were evaluated.
     """
 
-    reliability: _Array
-    steps: NDArray[np.int64]
+    label: NDArray[Any]
+    time: NDArray[np.int64]
+    reliability: _Array | None = None
+    cost: _Array | None = None
+    steps: NDArray[np.int64] | None = None
     trace_label: NDArray[Any] | None = None
     trace_reliability: _Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
 
 
 @dataclass(frozen=True)
 class StreamDecision:
-    """Label of a series, number of values used, and the largest tau at that time."""
+    """Label of a series, number of values used, and the largest tau or expected cost then.
+
+    `reliability` is set by `ReliableClassifier`, `cost` by `MinimumCostClassifier`.
+    """
 
     label: Any
     time: int
-    reliability: float
+    reliability: float | None = None
+    cost: float | None = None
 
 
-class EarlyRun:
-    """Decisions about series as early as possible, in batches.
+def decide(model: FittedModel, rows: _Array, tau: _Array) -> Decisions:
+    """Decide samples (n, d), NaN is missing, where the rule allows it at tau (n,)."""
+    missing = np.isnan(rows).sum(axis=1)
+    decided = missing == 0
+    codes, largest = np.zeros(len(rows), dtype=np.intp), decided.astype(float)
+    if decided.any():
+        codes[decided] = model.predict_codes(rows[decided])
+    for part in model.incomplete_parts(missing):
+        largest[part], codes[part] = model.largest_tau(model.rule_input(rows[part]))
+        decided[part] = largest[part] >= tau[part] - SLACK
+    return Decisions(decided, model.classes[codes], largest, missing)
+
+
+def decide_early(
+    model: FittedModel, series: Rows, tau: _Array, times: NDArray[np.int64], trace: bool
+) -> EarlyDecisions:
+    """Decide series as early as possible.
 
     `times` are the numbers of entries after which series may be decided; the last is d. With
     `trace`, all series are evaluated at all times.
     """
-
-    def __init__(
-        self,
-        model: FittedModel,
-        series: Rows,
-        tau: _Array,
-        times: NDArray[np.int64],
-        trace: bool,
-    ) -> None:
-        self.model = model
-        self.gaps = series.have_gaps
-        # Entries after the end of series without gaps are not used.
-        self.X = np.where(self.gaps[:, None], series.rows, filled(model.completion, series.rows))
-        self.tau = tau
-        self.times = times
-        self.ends = series.ends
-        self.last, self.reliability = model.final_decisions(series.rows)
-        self.label, self.time = self.last.copy(), series.ends.copy()
-        self.waiting = np.ones(len(self.X), dtype=bool)
-        self.trace: tuple[NDArray[np.intp], _Array] | None = None
-        if trace:  # at and after its end a series has the decision of its end
-            p = len(times)
-            largest = np.repeat(self.reliability[:, None], p, axis=1)
-            self.trace = np.repeat(self.last[:, None], p, axis=1), largest
-
-    def run(self) -> EarlyDecisions:
-        """Decide all series."""
-        model, times = self.model, self.times[:-1]
-        together = 16 if model.rule.cost == 1 else 1  # times that are evaluated together
-        for group in (np.flatnonzero(~self.gaps), np.flatnonzero(self.gaps)):
-            numbers = model.numbers_per_row()
-            span = int(np.clip(BLOCK_NUMBERS // numbers, 1, together))
-            for part in blocks(len(group), numbers * span):
-                for begin in range(0, len(times), span):
-                    self._advance(group[part], slice(begin, min(begin + span, len(times))))
-        channels, classes = model.layout.channels, model.classes
-        labels, largest = (None, None) if self.trace is None else self.trace
-        return EarlyDecisions(
-            classes[self.label],
-            self.time // channels,
-            self.reliability,
-            self.times // channels,
-            None if labels is None else classes[labels],
-            largest,
-        )
-
-    def _advance(self, rows: NDArray[np.intp], at: slice) -> None:
-        """Evaluate series `rows` at times `at`; without a trace, only undecided series."""
-        rule, times = self.model.rule, self.times[at]
-        evaluated = rows if self.trace is not None else rows[self.waiting[rows]]
-        evaluated = evaluated[self.ends[evaluated] > times[0]]
-        if not len(evaluated):
-            return
-        rule_input = self.model.prefix_input(self.X[evaluated], times)
-        best = rule.best_classes(rule_input)
-        decided = rule.decides(rule_input, best, np.repeat(self.tau[evaluated], len(times)))
-        running = times < self.ends[evaluated][:, None]
-        if self.trace is not None:
-            largest = rule.bound(rule_input, best)
-            for table, values in zip(self.trace, (best, largest), strict=True):
-                values = values.reshape(running.shape)
-                table[evaluated, at] = np.where(running, values, table[evaluated, at])
-        decided = decided.reshape(running.shape) & running
-        new = np.flatnonzero(decided.any(axis=1) & self.waiting[evaluated])
+    gaps = series.have_gaps
+    # Entries after the end of series without gaps are not used.
+    X = np.where(gaps[:, None], series.rows, filled(model.completion, series.rows))
+    codes, reliability = model.final_decisions(series.rows)
+    time, waiting = series.ends.copy(), np.ones(len(X), dtype=bool)
+    # At and after its end a series has the decision of its end.
+    trace_codes = np.repeat(codes[:, None], len(times), axis=1) if trace else None
+    trace_reliability = np.repeat(reliability[:, None], len(times), axis=1) if trace else None
+    for batch, at in _batches(model, gaps, len(times) - 1):
+        now = times[at]
+        rows = batch if trace else batch[waiting[batch]]
+        rows = rows[series.ends[rows] > now[0]]
+        if not len(rows):
+            continue
+        running = now < series.ends[rows][:, None]
+        rule_input = model.prefix_input(X[rows], now)
+        best = model.rule.best_classes(rule_input)
+        decided = model.decides(rule_input, best, np.repeat(tau[rows], len(now)))
+        if trace_codes is not None and trace_reliability is not None:
+            bound = model.bound(rule_input, best)
+            for table, values in ((trace_codes, best), (trace_reliability, bound)):
+                table[rows, at] = np.where(running, values.reshape(running.shape), table[rows, at])
+        decided = decided.reshape(running.shape) & running & waiting[rows][:, None]
+        new = np.flatnonzero(decided.any(axis=1))
         if len(new):
             first = decided[new].argmax(axis=1)
-            items, rows = new * len(times) + first, evaluated[new]
-            self.time[rows], self.label[rows] = times[first], best[items]
-            self.reliability[rows] = rule.bound(rule_input.take(items), best[items])
-            self.waiting[rows] = False
+            items, rows = new * len(now) + first, rows[new]
+            time[rows], codes[rows], waiting[rows] = now[first], best[items], False
+            reliability[rows] = model.bound(rule_input.take(items), best[items])
+    return EarlyDecisions(
+        model.classes[codes],
+        time // model.layout.channels,
+        reliability,
+        steps=times // model.layout.channels,
+        trace_label=None if trace_codes is None else model.classes[trace_codes],
+        trace_reliability=trace_reliability,
+    )
+
+
+def _batches(
+    model: FittedModel, gaps: NDArray[np.bool_], n_times: int
+) -> Iterator[tuple[NDArray[np.intp], slice]]:
+    """Yield indices of series, and slices of times; series with gaps apart from the others."""
+    numbers, together = model.numbers_per_row(), 16 if model.rule.cost == 1 else 1
+    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, together))
+    for group in (np.flatnonzero(~gaps), np.flatnonzero(gaps)):
+        for part in blocks(len(group), numbers * span):
+            for begin in range(0, n_times, span):
+                yield group[part], slice(begin, min(begin + span, n_times))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show, warn_caller
-from eigenfeat.early.decisions import EarlyLabels
+from eigenfeat.early.decisions import EarlyDecisions, StreamDecision
 from eigenfeat.early.series import (
     Layout,
     ignore_single_sample_warning,
@@ -30,36 +29,9 @@ from eigenfeat.early.stages import convolutions, fit_stages
 from eigenfeat.early.stopping import fitted_policy
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 
-__all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
+__all__ = ["CostStream", "MinimumCostClassifier"]
 
 _Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class CostDecisions(EarlyLabels):
-    """Labels, times and expected costs of the decisions for n series.
-
-    Attributes
-    ----------
-    label : (n,) array
-        As in `EarlyLabels`.
-    time : (n,) array of int
-        As in `EarlyLabels`.
-    cost : (n,) array
-        Expected cost of misclassification and delay at the time of decision, by the classifier's
-        probabilities.
-    """
-
-    cost: _Array
-
-
-@dataclass(frozen=True)
-class CostDecision:
-    """Label of a series, number of values used, and expected cost at that time."""
-
-    label: Any
-    time: int
-    cost: float
 
 
 class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
@@ -237,7 +209,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         probability = self._stages.probabilities([last], series)[0]
         return self.classes_[(probability @ self.costs_[last]).argmin(axis=1)]
 
-    def predict_early(self, X: ArrayLike) -> CostDecisions:
+    def predict_early(self, X: ArrayLike) -> EarlyDecisions:
         """Decide series at the least expected cost.
 
         Parameters
@@ -248,7 +220,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        CostDecisions
+        EarlyDecisions
             Labels, times and expected costs.
         """
         series, ends = self._series(X)
@@ -272,7 +244,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
                 time[left[stop]] = np.minimum(t, ends[left[stop]])
                 waiting[left[stop]] = False
             begin, together = begin + together, 2 * together
-        return CostDecisions(self.classes_[code], time, cost)
+        return EarlyDecisions(self.classes_[code], time, cost=cost)
 
     def stream(self) -> CostStream:
         """Open a stream for one series that arrives value by value.
@@ -378,11 +350,11 @@ class CostStream:
         return self._seen
 
     @property
-    def decision(self) -> CostDecision | None:
+    def decision(self) -> StreamDecision | None:
         """The decision, or None."""
         return self._decision
 
-    def push(self, value: ArrayLike, *, time: int | None = None) -> CostDecision | None:
+    def push(self, value: ArrayLike, *, time: int | None = None) -> StreamDecision | None:
         """Push the next value.
 
         Parameters
@@ -392,7 +364,7 @@ class CostStream:
 
         Returns
         -------
-        CostDecision or None
+        StreamDecision or None
             The decision, from the deciding value on; None before.
 
         Raises
@@ -419,7 +391,7 @@ class CostStream:
         k = int(np.searchsorted(times, self._seen))
         return self._decide(k, self._seen) if times[k] == self._seen else None
 
-    def finish(self) -> CostDecision:
+    def finish(self) -> StreamDecision:
         """Decide the series, which has ended, from its known values."""
         if self._decision is None:
             if np.isnan(self._samples).all():
@@ -437,9 +409,9 @@ class CostStream:
 
     _samples: _Array
     _seen: int
-    _decision: CostDecision | None
+    _decision: StreamDecision | None
 
-    def _decide(self, k: int, seen: int, *, ended: bool = False) -> CostDecision | None:
+    def _decide(self, k: int, seen: int, *, ended: bool = False) -> StreamDecision | None:
         """Decide at the k-th time if waiting saves nothing or the series has ended."""
         model = self._model
         series = model._stages.filled(self._samples[None])
@@ -448,7 +420,7 @@ class CostStream:
             expected = (probability @ model.costs_[k])[0]
             code = int(expected.argmin())
             self._seen = seen
-            self._decision = CostDecision(model.classes_[code], seen, float(expected[code]))
+            self._decision = StreamDecision(model.classes_[code], seen, cost=float(expected[code]))
         return self._decision
 
 

@@ -21,14 +21,8 @@ from eigenfeat._base.validation import MOST, show
 from eigenfeat.early.completion import MixtureCompletion
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.scores import checked_taus, reliability_curve
-from eigenfeat.early.series import (
-    complete_rows,
-    fold_masks,
-    labelled_complete_rows,
-    series_of,
-    training_rows,
-)
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.early.series import fold_masks, training_rows
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.samples.splits import cv_results
 
 if TYPE_CHECKING:
@@ -149,17 +143,17 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            series = series_of(X)
-            if series is None:
-                X, y = labelled_complete_rows(self, X, y)
-            else:
-                X, y = series, training_rows(self, series, y)[1]
-            check_classification_targets(y)
-            check_two_labels(np.unique(y))
-            self._choose(X, y)
-            best = self.best_estimator_
-            self.classes_, self.n_features_in_ = best.classes_, best.n_features_in_
-            self.n_channels_, self.n_timepoints_ = best.n_channels_, best.n_timepoints_
+            rows, labels, layout = training_rows(self, X, y)
+            check_classification_targets(labels)
+            check_two_labels(np.unique(labels))
+            series = rows.rows.reshape(-1, layout.length, layout.channels).swapaxes(1, 2)
+            candidates = self._candidates()
+            self._choose(candidates, series, rows.ends // layout.channels, labels)
+            best = clone(candidates[self.best_candidate_])
+            best.set_params(reliability=self.reliability_, correct=False)
+            self.best_estimator_ = best.fit(X, y)
+            self.classes_ = best.classes_
+            self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -175,7 +169,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         (n,) array
         """
         check_is_fitted(self)
-        return self.best_estimator_.predict(self._checked(X))
+        return self.best_estimator_.predict(X)
 
     def predict_early(self, X: ArrayLike, *, steps: ArrayLike | None = None) -> EarlyDecisions:
         """Decide series as early as the chosen tau allows.
@@ -191,7 +185,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             Labels, times and reliabilities.
         """
         check_is_fitted(self)
-        return self.best_estimator_.predict_early(self._checked(X), steps=steps)
+        return self.best_estimator_.predict_early(X, steps=steps)
 
     def decide(self, X: Rows) -> Decisions:
         """Decide incomplete samples where the rule allows it.
@@ -206,14 +200,16 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         Decisions
         """
         check_is_fitted(self)
-        if series_of(X) is None:
-            options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
-            X = validate_data(self, X, reset=False, **options)
         return self.best_estimator_.decide(X)
 
-    def _choose(self, X: Any, y: NDArray[Any]) -> None:
-        """Score all candidates and taus, and fit the best to all series."""
-        candidates = self._candidates()
+    def _choose(
+        self,
+        candidates: Mapping[str, ReliableClassifier],
+        series: NDArray[np.float64],
+        ends: NDArray[np.int64],
+        y: Labels,
+    ) -> None:
+        """Score all candidates and taus by series (n, channels, times) that end at `ends`."""
         taus = np.array(TAUS) if self.tau is None else checked_taus(self.tau)
         folds = list(fold_masks(y, self.n_folds))
         if not folds:
@@ -221,13 +217,18 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
                 f"y: expected a class of two samples or more for {self.n_folds} folds, got one "
                 f"sample of each of {len(np.unique(y))} classes"
             )
+        ended = [one[:, :end] for one, end in zip(series, ends, strict=True)]
         scores, failure = [], None
         for model in candidates.values():
             try:
-                curves = [self._curve(model, X, y, fold, taus) for fold in folds]
+                curves = []
+                for fold in folds:
+                    fitted = clone(model).set_params(correct=False).fit(series[~fold], y[~fold])
+                    curve = reliability_curve(fitted, list(compress(ended, fold)), y[fold], taus)
+                    curves.append([one.harmonic_mean for one in curve])
             except ValueError as error:  # for example, a class is too small for its own Gaussian
                 failure = failure or error
-                curves = [np.full(len(taus), np.nan)] * len(folds)
+                curves = [[np.nan] * len(taus)] * len(folds)
             scores.append(np.transpose(curves))
         params = [
             {"candidate": name, "reliability": tau} for name in candidates for tau in taus.tolist()
@@ -240,18 +241,6 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         self.best_score_ = float(means[self.best_index_])
         self.best_params_ = params[self.best_index_]
         self.best_candidate_, self.reliability_ = self.best_params_.values()
-        best = clone(candidates[self.best_candidate_])
-        best.set_params(reliability=self.reliability_, correct=False)
-        self.best_estimator_ = best.fit(X, y)
-
-    def _curve(
-        self, model: ReliableClassifier, X: Any, y: NDArray[Any], fold: NDArray[np.bool_], taus: Any
-    ) -> NDArray[np.float64]:
-        """Harmonic means (p,) of a model at each tau on a fold that is left out of its fit."""
-        fitted = clone(model).set_params(correct=False)._fit_subset(X, y, ~fold)
-        held_out = X[fold] if isinstance(X, np.ndarray) else list(compress(X, fold))
-        scores = reliability_curve(fitted, held_out, y[fold], taus)
-        return np.array([one.harmonic_mean for one in scores])
 
     def _candidates(self) -> dict[str, ReliableClassifier]:
         if self.candidates is None:
@@ -272,6 +261,3 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
                 f"{show(self.candidates)}"
             )
         return dict(self.candidates)
-
-    def _checked(self, X: Any) -> Any:
-        return complete_rows(self, X) if series_of(X) is None else X

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show, warn_caller
-from eigenfeat.early.completion import Conditional
 from eigenfeat.early.discriminants import ClassCodes
+from eigenfeat.early.mixture import Conditional
 from eigenfeat.early.rules import Rule, RuleInput, lower_bounds
 from eigenfeat.early.series import BLOCK_NUMBERS
 
@@ -38,7 +38,6 @@ MIN_SAMPLES = 1024  # completions with "auto"
 MAX_SAMPLES = 2**20
 RISK = 0.01  # probability that a bound of a sample is too large
 PILOT = 32  # completions that choose the class
-PILOT_STEPS = 17, 22, 27, PILOT  # after which the choice ends if the others cannot change it
 FIRST = 32  # completions of the first stage
 CHUNK = 512  # completions that are drawn together
 
@@ -100,52 +99,30 @@ class SampledRule(Rule):
         running, done = np.arange(len(tested)), 0
         for size, table in zip(sizes, tables, strict=True):
             samples = range(PILOT + done, PILOT + size)
-            votes[running] += self._agreeing(rule_input, running, tested, samples)
+            for rows, codes in self._labelled(rule_input, running, samples):
+                votes[rows] += (codes == tested[rows][:, None]).sum(axis=1)
             bound[running] = np.maximum(bound[running], table[votes[running]])
             done = size
             running = running[bound[running] < enough[running]]
-            best = self._best_end(votes[running], done, sizes, tables)
-            running = running[np.maximum(best, bound[running]) >= least[running]]
+            # If all further completions agree, the last bound is the largest.
+            last = tables[-1][votes[running] + self.n_samples - done]
+            running = running[np.maximum(last, bound[running]) >= least[running]]
             if not len(running):
                 break
         return bound
-
-    def _best_end(self, votes: _Codes, done: int, sizes: list[int], tables: list[_Array]) -> _Array:
-        """The largest bound if all further completions agree."""
-        best = np.zeros(len(votes))
-        for size, table in zip(sizes, tables, strict=True):
-            if size > done:
-                best = np.maximum(best, table[votes + size - done])
-        return best
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`: the most frequent class of the first completions."""
         n = len(rule_input.conditional.pattern)
         votes = np.zeros((n, len(self.predict.classes)), dtype=np.intp)
-        running, done = np.arange(n), 0
-        for size in PILOT_STEPS:
-            for rows, codes in self._labelled(rule_input, running, range(done, size)):
-                np.add.at(votes, (rows[:, None], codes), 1)
-            done = size
-            lead = np.sort(votes[running], axis=1)
-            running = running[lead[:, -1] - lead[:, -2] <= PILOT - done]
-            if not len(running):
-                break
+        for rows, codes in self._labelled(rule_input, np.arange(n), range(PILOT)):
+            np.add.at(votes, (rows[:, None], codes), 1)
         return np.asarray(votes.argmax(axis=1))
-
-    def _agreeing(
-        self, rule_input: RuleInput, rows: _Codes, tested: _Codes, samples: range
-    ) -> _Codes:
-        """Number (m,) of completions in the tested class."""
-        votes = np.zeros(len(tested), dtype=np.intp)
-        for part, codes in self._labelled(rule_input, rows, samples):
-            votes[part] += (codes == tested[part][:, None]).sum(axis=1)
-        return votes[rows]
 
     def _labelled(
         self, rule_input: RuleInput, rows: _Codes, samples: range
     ) -> Iterator[tuple[_Codes, NDArray[Any]]]:
-        """Yield indices of samples and the classes (b, s) of their completions, in batches."""
+        """Yield indices of samples (b,) and the classes (b, s) of their completions, in batches."""
         batch: list[tuple[_Codes, _Array]] = []
         size = 0
         for part, drawn in _completions(rule_input.conditional, rows, self.seed, samples):
@@ -186,20 +163,23 @@ def samples_of(sampled: Sampled, tau: float) -> int:
     "auto" is the number whose largest bound is half-way between tau and 1, so that samples with a
     few completions of other classes can be decided.
     """
-    n = MIN_SAMPLES if sampled.n_samples == "auto" else int(sampled.n_samples)
-    if sampled.n_samples == "auto":
-        while n < MAX_SAMPLES and largest_bound(n) < (1 + tau) / 2:
-            n *= 2
+    auto = sampled.n_samples == "auto"
+    n = _enough(MIN_SAMPLES, (1 + tau) / 2) if auto else int(sampled.n_samples)
     if largest_bound(n) < tau:
-        enough = n
-        while enough < MAX_SAMPLES and largest_bound(enough) < tau:
-            enough *= 2
+        enough = _enough(n, tau)
         hint = f"at least {enough}" if largest_bound(enough) >= tau else "a smaller reliability"
         warn_caller(
             f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
             f"up to {largest_bound(n):.6f}; at {tau:g} samples are decided when they are complete",
             UserWarning,
         )
+    return n
+
+
+def _enough(n: int, tau: float) -> int:
+    """The smallest power of two, from n on, whose bound reaches tau, or the largest allowed."""
+    while n < MAX_SAMPLES and largest_bound(n) < tau:
+        n *= 2
     return n
 
 
@@ -223,19 +203,20 @@ def _completions(
     ends = np.flatnonzero(np.diff(conditional.pattern[rows])) + 1
     for group in np.split(rows, ends) if len(rows) else []:
         models, t = conditional.gaussians[int(conditional.pattern[group[0]])]
-        for begin, end in _chunks(samples):
-            chunk = begin // CHUNK
+        for chunk in range(samples.start // CHUNK, -(-samples.stop // CHUNK)):
             normal, share = _chunk(seed, len(models[0].mean), chunk)
-            drawn = slice(begin - chunk * CHUNK, end - chunk * CHUNK)
+            first, last = chunk * CHUNK, (chunk + 1) * CHUNK
+            drawn = slice(max(samples.start, first) - first, min(samples.stop, last) - first)
             share = share[drawn]
             noise = [normal[drawn, t:] @ model.gains[t:] for model in models]
             width = max(1, BLOCK_NUMBERS // (len(share) * ell))
-            for first in range(0, len(group), width):
-                part = group[first : first + width]
+            for begin in range(0, len(group), width):
+                part = group[begin : begin + width]
                 yield part, _drawn(conditional, part, noise, share)
 
 
 def _drawn(conditional: Conditional, rows: _Codes, noise: list[_Array], share: _Array) -> _Array:
+    """Completions (b, s, ell) by the parts' noise (s, ell); `share` (s,) chooses the parts."""
     if len(noise) == 1:
         return np.asarray(conditional.means[rows, 0][:, None] + noise[0])
     ends = np.cumsum(conditional.weights[rows], axis=1)
@@ -246,14 +227,6 @@ def _drawn(conditional: Conditional, rows: _Codes, noise: list[_Array], share: _
         row, sample = np.nonzero(part == g)
         drawn[row, sample] += of_part[sample]
     return np.asarray(drawn)
-
-
-def _chunks(samples: range) -> Iterator[tuple[int, int]]:
-    begin = samples.start
-    while begin < samples.stop:
-        end = min(samples.stop, (begin // CHUNK + 1) * CHUNK)
-        yield begin, end
-        begin = end
 
 
 @lru_cache(maxsize=8)

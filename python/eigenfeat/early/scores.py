@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_rows, check_whole, real_array, show
-from eigenfeat.early.decisions import EarlyLabels
+from eigenfeat.early.decisions import EarlyDecisions
+from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.series import series_of
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class EarlyScores:
 
 
 def early_scores(
-    early: EarlyLabels,
+    early: EarlyDecisions,
     n_samples: int,
     *,
     complete: ArrayLike | None = None,
@@ -66,7 +67,7 @@ def early_scores(
 
     Parameters
     ----------
-    early : EarlyDecisions, EarlyLabels, or anything with `label` and `time`
+    early : EarlyDecisions, or anything with `label` and `time`
         Result of an early classifier's `predict_early`.
     n_samples : int
         Number of values of a complete series, d.
@@ -114,8 +115,8 @@ def reliability_curve(
 
     Parameters
     ----------
-    model : ReliableClassifier
-        Fitted model.
+    model : ReliableClassifier or ReliableClassifierCV
+        Fitted model; of a search, its best estimator.
     X : (n, d) array-like
         Complete series.
     y : (n,) array-like
@@ -128,18 +129,19 @@ def reliability_curve(
     list of EarlyScores
         One for each tau.
     """
-    if not hasattr(model, "predict_early"):
-        raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, ReliableClassifier):
+        raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
     check_is_fitted(model)
     taus = checked_taus(tau)
     if series_of(X) is None:
         check_rows(X)
     complete = np.asarray(model.predict(X))
-    traced = model.predict_early(X, float(taus[-1]), trace=True)
+    traced: Any = model.predict_early(X, float(taus[-1]), trace=True)
     rows, scores = np.arange(len(traced)), []
     for value in taus:
         first = (traced.trace_reliability >= value).argmax(axis=1)
-        early = EarlyLabels(traced.trace_label[rows, first], traced.steps[first])
+        early = EarlyDecisions(traced.trace_label[rows, first], traced.steps[first])
         scores.append(early_scores(early, model.n_timepoints_, complete=complete, y=y))
     return scores
 

@@ -32,12 +32,10 @@ __all__ = [
     "Layout",
     "Rows",
     "blocks",
-    "complete_rows",
     "decision_times",
     "fold_masks",
     "ignore_single_sample_warning",
     "known_rows",
-    "labelled_complete_rows",
     "pushed_value",
     "series_of",
     "spread_steps",
@@ -106,8 +104,8 @@ def training_rows(
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
     series = series_of(X)
     if series is None:
-        rows, labels = labelled_complete_rows(estimator, X, y)
-        return _complete(rows), labels, Layout(1, rows.shape[1])
+        rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_ROWS)
+        return _complete(estimator, rows, _FIT), labels, Layout(1, rows.shape[1])
     if y is None:
         raise ValueError("y: expected labels, got None")
     labels = column_or_1d(plain_labels(y))
@@ -130,7 +128,7 @@ def whole_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
     """Rows of series that have ended."""
     series = series_of(X)
     if series is None:
-        return _complete(complete_rows(estimator, X))
+        return _complete(estimator, validate_data(estimator, X, reset=False, **_ROWS))
     return _laid_out(series, layout, ended=True)
 
 
@@ -152,13 +150,33 @@ def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
     return given.reshape(channels)
 
 
-def known_rows(X: ArrayLike, layout: Layout) -> _Array | None:
-    """Return rows of the known values of running series; None if X has rows already."""
+def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array:
+    """Rows of the known values of running series, or of incomplete samples; NaN is missing."""
     series = series_of(X)
-    return None if series is None else _laid_out(series, layout, ended=False).rows
+    if series is None:
+        options = {**_ROWS, "ensure_all_finite": "allow-nan"}
+        return np.asarray(validate_data(estimator, X, reset=False, **options))
+    return _laid_out(series, layout, ended=False).rows
 
 
-def _complete(rows: _Array) -> Rows:
+_ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+_DECIDE = "; decide takes incomplete samples"
+_FIT = (
+    "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
+    "which also learns from incomplete rows"
+)
+
+
+def _complete(estimator: Any, rows: _Array, advice: str = "") -> Rows:
+    """Rows of complete samples; ValueError, with advice, at the first NaN or infinity."""
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
+        names = getattr(estimator, "feature_names_in_", None)
+        place = f"row {i}, column {j}" if names is None else f"row {i}, column {j} ({names[j]!r})"
+        if not np.isnan(rows[i, j]):
+            raise ValueError(f"X: expected finite rows, got {rows[i, j]} in {place}")
+        advice += _DECIDE if hasattr(estimator, "decide") else ""
+        raise ValueError(f"X: expected complete samples, got NaN in {place}{advice}")
     return Rows(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
 
 
@@ -222,42 +240,6 @@ def _shape(one: Any) -> tuple[int, ...]:
 
 def _channels_text(channels: int) -> str:
     return "one channel" if channels == 1 else f"{channels} channels"
-
-
-# ---- complete rows
-
-_ANY_ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-_DECIDE = "; decide takes incomplete samples"
-_FIT = (
-    "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
-    "which also learns from incomplete rows"
-)
-
-
-def complete_rows(estimator: BaseEstimator, X: ArrayLike) -> _Array:
-    """Rows for a fitted estimator; ValueError, with advice, at the first NaN or infinity."""
-    return _finite(estimator, validate_data(estimator, X, reset=False, **_ANY_ROWS))
-
-
-def labelled_complete_rows(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
-) -> tuple[_Array, Labels]:
-    """Rows and labels to fit on; ValueError, with advice, at the first NaN or infinity."""
-    rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_ANY_ROWS)
-    return _finite(estimator, rows, _FIT), labels
-
-
-def _finite(estimator: Any, X: Any, advice: str = "") -> _Array:
-    rows = np.asarray(X)
-    if not np.isfinite(rows).all():
-        i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
-        names = getattr(estimator, "feature_names_in_", None)
-        column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
-        if np.isnan(rows[i, j]):
-            advice += _DECIDE if hasattr(estimator, "decide") else ""
-            raise ValueError(f"X: expected complete samples, got NaN in row {i}, {column}{advice}")
-        raise ValueError(f"X: expected finite rows, got {rows[i, j]} in row {i}, {column}")
-    return rows
 
 
 # ---- times and reliabilities

@@ -13,16 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, real_array, show
-from eigenfeat.early.chi_squares import spectra_of
-from eigenfeat.early.completion import Conditional
 from eigenfeat.early.decisions import StreamDecision
-from eigenfeat.early.rules import FittedModel, RuleInput
+from eigenfeat.early.rules import RuleInput
 from eigenfeat.early.series import decision_times, pushed_value, taus_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
-
-    from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["Stream", "Streams"]
 
@@ -32,66 +28,6 @@ _Codes = NDArray[np.intp]
 _Given = ArrayLike | None
 
 _NO_CODES = np.empty(0, dtype=np.intp)
-_REBUILT = "_lock", "_plan"  # attributes that are created again when streams are loaded
-
-MAX_KEPT_ENTRIES = 2**22  # of the covariances at all times
-
-
-# ---- quantities that all streams of a fitted model share
-
-
-class Plan:
-    """Gaussians of a fitted model and their covariances by time, for all its streams."""
-
-    def __init__(self, model: FittedModel) -> None:
-        completion = model.completion
-        self.models: list[PrefixGaussian] = completion.mixture_.prefix_models(
-            model.conditioned_map, n_threads=completion.n_threads
-        )
-        self.start = np.stack([one.feature_mean for one in self.models])
-        numbers = (model.layout.width + 1) * len(self.models) * self.start.shape[1] ** 2
-        self._keeps = not model.needs_covariance or numbers <= MAX_KEPT_ENTRIES
-        self._after: dict[int, dict[str, Any]] = {}
-
-    @classmethod
-    def of(cls, model: FittedModel) -> Plan:
-        """Return the plan of a model, which is made once."""
-        if (plan := model.cache.get("plan")) is None:
-            plan = model.cache.setdefault("plan", cls(model))
-        return plan
-
-    def after(self, model: FittedModel, t: int) -> dict[str, Any]:
-        """Return the parts of conditional distributions that all series share after t entries."""
-        if (known := self._after.get(t)) is not None:
-            return known
-        gaussians, covariances = self.models, None
-        if model.needs_covariance:
-            covariances = np.stack([one.covariances(t) for one in gaussians], axis=1)
-        common = {
-            "variances": np.stack([one.variance_table[t] for one in gaussians])[None],
-            "covariances": covariances,
-            "missing": np.array([model.layout.width - t], dtype=np.intp),
-            "spectra": spectra_of([(gaussians, t)]) if model.needs_spectra else None,
-            "gaussians": [(gaussians, t)],
-        }
-        if self._keeps:
-            self._after[t] = common
-        return common
-
-    def conditional(
-        self, model: FittedModel, entries: int, means: _Array, densities: _Array
-    ) -> Conditional:
-        """Conditional distributions from means (parts, m, ell) after `entries` known entries."""
-        m, alone = means.shape[1], len(means) == 1
-        return Conditional(
-            weights=np.ones((m, 1)) if alone else model.completion.mixture_.posterior(densities.T),
-            means=np.ascontiguousarray(means.transpose(1, 0, 2)),
-            pattern=np.zeros(m, dtype=np.intp),
-            **self.after(model, entries),
-        )
-
-
-# ---- streams
 
 
 class Streams:
@@ -135,12 +71,12 @@ class Streams:
         self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
         self._decision_steps = np.zeros(length + 1, dtype=bool)
         self._decision_steps[decision_times(model, steps, length)] = True
-        self._plan = plan = Plan.of(fitted)
-        parts = len(plan.models)
+        self._start = np.stack([one.feature_mean for one in fitted.gaussians])
+        parts = len(self._start)
         self._rows = np.full((n, d), np.nan)
         self._gaps = np.zeros(n, dtype=bool)
         self._innovations = np.zeros((parts, n, d))
-        self._means = np.repeat(plan.start[:, None], n, axis=1)
+        self._means = np.repeat(self._start[:, None], n, axis=1)
         self._densities = np.zeros((parts, n))
         self._seen = np.zeros(n, dtype=np.int64)
         self._time = np.zeros(n, dtype=np.int64)
@@ -153,13 +89,11 @@ class Streams:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            state = {name: value for name, value in vars(self).items() if name not in _REBUILT}
+            state = {name: value for name, value in vars(self).items() if name != "_lock"}
             return {name: copy.copy(value) for name, value in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._plan = Plan.of(self._model)
-        self._lock = threading.RLock()
+        self.__dict__.update(state, _lock=threading.RLock())
 
     @property
     def decided(self) -> NDArray[np.bool_]:
@@ -314,7 +248,7 @@ class Streams:
             waiting = np.flatnonzero(code < 0)
             for t, k in _by(self._seen[waiting]):
                 for rows, rule_input in self._inputs(int(t), waiting[k]):
-                    reliability[rows], code[rows] = self._model.rule.largest_tau(rule_input)
+                    reliability[rows], code[rows] = self._model.largest_tau(rule_input)
             return self._model.classes[code], reliability
 
     def reset(self, at: _Given = None) -> None:
@@ -328,7 +262,7 @@ class Streams:
         with self._lock:
             where = self._indices(at)
             self._rows[where], self._gaps[where] = np.nan, False
-            self._means[:, where] = self._plan.start[:, None]
+            self._means[:, where] = self._start[:, None]
             self._densities[:, where] = 0.0
             self._seen[where] = self._time[where] = 0
             self._code[where] = -1
@@ -387,7 +321,7 @@ class Streams:
             given = np.where(absent, 0.0, samples)
             for j in range(channels):
                 sample = np.ascontiguousarray(given[:, j])
-                for g, one in enumerate(self._plan.models):
+                for g, one in enumerate(self._model.gaussians):
                     one.step(begin + j, sample, own[0][g], own[1][g], own[2][g])
             if not every:
                 for array, advanced in zip(state, own, strict=True):
@@ -398,12 +332,12 @@ class Streams:
             return rows
         if not self._decision_steps[time]:
             return _NO_CODES
-        rule, decided = self._model.rule, []
+        model, decided = self._model, []
         for part, rule_input in self._inputs(time, rows):
-            best = rule.best_classes(rule_input)
-            at = rule.decides(rule_input, best, self._tau[part]).nonzero()[0]
+            best = model.rule.best_classes(rule_input)
+            at = model.decides(rule_input, best, self._tau[part]).nonzero()[0]
             if len(at):
-                bound = rule.bound(rule_input.take(at), best[at])
+                bound = model.bound(rule_input.take(at), best[at])
                 decided.append((part[at], best[at], bound))
         if not decided:
             return _NO_CODES
@@ -419,10 +353,8 @@ class Streams:
         gaps, entries = self._gaps[rows], seen * self._layout.channels
         plain = rows[~gaps]
         if len(plain):
-            means, densities = self._means[:, plain], self._densities[:, plain]
-            prefixes = self._model.prefixes(self._rows[plain], np.array([entries]))
-            conditional = self._plan.conditional(self._model, entries, means, densities)
-            yield plain, self._model.input_of(conditional, prefixes)
+            state = self._means[:, plain], self._densities[:, plain]
+            yield plain, self._model.stream_input(self._rows[plain], entries, *state)
         if len(plain) < len(rows):
             for part in self._model.incomplete_parts(gaps.astype(np.intp)):
                 yield rows[part], self._model.rule_input(self._rows[rows[part]], entries)

@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
-from eigenfeat.early.correction import CorrectedRule
 from eigenfeat.early.minimum_cost import MinimumCostClassifier
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
-from eigenfeat.early.rules import PairwiseRule, TargetRule, all_pair_variances
+from eigenfeat.early.rules import PairwiseRule, all_pair_variances
 from eigenfeat.early.series import decision_times, taus_of
 from eigenfeat.early.stages import shares_features
 from eigenfeat.early.stopping import Regression
@@ -139,9 +138,9 @@ def _stream_header(
     """Header of a `ReliableClassifier` with the rule "pairwise" and linear discriminants."""
     check_is_fitted(model)
     tau = float(taus_of(model, reliability, 1)[0])
-    fitted, rule, layout = model.fitted_, model.fitted_.rule, model.fitted_.layout
+    fitted, layout = model.fitted_, model.fitted_.layout
     times = decision_times(model, steps, layout.length)
-    if fitted.stages is not None or not isinstance(fitted.plain_rule, PairwiseRule):
+    if fitted.stages is not None or not isinstance(fitted.rule, PairwiseRule):
         raise ValueError(
             "model: expected the rule 'pairwise' with linear discriminants (such as "
             "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
@@ -149,14 +148,13 @@ def _stream_header(
         )
     times = times[(times > 0) & (times < layout.length)]
     least = np.full(len(times), tau)  # of the rule alone
-    if isinstance(rule, CorrectedRule):
-        least = rule.correction.least_tau(least, times * layout.channels)
-        times, least, rule = times[least <= 1], least[least <= 1], rule.rule
+    if fitted.correction is not None:
+        least = fitted.correction.least_tau(least, times * layout.channels)
+        times, least = times[least <= 1], least[least <= 1]
     is_target = np.ones(len(fitted.classes), dtype=bool)
-    if isinstance(rule, TargetRule):
-        is_target = rule.is_target
-    mixture = fitted.completion.mixture_
-    parts = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
+    if fitted.is_target is not None:
+        is_target = fitted.is_target
+    mixture, parts = fitted.completion.mixture_, fitted.gaussians
     factors = np.stack([one.factor for one in parts])
     d, k = layout.width, len(fitted.classes)
     diagonals = np.einsum("gtt->gt", factors)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["EarlyTimesDisplay"]
 
 UNDECIDED = "#e3e7eb"
-MAX_SAMPLES = 10**7
 MAX_LINES = 3000  # most lines of the image; screens have fewer pixels
 
 
@@ -99,13 +98,14 @@ class EarlyTimesDisplay:
         Parameters
         ----------
         estimator : classifier with `predict_early`
-            Fitted model, such as ReliableClassifier or MinimumCostClassifier.
+            Fitted model, such as ReliableClassifier or MinimumCostClassifier, or a search, whose
+            best estimator is used.
         X : (n, d) or (n, channels, d) array-like
             Complete series.
         y : (n,) array-like, optional
             True labels.
         reliability : float, optional
-            tau; by default the model's.
+            tau of a ReliableClassifier; by default the model's.
         ax, **kwargs
             As in `plot`.
 
@@ -118,11 +118,14 @@ class EarlyTimesDisplay:
                 f"estimator: expected a classifier with predict_early, got {show(estimator)}"
             )
         check_is_fitted(estimator)
-        early = estimator.predict_early(X, *([] if reliability is None else [reliability]))
-        n_samples = getattr(estimator, "n_timepoints_", None) or np.shape(X)[-1]
-        display = cls(early.time, early.label, int(n_samples), estimator.predict(X), y)
-        tau = getattr(estimator, "reliability_", getattr(estimator, "reliability", None))
+        model = getattr(estimator, "best_estimator_", estimator)
+        tau = getattr(model, "reliability_", getattr(model, "reliability", None))
+        if reliability is not None and tau is None:
+            raise ValueError(f"reliability: expected None with {show(model)}, got {reliability}")
         tau = tau if reliability is None else reliability
+        early = model.predict_early(X) if tau is None else model.predict_early(X, tau)
+        n_samples = getattr(model, "n_timepoints_", None) or np.shape(X)[-1]
+        display = cls(early.time, early.label, int(n_samples), model.predict(X), y)
         if tau is not None:
             share = np.mean(np.asarray(display.label) == np.asarray(display.final))
             title = f"required reliability {figures.short_tau(tau)}: "
@@ -147,7 +150,7 @@ class EarlyTimesDisplay:
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
 
-        check_whole(self.n_samples, "n_samples", at_least=1, at_most=MAX_SAMPLES)
+        check_whole(self.n_samples, "n_samples", at_least=1)
         time, label = np.asarray(self.time), np.asarray(self.label)
         if time.ndim != 1 or not time.size or time.dtype.kind not in "iu":
             raise ValueError(f"time: expected integers in one dimension, got {show(self.time)}")

@@ -59,7 +59,8 @@ def test_prefixes_are_the_same_as_patterns(walks):
     X, y = walks
     at = np.array([0, 1, 3, 8, 9])
     for model in (GaussianCompletion().fit(X), MixtureCompletion().fit(X, y)):
-        found = model.mixture_.after(X, at, None, True, n_threads=1)
+        gaussians = model.mixture_.prefix_models(n_threads=1)
+        found = model.mixture_.after(X, at, gaussians, covariance=True)
         rows = np.where(np.arange(9) < at[:, None], X[:, None], np.nan).reshape(-1, 9)
         expected = model.condition(rows, covariance=True)
         for name in ("weights", "mean", "variance", "covariance"):

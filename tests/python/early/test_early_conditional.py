@@ -8,11 +8,7 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.early import ReliableClassifier, Sampled
-from eigenfeat.early.correction import (
-    ClassGroups,
-    HeldOutDecisions,
-    promised_shares,
-)
+from eigenfeat.early.correction import ClassGroups, HeldOutDecisions, promised_shares
 from eigenfeat.early.rules import lower_bounds
 
 CONFIDENCE = 0.9
@@ -134,15 +130,6 @@ def test_promises_that_cannot_be_given_are_refused(rng, options, message):
         fitted(*rare_events(rng, [40, 40]), 0.8, **options)
 
 
-def test_small_classes_share_a_group():
-    groups = ClassGroups.of(np.array(list("abcde")), np.array([50, 3, 20, 0, 4]), 20)
-    assert_array_equal(groups.group, [0, 2, 1, 2, 2])
-    assert_array_equal(groups(np.array([["a", "e"], ["c", "d"]])), [[0, 2], [1, 2]])
-    assert groups.n_groups == 3
-    assert not groups.is_enough(20)
-    assert groups.is_enough(7)
-
-
 def test_classes_with_few_samples_are_named(rng):
     X, y = rare_events(rng, [120, 6, 80])
     y = np.array(["usual", "odd", "other"])[y]
@@ -186,35 +173,6 @@ def test_only_the_target_is_decided_before_the_end(rng, rule, correct):
 
 
 # ---- all ways to decide --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"conditional": "true"},
-        {"conditional": ("predicted", "time")},
-        {"conditional": "time", "rule": Sampled(64)},
-        {"target": 1},
-    ],
-    ids=str,
-)
-def test_streams_decide_as_predict_early(rng, options):
-    X, y = rare_events(rng, [120, 90])
-    new, _ = rare_events(rng, [60, 60])
-    model = fitted(X, y, 0.8, held_out=5, **options)
-    early = model.predict_early(new)
-    assert (early.time < 10).any()
-    streams = model.streams(len(new))
-    for column in new.T:
-        streams.push(column)
-    assert_array_equal(streams.time, early.time)
-    assert_array_equal(streams.labels, early.label)
-    stricter = np.where(np.arange(len(new)) % 2, 0.8, 0.6)
-    mixed = model.predict_early(new, stricter)
-    assert_array_equal(mixed.time[::2], model.predict_early(new[::2], 0.6).time)
-    assert_array_equal(mixed.time[1::2], early.time[1::2])
-    again = clone(model).fit(X, y)
-    assert_array_equal(again.correction_.share, model.correction_.share)
 
 
 def test_further_samples_replace_the_correction():

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.naive_bayes import GaussianNB
@@ -184,28 +184,6 @@ def test_classifiers_with_scores_alone(classifier):
     assert_array_equal(model.classifiers_[-1].predict(N), model.predict(N))
     loss = -np.log(probability[np.arange(60), np.searchsorted(model.classes_, t)]).mean()
     assert loss < 0.9  # of three classes; log 3 is 1.1
-
-
-def test_lists_of_unequal_series():
-    rng = np.random.default_rng(0)
-    X, y = signals(60, rng)
-    ends = X.shape[1] - np.arange(60) % 5
-    given = [x[:end] for x, end in zip(X, ends, strict=True)]
-    rows = np.array([np.pad(x, (0, 60 - len(x)), "edge") for x in given])
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    priced = MinimumCostClassifier(lda, 0.01, n_times=5, n_folds=2)
-    model, wanted = clone(priced).fit(given, y), clone(priced).fit(rows, y)
-    assert model.n_features_in_ == 60
-    assert_array_equal(model.predict(given), wanted.predict(rows))
-    found, whole = model.predict_early(given), wanted.predict_early(rows)
-    assert (found.time <= ends).all()
-    before = whole.time <= ends
-    assert_array_equal(found.label[before], whole.label[before])
-    assert_array_equal(found.time[before], whole.time[before])
-    with pytest.raises(ValueError, match=r"^X: expected at least two series and as many labels"):
-        priced.fit(given, y[:-1])
-    with pytest.raises(ValueError, match=r"^X\[0\]: expected at most \d+ samples, got \d+"):
-        model.predict_early([np.zeros(500), np.zeros(3)])
 
 
 def test_a_pool_of_views_has_probabilities_of_its_own_folds():

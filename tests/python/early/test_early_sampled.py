@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from right_models import agreement, right_model
 from scipy.stats import binom, norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import (
@@ -63,7 +62,7 @@ def test_the_largest_bound_of_all_stages_holds(share, monkeypatch):
     )
     for seed in range(n):
         fresh = SampledRule(rule.predict, rule.n_samples, seed)
-        too_large += fresh.largest_tau(rule_input)[0][0] > truth
+        too_large += fresh.bound(rule_input, fresh.best_classes(rule_input))[0] > truth
     assert binom.sf(too_large - 1, n, 0.1) > 1e-3
     assert too_large > 0  # and is not much too small
 
@@ -80,33 +79,6 @@ class Threshold(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return self.classes_[(X[:, 1] > self.at).astype(int)]
-
-
-@pytest.mark.parametrize(
-    ("name", "correlation", "mixture"),
-    [
-        ("qda", 0.8, True),
-        pytest.param("bayes", 0.0, True, marks=pytest.mark.long),
-        pytest.param("local", 0.0, False, marks=pytest.mark.long),
-        pytest.param("gem", 0.8, True, marks=pytest.mark.long),
-    ],
-)
-def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
-    random = np.random.default_rng([int(100 * correlation), mixture, len(name), 7])
-    completion, X, y, draw = right_model(random, correlation, mixture)
-    fresh = draw(300)
-    masks = [np.arange(X.shape[1]) < 3, random.permutation(X.shape[1]) < 5]
-    model = ReliableClassifier(CLASSIFIERS[name], completion, rule=Sampled(512), correct=False).fit(
-        X[:500], y[:500]
-    )
-    model.completion_ = completion
-    decided = 0
-    for mask in masks:
-        for tau in (0.5, 0.8, 0.95):
-            realised, count = agreement(model, fresh, mask, tau)
-            assert binom.cdf(round(realised * count), count, tau) >= 1e-3, (tau, realised, count)
-            decided += count
-    assert decided > 0
 
 
 @pytest.mark.parametrize("name", ["local", "gem", "forest"])

@@ -7,9 +7,11 @@ from scipy.stats import binom
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.early import (
-    EarlyLabels,
+    EarlyDecisions,
     LocalQDA,
+    MinimumCostClassifier,
     ReliableClassifier,
+    ReliableClassifierCV,
     early_scores,
     reliability_curve,
 )
@@ -17,12 +19,12 @@ from eigenfeat.early.rules import lower_bounds
 
 
 def test_figures_by_hand():
-    early = EarlyLabels(np.array(["a", "a", "b", "b"]), np.array([1, 2, 3, 6]))
+    early = EarlyDecisions(np.array(["a", "a", "b", "b"]), np.array([1, 2, 3, 6]))
     found = early_scores(early, 6, complete=list("aabb"), y=list("abbb"))
     assert (found.n, found.reliability, found.accuracy) == (4, 1.0, 0.75)
     assert (found.mean_time, found.earliness) == (3.0, 0.5)
     assert found.harmonic_mean == pytest.approx(2 * 0.75 * 0.5 / 1.25)
-    late = early_scores(EarlyLabels(np.array(["a"]), np.array([6])), 6, y=["b"])
+    late = early_scores(EarlyDecisions(np.array(["a"]), np.array([6])), 6, y=["b"])
     assert late.harmonic_mean == 0.0
     bare = early_scores(early, 6)
     assert bare.reliability is bare.accuracy is bare.harmonic_mean is None
@@ -43,6 +45,18 @@ def test_a_curve_has_the_figures_of_single_runs(rng, classifier, rule):
         early = model.predict_early(rows, tau[k])
         assert curve[k] == early_scores(early, 12, complete=complete, y=truth)
     assert np.all(np.diff([one.mean_time for one in curve]) >= 0)
+
+
+def test_a_curve_takes_a_search_and_names_other_models(rng):
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, 5)) + y[:, None]
+    lda = LinearDiscriminantAnalysis()
+    search = ReliableClassifierCV({"lda": ReliableClassifier(lda)}, n_folds=2).fit(X, y)
+    expected = reliability_curve(search.best_estimator_, X, y, [0.9])
+    assert reliability_curve(search, X, y, [0.9]) == expected
+    other = MinimumCostClassifier(lda, n_times=2).fit(X, y)
+    with pytest.raises(ValueError, match="model: expected a fitted ReliableClassifier, got Min"):
+        reliability_curve(other, X, y, [0.9])
 
 
 @pytest.mark.parametrize(("n", "confidence"), [(1, 0.9), (7, 0.999), (200, 0.5)])

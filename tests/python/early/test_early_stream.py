@@ -42,10 +42,20 @@ def model_of(kind):
         "qda": lambda: ReliableClassifier(qda(reg_param=0.1), features=PCA(3), reliability=0.5),
         "sampled": lambda: ReliableClassifier(lda(), rule=Sampled(64), reliability=0.8),
         "prefixes": lambda: ReliableClassifier(lda(), rule="prefixes", reliability=0.8),
+        "by time": lambda: ReliableClassifier(
+            lda(), conditional=("predicted", "time"), reliability=0.8
+        ),
+        "sampled by time": lambda: ReliableClassifier(
+            lda(), rule=Sampled(64), conditional="time", reliability=0.8
+        ),
+        "target": lambda: ReliableClassifier(lda(), target="up", reliability=0.8),
     }[kind]()
 
 
-KINDS = ("pairwise", "mixture", "features", "box", "qda", "sampled", "prefixes")
+KINDS = (
+    *("pairwise", "mixture", "features", "box", "qda", "sampled", "prefixes"),
+    *("by time", "sampled by time", "target"),
+)
 
 
 @pytest.fixture
@@ -120,28 +130,6 @@ def test_outlook_is_the_trace(fitted):
     before = Stream(model).outlook()  # nothing is known
     known = model.decide(np.full((1, D), np.nan))
     assert (before.label, before.time) == (known.label[0], 0)
-
-
-def test_a_step_whose_rule_fails_changes_nothing(series, monkeypatch):
-    X, y = series
-    model = model_of("mixture").set_params(correct=False, reliability=0.999).fit(X[:100], y[:100])
-    row = next(row for row in X[100:] if model.predict_early(row[None]).time[0] > 6)
-    broken, whole = model.stream(), model.stream()
-    for value in row[:3]:
-        broken.push(value)
-        whole.push(value)
-    with monkeypatch.context() as patch:
-        patch.setattr(type(model.fitted_.rule), "decides", fails)
-        with pytest.raises(MemoryError):
-            broken.push(row[3] + 100.0)
-    assert broken.seen == 3
-    for value in row[3:]:
-        assert broken.push(value) == whole.push(value)
-        assert broken.outlook() == whole.outlook()
-
-
-def fails(*_):
-    raise MemoryError
 
 
 @pytest.mark.parametrize("kind", ["pairwise", "mixture"])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import chi2, norm
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import (
@@ -18,7 +17,6 @@ from sklearn.svm import SVC, LinearSVC
 from eigenfeat import MultinomialLogit
 from eigenfeat.early import (
     LocalQDA,
-    MixtureCompletion,
     ReliableClassifier,
     Sampled,
 )
@@ -67,19 +65,6 @@ def punched(X, share=0.4, seed=0):
     return rows
 
 
-def test_probabilities_of_sets():
-    tau = np.array([0.001, 0.3, 0.9, 0.999])
-    for d in (1, 5, 200):
-        radii = {
-            "quadratic": np.sqrt(chi2.ppf(tau, d)),
-            "mahalanobis": np.sqrt(chi2.ppf(tau, d)),
-            "chebyshev": np.sqrt(d / (1 - tau)),
-            "box": norm.ppf((1 + tau ** (1 / d)) / 2),
-        }
-        for name, radius in radii.items():
-            assert_allclose(SETS[name].reliability(radius, d), tau, rtol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
@@ -104,42 +89,6 @@ def test_a_class_leads_on_its_largest_set_and_on_no_larger_one(series, rng, name
         assert set(inside) == {label}
         assert radius > 9 or set(model.predict(mean + 1.03 * radius * apart)) != {label}
     assert np.ptp(radii) > 0.5
-
-
-@pytest.mark.parametrize(
-    ("name", "rule"),
-    [
-        *(("lda", rule) for rule in RULES),
-        *(("bayes", rule) for rule in ("quadratic", "chebyshev", "box")),
-        *(("qda", "quadratic"), ("local", "box"), ("local", "sampled")),
-    ],
-)
-def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule):
-    X, y = series(300)
-    T, _ = series(30 if rule == "sampled" or name == "local" else 100)
-    tau = 0.8
-    if rule == "sampled" and name == "local":
-        T = T[:2]
-    model = ReliableClassifier(
-        CLASSIFIERS[name],
-        MixtureCompletion(),
-        rule=with_samples(rule, 256),
-        reliability=tau,
-        correct=False,
-    ).fit(X, y)
-    rows = punched(T)
-    full = model.predict(T)
-    found = model.decide(rows)
-    slack = 3 * np.sqrt(tau * (1 - tau) / max(found.decided.sum(), 1))
-    if found.decided.any():
-        assert (found.label == full)[found.decided].mean() >= tau - slack
-    assert np.all(found.decided == (found.reliability >= tau))
-    # The largest tau decides the same, and is where decisions turn.
-    largest = model.decide(rows).reliability
-    assert np.all((largest >= tau - 1e-5) >= found.decided)
-    assert np.all((largest >= tau + 1e-5) <= found.decided)
-    assert set(found.labels[~found.decided]) <= {None}
-    assert_array_equal(found.labels[found.decided], found.label[found.decided])
 
 
 @pytest.mark.parametrize("rule", FIRST_RULES)

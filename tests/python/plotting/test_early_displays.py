@@ -30,21 +30,6 @@ def two_axes():
     return Figure(figsize=(10, 5), layout="constrained").subplots(1, 2)
 
 
-def test_new_axes_and_given_ones(model, tmp_path):
-    first = EarlyDecisionDisplay.from_estimator(model, SERIES[90], reliability=0.9)
-    assert first.ax_.figure is first.figure_
-    given, other = two_axes()
-    second = EarlyDecisionDisplay.from_estimator(model, SERIES[90], ax=given)
-    assert second.figure_ is given.figure
-    second.figure_.savefig(tmp_path / "given.png")
-    assert not other.has_data()
-    panels = second.axes_.ravel()
-    middle = second.figure_.bbox.width / 2
-    assert all(0 <= ax.bbox.x0 < ax.bbox.x1 <= middle for ax in panels)
-    assert second.plot() is second
-    assert second.figure_ is not given.figure
-
-
 @pytest.mark.parametrize("with_y", [False, True])
 def test_times_against_plain_loops(model, with_y, tmp_path):
     rows, truth = SERIES[80:], LABELS[80:]
@@ -97,6 +82,9 @@ def test_wrong_times_are_named():
         EarlyTimesDisplay([1, 2], ["a", "b"], 4, final=["a"]).plot()
     with pytest.raises(ValueError, match="estimator: expected a classifier with predict_early"):
         EarlyTimesDisplay.from_estimator(LinearDiscriminantAnalysis(), SERIES)
+    priced = MinimumCostClassifier(LinearDiscriminantAnalysis(), n_times=2).fit(SERIES, LABELS)
+    with pytest.raises(ValueError, match=r"reliability: expected None with MinimumCost.*0\.9$"):
+        EarlyTimesDisplay.from_estimator(priced, SERIES, reliability=0.9)
 
 
 @pytest.mark.parametrize("channels", [1, 2])
@@ -124,9 +112,12 @@ def test_a_decision_has_known_samples_and_completions(model, channels):
 def test_a_decision_says_what_is_known(model):
     early = model.predict_early(SERIES[90][None], 0.9, trace=True)
     time = int(early.time[0])
+    given, other = two_axes()
     display = EarlyDecisionDisplay.from_estimator(
-        model, SERIES[90], reliability=0.9, times=[1, time]
+        model, SERIES[90], reliability=0.9, times=[1, time], ax=given
     )
+    assert display.figure_ is given.figure
+    assert not other.has_data()
     first, last = display.axes_[0]
     assert first.get_title().startswith("1 samples: no decision\n")
     assert last.get_title() == f"{time} samples: decision\n{early.label[0]}"

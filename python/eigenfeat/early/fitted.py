@@ -1,0 +1,365 @@
+"""The fitted model of `ReliableClassifier`: the fit of its parts, and its decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+
+from eigenfeat._base import threads as _threads
+from eigenfeat._base.state import OmitsCaches
+from eigenfeat._base.types import Labels
+from eigenfeat._base.validation import show
+from eigenfeat.early.completion import Completion, GaussianCompletion, filled
+from eigenfeat.early.discriminants import (
+    Affine,
+    ClassCodes,
+    Discriminants,
+    Linear,
+    Local,
+    Quadratic,
+    affine_of,
+    discriminants_of,
+)
+from eigenfeat.early.mixture import Conditional
+from eigenfeat.early.rules import PairwiseRule, Rule, RuleInput
+from eigenfeat.early.sampling import Sampled, SampledRule, samples_of
+from eigenfeat.early.series import (
+    Layout,
+    Rows,
+    blocks,
+    ignore_single_sample_warning,
+    spread_steps,
+)
+from eigenfeat.early.set_rules import SETS, SetRule
+from eigenfeat.early.stages import KnownStages, Stages, convolutions, fit_stages
+
+if TYPE_CHECKING:
+    from eigenfeat.early.correction import Correction
+    from eigenfeat.early.reliable import ReliableClassifier
+    from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+
+__all__ = ["FittedModel", "fit_model", "fit_prefixes"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+MAX_PREFIX_TIMES = 24  # at which classifiers of the known values are fitted
+MAX_CACHED_NUMBERS = 2**22  # of the covariances that streams share
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel(OmitsCaches):
+    """Everything that `ReliableClassifier.fit` learns. Immutable: streams share it."""
+
+    _caches = frozenset({"cache"})
+
+    layout: Layout
+    classes: NDArray[Any]
+    classifier: Any
+    completion: Completion
+    features: Any
+    rule_name: str
+    affine: Affine | None  # features as an affine map of the samples
+    # Linear discriminants as an affine map of the samples; then scores are completed.
+    scores: Affine | None
+    discriminants: Discriminants | None
+    rule: Rule
+    n_threads: int | None
+    is_target: NDArray[np.bool_] | None = None  # (k,) classes of interest; None: all
+    stages: Stages | KnownStages | None = None  # classifiers of the known values
+    correction: Correction | None = None
+    cache: dict[int, Any] = field(default_factory=dict, repr=False)  # what streams share
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, cache={})
+
+    @property
+    def conditioned_map(self) -> Affine | None:
+        """The map whose conditional distributions the rule receives: scores, or features."""
+        return self.affine if self.scores is None else self.scores
+
+    @cached_property
+    def gaussians(self) -> list[PrefixGaussian]:
+        """The parts of the completion, given the first entries."""
+        threads = self.completion.n_threads
+        return self.completion.mixture_.prefix_models(self.conditioned_map, n_threads=threads)
+
+    @property
+    def needs(self) -> dict[str, bool]:
+        """What the rule needs of conditional distributions besides means and variances."""
+        return {
+            "covariance": self.rule_name in ("pairwise", "mahalanobis", "chebyshev"),
+            "spectra": self.rule_name == "quadratic",
+        }
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.layout.width if self.affine is None else self.affine.B.shape[1]
+
+    def transform(self, rows: _Array) -> _Array:
+        """Map complete samples to the inputs of the classifier."""
+        return rows if self.features is None else self.features.transform(rows)
+
+    def predict_codes(self, rows: _Array) -> _Codes:
+        """Class indices of complete samples."""
+        return ClassCodes(self.classes, self.classifier)(self.transform(rows))
+
+    # ---- inputs of the rule
+
+    def rule_input(self, rows: _Array, entries: int | None = None) -> RuleInput:
+        """Condition samples (NaN is missing) on their known entries.
+
+        Classifiers of the known values take the first `entries`, by default up to the last known
+        entry.
+        """
+        prefixes = None
+        if self.stages is not None:
+            known = np.where(np.isnan(rows), 0, np.arange(1, rows.shape[1] + 1)).max(axis=1)
+            seen = known if entries is None else np.full(len(rows), entries)
+            prefixes = np.empty((len(rows), len(self.classes)))
+            for t in np.unique(seen):
+                prefixes[seen == t] = self._prefixes(rows[seen == t], t[None])
+        return self._input(self._conditional(rows), prefixes)
+
+    def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
+        """Condition every sample on its first entries, for several numbers of entries."""
+        if np.isnan(rows).any():  # each sample has its own pattern
+            later = np.arange(rows.shape[1]) >= times[:, None]
+            seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
+            conditional = self._conditional(seen)
+        else:
+            conditional = self.completion.mixture_.after(rows, times, self.gaussians, **self.needs)
+        return self._input(conditional, self._prefixes(rows, times))
+
+    def stream_input(
+        self, rows: _Array, entries: int, means: _Array, densities: _Array
+    ) -> RuleInput:
+        """Inputs of samples (m, d) without gaps after `entries` known entries.
+
+        `means` (parts, m, ell) are the conditional means, `densities` (parts, m) the log densities
+        of the known entries.
+        """
+        m, mixture, shared = len(rows), self.completion.mixture_, self.cache.get(entries)
+        if shared is None:
+            shared = mixture.shared_after(np.array([entries]), self.gaussians, **self.needs)
+            numbers = (self.layout.width + 1) * len(means) * means.shape[2] ** 2
+            if not self.needs["covariance"] or numbers <= MAX_CACHED_NUMBERS:
+                self.cache[entries] = shared
+        conditional = Conditional(
+            weights=np.ones((m, 1)) if len(means) == 1 else mixture.posterior(densities.T),
+            means=np.ascontiguousarray(means.transpose(1, 0, 2)),
+            pattern=np.zeros(m, dtype=np.intp),
+            **shared,
+        )
+        return self._input(conditional, self._prefixes(rows, np.array([entries])))
+
+    def _conditional(self, rows: _Array) -> Conditional:
+        threads = self.completion.n_threads
+        return self.completion.mixture_.condition(
+            rows, self.conditioned_map, **self.needs, n_threads=threads
+        )
+
+    def _prefixes(self, rows: _Array, times: NDArray[np.int64]) -> _Array | None:
+        """Probabilities (n p, k) by classifiers of the first entries, for p numbers of entries."""
+        if self.stages is None:
+            return None
+        series = rows.reshape(-1, self.layout.length, self.layout.channels)
+        known = self.stages.after(series, -(-times // self.layout.channels))
+        out = np.zeros((known.shape[0] * known.shape[1], len(self.classes)))
+        shared = np.isin(self.stages.classes, self.classes)  # a frozen classifier has its own
+        columns = self.classes.searchsorted(self.stages.classes[shared])
+        out[:, columns] = known.reshape(len(out), -1)[:, shared]
+        return out
+
+    def _input(self, conditional: Conditional, prefixes: _Array | None) -> RuleInput:
+        return RuleInput(
+            self.discriminants,
+            conditional,
+            self.width,
+            self.scores is not None,
+            _threads.resolve(self.n_threads),
+            prefixes,
+        )
+
+    # ---- decisions
+
+    def score(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """The rule's largest tau (n,) for the class `best`, without the correction.
+
+        It is 0 for classes other than the targets. Classifiers of the known values multiply it by
+        their probability of the class.
+        """
+        tau = self.rule.bound(rule_input, best)
+        if rule_input.prefixes is not None:
+            tau = tau * rule_input.prefixes[np.arange(len(best)), best]
+        return tau if self.is_target is None else np.where(self.is_target[best], tau, 0.0)
+
+    def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
+        """Largest tau (n,) at which each sample is decided as its class `best`; 0 for none."""
+        tau = self.score(rule_input, best)
+        if self.correction is None:
+            return tau
+        return self.correction.certified_tau(tau, self._known(rule_input))
+
+    def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
+        """Mask of the samples that are decided as their class `best` at tau (n,)."""
+        if self.correction is not None:
+            tau = self.correction.least_tau(tau, self._known(rule_input))
+            if not (tau <= 1).any():
+                return np.zeros(len(best), dtype=bool)
+        if rule_input.prefixes is not None:
+            return self.score(rule_input, best) >= tau
+        decided = self.rule.decides(rule_input, best, tau)
+        return decided if self.is_target is None else decided & self.is_target[best]
+
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+        """Largest tau (n,) at which each sample would be decided, and its class."""
+        best = self.rule.best_classes(rule_input)
+        return self.bound(rule_input, best), best
+
+    def final_decisions(self, rows: _Array) -> tuple[_Codes, _Array]:
+        """Classes of series at their end, and the largest tau of each: 1 if nothing is missing."""
+        if not len(rows):
+            return np.empty(0, dtype=np.intp), np.empty(0)
+        codes = self.predict_codes(filled(self.completion, rows))
+        tau = np.ones(len(rows))
+        for part in self.incomplete_parts(np.isnan(rows).sum(axis=1)):
+            largest, best = self.largest_tau(self.rule_input(rows[part]))
+            tau[part] = np.where(best == codes[part], largest, 0.0)
+        return codes, tau
+
+    def _known(self, rule_input: RuleInput) -> _Codes:
+        """Numbers (n,) of known entries."""
+        conditional = rule_input.conditional
+        return self.layout.width - conditional.missing[conditional.pattern]
+
+    # ---- memory
+
+    def incomplete_parts(self, missing: NDArray[np.intp]) -> Iterator[_Codes]:
+        """Yield the indices of the incomplete rows, in blocks of bounded memory."""
+        rows = np.flatnonzero(missing > 0)
+        for part in blocks(len(rows), self.numbers_per_row()):
+            yield rows[part]
+
+    def numbers_per_row(self) -> int:
+        """Approximate memory of the evaluation of one sample, in numbers."""
+        k, parts = len(self.classes), len(self.completion.mixture_.weights)
+        if self.scores is not None:
+            return k * (parts * k + 4)
+        return self.width * (parts * (self.width if self.needs["covariance"] else 1) + 4 * k)
+
+
+# ---- the fit
+
+
+def fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
+    """Fit completion, features and classifier to samples, and create the rule; NaN is missing."""
+    completion = GaussianCompletion(n_threads=estimator.n_threads)
+    if estimator.completion is not None:
+        completion = clone(estimator.completion)
+    with ignore_single_sample_warning():
+        completion = completion.fit(rows.rows, y)
+        X = filled(completion, rows.rows)
+        features = None if estimator.features is None else clone(estimator.features).fit(X, y)
+        affine = affine_of(features, X.shape[1])
+        inputs = X if features is None else features.transform(X)
+        classifier = clone(estimator.classifier).fit(inputs, y)
+    classes = np.asarray(getattr(classifier, "classes_", np.unique(y)))
+    if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
+        raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
+    name = "sampled" if isinstance(estimator.rule, Sampled) else estimator.rule
+    name = "auto" if name == "prefixes" else name
+    discriminants = _discriminants(name, classifier, inputs)
+    if name == "auto" and (discriminants is None or isinstance(discriminants, Local)):
+        name = "sampled"  # the only rule for discriminants that depend on all entries
+    elif name == "auto":
+        name = "pairwise" if isinstance(discriminants, Linear) else "quadratic"
+    scores = None
+    if isinstance(discriminants, Linear) and name in ("pairwise", "chebyshev", "mahalanobis"):
+        scores = _scores_of(discriminants, affine)
+    target = estimator.target
+    return FittedModel(
+        layout=layout,
+        classes=classes,
+        classifier=classifier,
+        completion=completion,
+        features=features,
+        rule_name=name,
+        affine=affine,
+        scores=scores,
+        discriminants=discriminants,
+        rule=_rule(estimator, name, ClassCodes(classes, classifier)),
+        n_threads=estimator.n_threads,
+        is_target=None if target is None else np.isin(classes, np.ravel(target)),
+    )
+
+
+def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants | None:
+    """The classifier's discriminants, if the rule uses them; ValueError if it needs others."""
+    if name == "sampled":
+        return None
+    plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
+    try:
+        functions = discriminants_of(plain, inputs)
+    except ValueError:
+        if name != "auto":
+            raise
+        return None
+    of_linear = name in ("pairwise", "mahalanobis") and not isinstance(functions, Linear)
+    if of_linear or (name == "box" and isinstance(functions, Quadratic) and not functions.diagonal):
+        takes = "linear discriminants" if of_linear else "discriminants that are sums over columns"
+        raise ValueError(
+            f"rule: expected 'quadratic', 'chebyshev' or 'sampled', got {name!r}, which takes "
+            f"{takes}, with {show(classifier)}"
+        )
+    return functions
+
+
+def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
+    """Linear discriminants as a map of samples.
+
+    Their mean is subtracted, so that a common part of the scores does not cancel in differences.
+    """
+    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
+    offsets = discriminants.offsets - discriminants.offsets.mean()
+    if affine is None:
+        return Affine(np.ascontiguousarray(slopes.T), offsets)
+    return affine.then(slopes, offsets)
+
+
+def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
+    if name in SETS:
+        return SetRule(SETS[name])
+    if name == "pairwise":
+        return PairwiseRule()
+    sampled = estimator.rule if isinstance(estimator.rule, Sampled) else Sampled()
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)
+
+
+def fit_prefixes(model: FittedModel, rows: Rows, y: Labels) -> tuple[FittedModel, KnownStages]:
+    """Add classifiers of the known values; return the model and their held-out probabilities."""
+    layout = model.layout
+    steps = spread_steps(layout.length, MAX_PREFIX_TIMES)
+
+    def steps_after(onset: int) -> NDArray[np.int64]:
+        if onset >= layout.length - 1:
+            raise ValueError(
+                "X: expected series that differ before their last value with rule='prefixes'"
+            )
+        return steps[steps > onset]
+
+    series = rows.rows.reshape(-1, layout.length, layout.channels)
+    stages, held_out = fit_stages(convolutions(model.n_threads), series, y, steps_after)
+    probabilities = held_out.probabilities[0].swapaxes(0, 1)
+    known = KnownStages(stages.times, stages.classes, probabilities)
+    return replace(model, stages=stages), known
