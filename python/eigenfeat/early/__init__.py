@@ -6,7 +6,7 @@ Parrish (2012), chapter 5.
 from eigenfeat.early.completion import GaussianCompletion, MixtureCompletion
 from eigenfeat.early.decisions import Decisions, EarlyDecisions, StreamDecision
 from eigenfeat.early.local_qda import LocalQDA
-from eigenfeat.early.minimum_cost import CostStream, MinimumCostClassifier
+from eigenfeat.early.minimum_cost import CostDecision, CostStream, MinimumCostClassifier
 from eigenfeat.early.mixture import Conditional
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
@@ -17,6 +17,7 @@ from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
     "Conditional",
+    "CostDecision",
     "CostStream",
     "Decisions",
     "EarlyDecisions",

@@ -90,15 +90,11 @@ class EarlyDecisions:
 
 @dataclass(frozen=True)
 class StreamDecision:
-    """Label of a series, number of values used, and the largest tau or expected cost then.
-
-    `reliability` is set by `ReliableClassifier`, `cost` by `MinimumCostClassifier`.
-    """
+    """Label of a series, number of values used, and the largest tau at that time."""
 
     label: Any
     time: int
-    reliability: float | None = None
-    cost: float | None = None
+    reliability: float
 
 
 def decide(model: FittedModel, rows: _Array, tau: _Array) -> Decisions:

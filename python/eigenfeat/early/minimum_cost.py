@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show, warn_caller
-from eigenfeat.early.decisions import EarlyDecisions, StreamDecision
+from eigenfeat.early.decisions import EarlyDecisions
 from eigenfeat.early.series import (
     Layout,
     ignore_single_sample_warning,
@@ -29,9 +30,18 @@ from eigenfeat.early.stages import convolutions, fit_stages
 from eigenfeat.early.stopping import fitted_policy
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 
-__all__ = ["CostStream", "MinimumCostClassifier"]
+__all__ = ["CostDecision", "CostStream", "MinimumCostClassifier"]
 
 _Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CostDecision:
+    """Label of a series, number of values used, and expected cost at that time."""
+
+    label: Any
+    time: int
+    cost: float
 
 
 class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
@@ -350,11 +360,11 @@ class CostStream:
         return self._seen
 
     @property
-    def decision(self) -> StreamDecision | None:
+    def decision(self) -> CostDecision | None:
         """The decision, or None."""
         return self._decision
 
-    def push(self, value: ArrayLike, *, time: int | None = None) -> StreamDecision | None:
+    def push(self, value: ArrayLike, *, time: int | None = None) -> CostDecision | None:
         """Push the next value.
 
         Parameters
@@ -364,7 +374,7 @@ class CostStream:
 
         Returns
         -------
-        StreamDecision or None
+        CostDecision or None
             The decision, from the deciding value on; None before.
 
         Raises
@@ -391,7 +401,7 @@ class CostStream:
         k = int(np.searchsorted(times, self._seen))
         return self._decide(k, self._seen) if times[k] == self._seen else None
 
-    def finish(self) -> StreamDecision:
+    def finish(self) -> CostDecision:
         """Decide the series, which has ended, from its known values."""
         if self._decision is None:
             if np.isnan(self._samples).all():
@@ -409,9 +419,9 @@ class CostStream:
 
     _samples: _Array
     _seen: int
-    _decision: StreamDecision | None
+    _decision: CostDecision | None
 
-    def _decide(self, k: int, seen: int, *, ended: bool = False) -> StreamDecision | None:
+    def _decide(self, k: int, seen: int, *, ended: bool = False) -> CostDecision | None:
         """Decide at the k-th time if waiting saves nothing or the series has ended."""
         model = self._model
         series = model._stages.filled(self._samples[None])
@@ -420,7 +430,7 @@ class CostStream:
             expected = (probability @ model.costs_[k])[0]
             code = int(expected.argmin())
             self._seen = seen
-            self._decision = StreamDecision(model.classes_[code], seen, cost=float(expected[code]))
+            self._decision = CostDecision(model.classes_[code], seen, float(expected[code]))
         return self._decision
 
 

@@ -218,10 +218,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
                 f"sample of each of {len(np.unique(y))} classes"
             )
         ended = [one[:, :end] for one, end in zip(series, ends, strict=True)]
-        scores, failure = [], None
+        scores: list[NDArray[np.float64]] = []
+        failure = None
         for model in candidates.values():
             try:
-                curves = []
+                curves: list[list[Any]] = []
                 for fold in folds:
                     fitted = clone(model).set_params(correct=False).fit(series[~fold], y[~fold])
                     curve = reliability_curve(fitted, list(compress(ended, fold)), y[fold], taus)
