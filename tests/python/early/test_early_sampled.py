@@ -128,7 +128,7 @@ def test_errors(rng):
             return np.zeros((len(X), 2))
 
     model = ReliableClassifier(Odd(), rule="sampled", correct=False).fit(X, y)
-    with pytest.raises(ValueError, match="classifier: expected predict to return 32 labels, got shape"):
+    with pytest.raises(ValueError, match="classifier: expected predict to return 32 labels"):
         model.decide([[np.nan] * D])
     with pytest.raises(ValueError, match="'classifier' parameter"):
         ReliableClassifier(StandardScaler()).fit(X, y)
