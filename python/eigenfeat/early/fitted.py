@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.state import OmitsCaches
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.early.completion import Completion, GaussianCompletion, filled
 from eigenfeat.early.discriminants import (
@@ -43,7 +43,6 @@ from eigenfeat.early.stages import KnownStages, Stages, convolutions, fit_stages
 
 if TYPE_CHECKING:
     from eigenfeat.early.correction import Correction
-    from eigenfeat.early.reliable import ReliableClassifier
     from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["FittedModel", "fit_model", "fit_prefixes"]
@@ -261,8 +260,8 @@ class FittedModel(OmitsCaches):
 # ---- the fit
 
 
-def fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
-    """Fit completion, features and classifier to samples, and create the rule; NaN is missing."""
+def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
+    """Fit the parts of a `ReliableClassifier` to samples, and create the rule; NaN is missing."""
     completion = GaussianCompletion(n_threads=estimator.n_threads)
     if estimator.completion is not None:
         completion = clone(estimator.completion)
@@ -336,7 +335,7 @@ def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
     return affine.then(slopes, offsets)
 
 
-def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
+def _rule(estimator: Estimator, name: str, predict: ClassCodes) -> Rule:
     if name in SETS:
         return SetRule(SETS[name])
     if name == "pairwise":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.early.completion import filled
 from eigenfeat.early.correction import (
@@ -30,9 +30,6 @@ from eigenfeat.early.fitted import FittedModel, fit_model
 from eigenfeat.early.series import Layout, Rows, fold_masks, spread_steps, stratified_draw
 from eigenfeat.early.stages import KnownStages
 
-if TYPE_CHECKING:
-    from eigenfeat.early.reliable import ReliableClassifier
-
 __all__ = ["PROMISES", "correct_rule", "names_of"]
 
 _Array = NDArray[np.float64]
@@ -50,7 +47,7 @@ TIMES_PER_BATCH = 8
 
 
 def correct_rule(
-    estimator: ReliableClassifier,
+    estimator: Estimator,
     model: FittedModel,
     rows: Rows,
     labels: Labels,
@@ -60,7 +57,7 @@ def correct_rule(
     by_folds: bool = False,
     known: KnownStages | None = None,
 ) -> tuple[Correction, NDArray[np.int64], _Array]:
-    """Learn the correction of a fitted rule from held-out samples.
+    """Learn the correction of a `ReliableClassifier` from held-out samples.
 
     `by_folds`: the samples are those of the fit, and each is tested by a model that is fitted
     without its fold; `known` has the out-of-fold probabilities of the classifiers of the known
@@ -130,7 +127,7 @@ def _test_sizes(cost: int, n: int, n_times: int, least: int) -> tuple[int, int]:
 
 
 def _class_groups(
-    estimator: ReliableClassifier,
+    estimator: Estimator,
     model: FittedModel,
     classes: Labels,
     labels: Labels,
@@ -180,7 +177,7 @@ def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> 
 
 
 def _fold_models(
-    estimator: ReliableClassifier,
+    estimator: Estimator,
     rows: Rows,
     y: Labels,
     layout: Layout,
