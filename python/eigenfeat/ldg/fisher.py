@@ -6,7 +6,7 @@ from moments: it streams, and accepts sparse samples.
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -111,9 +111,6 @@ class PCAFisher(ClassReducer):
     ----------
     n_components : int or None, default=None
         Directions to keep; by default the rank of the scatter between classes after PCA.
-    pca_components : int or None, default=None
-        Principal components to keep in the first step. None uses min(n - k, rank of the samples),
-        but at least one.
 
     Attributes
     ----------
@@ -124,7 +121,7 @@ class PCAFisher(ClassReducer):
     eigenvalues_ : (ell,) array
         Variance between classes over variance within (at least that share), descending.
     pca_components_ : int
-        Principal components that were kept.
+        Principal components of the first step: min(n - k, rank of the samples), at least one.
     mean_, classes_
         As in `RegularizedFisher`.
 
@@ -153,20 +150,12 @@ class PCAFisher(ClassReducer):
     (2, 4)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ClassReducer._parameter_constraints,
-        "pca_components": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(
-        self, n_components: int | None = None, *, pca_components: int | None = None
-    ) -> None:
+    def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
-        self.pca_components = pca_components
 
     def _reduce(self, rows: ClassDeviations) -> Reduction:
         span = rows.span()
-        p = principal_count(rows, span, self.pca_components)
+        p = principal_count(rows, span)
         selected = PrincipalBasis(span.basis[:, :p], span.sizes[:p])
         result = shares_of_variance(rows, selected, self.n_components)
         within: Array = np.maximum(result.within, LEAST_SHARE)
@@ -176,16 +165,6 @@ class PCAFisher(ClassReducer):
         )
 
 
-def principal_count(rows: ClassDeviations, span: PrincipalBasis, pca_components: int | None) -> int:
-    """Return the number of principal components: as given, or by the rule.
-
-    ValueError if the rank of the samples is smaller than the given number.
-    """
-    rank = len(span.sizes)
-    if pca_components is None:
-        return max(1, min(rows.n_samples - len(rows.classes), rank))
-    if pca_components > rank:
-        raise ValueError(
-            f"pca_components: expected at most {rank} (rank of the samples), got {pca_components}"
-        )
-    return int(pca_components)
+def principal_count(rows: ClassDeviations, span: PrincipalBasis) -> int:
+    """Return the largest possible rank of the scatter within classes, at least 1."""
+    return max(1, min(rows.n_samples - len(rows.classes), len(span.sizes)))

@@ -7,17 +7,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from eigenfeat._base.types import RandomState, Rows
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import local_neighbours
-from eigenfeat.samples.estimator import Iterative, Verbose, unchanged_on_error, with_steps
+from eigenfeat.samples.estimator import Iterative, Verbose, with_steps
 
 __all__ = ["DiscriminativeGaussian"]
 
@@ -124,29 +124,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_steps
-    def fit(self, X: Rows, y: ArrayLike) -> DiscriminativeGaussian:
-        """Fit LDG, and minimise the objective from its directions.
-
-        Parameters
-        ----------
-        X, y
-            As in `LDG.fit`.
-
-        Returns
-        -------
-        DiscriminativeGaussian
-            The estimator itself.
-        """
-        with unchanged_on_error(self):
-            super().fit(X, y)
-            if self.stop_reason_ == "iterations":
-                warn_caller(
-                    f"DiscriminativeGaussian: after {self.n_iter_} steps the relative gradient is "
-                    f"{self.gradient_norm_:.1e}, above tol={self.tol:g}; raise max_iter or tol",
-                    ConvergenceWarning,
-                )
-        return self
+    fit = with_steps(LDG.fit)
 
     def _keep(
         self,
@@ -171,6 +149,12 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
         self.objective_history_ = np.array(result.history)
         self.n_iter_, self.stop_reason_ = result.n_iter, result.reason
+        if result.reason == "iterations":
+            warn_caller(
+                f"DiscriminativeGaussian: after {self.n_iter_} steps the relative gradient is "
+                f"{self.gradient_norm_:.1e}, above tol={self.tol:g}; raise max_iter or tol",
+                ConvergenceWarning,
+            )
 
     def _objective(self, problem: Any, n_neighbors: int) -> LocalGaussians:
         rows, codes = problem.coordinates, problem.codes

@@ -3,49 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.validation import FLOATS, check_memory, show
+from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import expand
-from eigenfeat.ldg.linear import LDG
+from eigenfeat.ldg._solving.coordinates import Columns, KernelRoot, check_kernel_memory
+from eigenfeat.ldg.linear import LocalDiscriminant, Problem
 from eigenfeat.moments.columns import deviations, in_any_order, signed
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.samples.estimator import validate_data
 
 __all__ = ["KernelLDG"]
 
 _Array = NDArray[np.float64]
 
-_MAX_ASYMMETRY = 1e-6  # of entries and negative eigenvalues, relative to the largest
-_N_MATRICES = 6  # (n, n) arrays in memory at a time
 _NONNEGATIVE = ("additive_chi2", "chi2")  # kernels of nonnegative numbers
 _UNSCALED = (*_NONNEGATIVE, "precomputed")  # kernels without standardisation
 _INVARIANT = ("linear", "rbf", "laplacian")  # centred kernels that are invariant under translation
-_FITTED = (
-    "eigenvalues_",
-    "gamma_",
-    "n_neighbors_",
-    "n_components_",
-    "cv_results_",
-    "classes_",
-    "short_classes_",
-)
 
 
-class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelLDG(LocalDiscriminant):
     r"""LDG in the feature space of a kernel: nonlinear directions.
 
     Use it for curved classes with up to a few thousand samples: time is O(n^3), memory O(n^2). Tune
@@ -122,15 +109,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": LDG._parameter_constraints["n_components"],
+        **LocalDiscriminant._parameter_constraints,
         "kernel": [StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
         "kernel_gamma": [Interval(Real, 0, None, closed="neither"), None],
         "kernel_params": [dict, None],
-        "standardize": ["boolean"],
-        "gamma": LDG._parameter_constraints["gamma"],
-        "n_neighbors": LDG._parameter_constraints["n_neighbors"],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -146,52 +128,17 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(
+            n_components,
+            gamma=gamma,
+            n_neighbors=n_neighbors,
+            standardize=standardize,
+            random_state=random_state,
+            n_threads=n_threads,
+        )
         self.kernel = kernel
         self.kernel_gamma = kernel_gamma
         self.kernel_params = kernel_params
-        self.standardize = standardize
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.random_state = random_state
-        self.n_threads = n_threads
-
-    def fit(self, X: Rows, y: ArrayLike) -> KernelLDG:
-        """Find the directions.
-
-        Parameters
-        ----------
-        X : (n, d) array-like or sparse matrix
-            Finite samples; with a precomputed kernel, its (n, n) matrix.
-        y : (n,) array-like
-            Labels of at least two classes.
-
-        Returns
-        -------
-        KernelLDG
-            The estimator itself. If an error is raised, it is unchanged.
-        """
-        with unchanged_on_error(self):
-            self._validate_params()
-            rows, labels = validate_data(
-                self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", copy=True
-            )
-            check_classification_targets(labels)
-            check_two_labels(np.unique(labels))
-            check_memory("KernelLDG", _N_MATRICES, rows.shape[0])
-            self.mean_, self.scale_ = self._standards(rows)
-            kernel = self._kernel(rows, rows, in_any_order(rows))
-            if kernel.shape[0] != kernel.shape[1]:
-                raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
-            root = _Root.of(kernel)
-            linear = self._linear().fit(root.rows, labels)
-            # Eigenvectors of the root, and components in their coordinates, have arbitrary signs.
-            self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, expansion="none"))
-            self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
-            self.X_fit_ = rows
-            for name in _FITTED:
-                setattr(self, name, getattr(linear, name))
-        return self
 
     def transform(self, X: Rows) -> Floats:
         """Project samples onto the directions of the feature space.
@@ -215,25 +162,34 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property
     def _n_features_out(self) -> int:
         return int(self.dual_coef_.shape[1])
 
-    def _linear(self) -> LDG:
-        return LDG(
-            self.n_components,
-            gamma=self.gamma,
-            n_neighbors=self.n_neighbors,
-            standardize=False,
-            random_state=self.random_state,
-            n_threads=self.n_threads,
-        )
+    def _problem(self, X: Any, y: Any) -> Problem:
+        """Return coordinates of the samples in the feature space."""
+        classes, codes = np.unique(y, return_inverse=True)
+        check_two_labels(classes)
+        check_kernel_memory("KernelLDG", X.shape[0])
+        self.X_fit_ = X.copy()
+        self.mean_, self.scale_ = self._standards(X)
+        kernel = self._kernel(X, X, in_any_order(X))
+        if kernel.shape[0] != kernel.shape[1]:
+            raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
+        root = KernelRoot.of(kernel)
+        self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
+        rank = len(root.eigenvalues)
+        columns = Columns(np.zeros(rank), np.ones(rank), np.arange(rank))
+        return Problem(root.rows, root.rows, root, columns, classes, codes, self.n_threads)
+
+    def _keep(
+        self, problem: Problem, n_neighbors: int, gamma: float, values: _Array, vectors: _Array
+    ) -> None:
+        super()._keep(problem, n_neighbors, gamma, values, vectors)
+        self.dual_coef_ = signed(problem.basis.expand(vectors))
 
     def _standards(self, X: Any) -> tuple[_Array | None, _Array | None]:
         """Return the columns' means and standard deviations; None if they are not used."""
@@ -293,48 +249,3 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             at = tuple(np.argwhere(~np.isfinite(result))[0].tolist())
             raise ValueError(f"kernel: expected finite values, got {show(result[at])} at {at}")
         return result
-
-
-@dataclass(frozen=True, eq=False)
-class _Root:
-    """The centred kernel matrix as ``Y Y^T``.
-
-    ``rows``: Y (n, r). ``inverse`` (n, r): maps the centred kernel of a sample to its Y.
-    ``eigenvalues`` (r,): descending. ``means`` (n,): means of the columns of the matrix.
-    """
-
-    rows: _Array
-    inverse: _Array
-    eigenvalues: _Array
-    means: _Array
-
-    @classmethod
-    def of(cls, kernel: _Array) -> _Root:
-        """Decompose a symmetric kernel matrix (n, n), without eigenvalues of rounding errors."""
-        n = len(kernel)
-        unit = float(np.abs(kernel).max())
-        gap = float(np.abs(kernel - kernel.T).max())
-        if gap > _MAX_ASYMMETRY * unit:
-            raise ValueError(f"kernel: expected a symmetric matrix, got entries {gap:g} apart")
-        means = kernel.mean(axis=0)
-        centred = kernel - means - means[:, None] + means.mean()
-        symmetric = (centred + centred.T) / 2
-        values, vectors = np.linalg.eigh(symmetric)
-        # Entries are rounded when they are computed and when means are subtracted.
-        rounding = 10 * n * float(np.finfo(np.float64).eps)
-        if -values[0] > max(_MAX_ASYMMETRY * values[-1], rounding * unit):
-            raise ValueError(
-                "kernel: expected a positive semidefinite kernel, got one with the eigenvalue "
-                f"{values[0]:g} beside {values[-1]:g}"
-            )
-        selected = values > rounding * max(float(values[-1]), unit)
-        if not selected.any():
-            raise ValueError(
-                "X: expected samples that differ in the kernel's feature space, got equal ones"
-            )
-        values, vectors = values[selected][::-1], vectors[:, selected][:, ::-1]
-        roots = np.sqrt(values)
-        rows = np.ascontiguousarray(vectors * roots)
-        inverse = vectors / roots
-        inverse -= inverse.mean(axis=0)  # exactly orthogonal to constants
-        return cls(rows, inverse, values, means)

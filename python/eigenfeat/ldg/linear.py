@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,15 +24,16 @@ from eigenfeat._base.validation import (
     check_whole,
     random_generator,
     show,
+    warn_caller,
 )
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import (
     Basis,
     Columns,
+    KernelRoot,
     SpanBasis,
     kernel_coordinates,
-    nearest_by_kernel,
     preferring,
     smallest_eigenpairs,
     span_of,
@@ -41,17 +41,14 @@ from eigenfeat.ldg._solving.coordinates import (
     standardise,
 )
 from eigenfeat.ldg._solving.scatters import fisher_directions
-from eigenfeat.ldg._solving.selection import FoldAccuracies, fold_accuracies, spread_out
 from eigenfeat.moments.columns import signed
-from eigenfeat.neighbours.local_means import (
-    LocalScatters,
-    knn_accuracy,
-    local_scatters,
-    scatters_of_neighbours,
-)
+from eigenfeat.neighbours.local_means import LocalScatters, knn_accuracy, local_scatters
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
-__all__ = ["LDG", "Problem"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["LDG", "LocalDiscriminant", "Problem"]
 
 N_FOLDS = 5
 
@@ -62,12 +59,11 @@ class Problem:
 
     rows: NDArray[Any]  # (n, varying columns), standardised; the coordinates of sparse samples
     coordinates: NDArray[Any]  # (n, r)
-    basis: Basis | SpanBasis
+    basis: Basis | SpanBasis | KernelRoot
     columns: Columns
     classes: NDArray[Any]
     codes: NDArray[np.int64]
     n_threads: int | None
-    kernel: NDArray[np.float64] | None = None  # (n, n) of sparse samples
     first: NDArray[np.float64] | None = None  # (r, m) orthonormal directions before LDG's
     results: dict[str, Any] = field(default_factory=dict)
 
@@ -83,28 +79,8 @@ class Problem:
 
     @property
     def spread_out(self) -> bool:
-        """Whether parameters are chosen on held-out samples."""
-        return spread_out(len(self.rows), len(self.columns.varying))
-
-    def fold_accuracies(
-        self,
-        counts: Sequence[int],
-        gammas: Sequence[float],
-        dimensions: Sequence[int],
-        fisher_ridge: float | None,
-    ) -> FoldAccuracies:
-        """Return accuracies of candidates on held-out samples."""
-        samples = self.coordinates, self.codes, self.n_classes
-        return fold_accuracies(*samples, counts, gammas, dimensions, self.n_threads, fisher_ridge)
-
-    def scatters(self, n_neighbors: int) -> LocalScatters:
-        """Return V and A."""
-        if self.kernel is None:
-            return local_scatters(
-                self.coordinates, self.codes, self.n_classes, n_neighbors, n_threads=self.n_threads
-            )
-        near = nearest_by_kernel(self.kernel, self.codes, self.n_classes, n_neighbors)
-        return scatters_of_neighbours(self.coordinates, self.codes, near, n_threads=self.n_threads)
+        """Whether samples can be separated in any way, so that held-out ones choose parameters."""
+        return len(self.columns.varying) >= len(self.rows) - 1
 
     def solve(
         self, scatters: LocalScatters, gamma: float, count: int
@@ -126,7 +102,238 @@ class Problem:
         self.results |= {name: np.array(tried), f"{name}_accuracy": np.array(accuracies)}
 
 
-class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class: choice of the parameters, and eigenvectors of ``V - gamma A`` in coordinates."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"cv", "greedy"}),
+            "array-like",
+        ],
+        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
+        "n_neighbors": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"cv"}),
+            "array-like",
+        ],
+        "standardize": ["boolean"],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    fisher_ridge: Any = None
+
+    def __init__(
+        self,
+        n_components: int | str | Sequence[int] = "cv",
+        *,
+        gamma: float | str | Sequence[float] = "cv",
+        n_neighbors: int | str | Sequence[int] = "cv",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: Rows, y: ArrayLike) -> Self:
+        """Choose parameters, and solve for the directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite samples. `LDG` keeps sparse samples sparse if they have at least as many columns
+            as samples; others become dense, except for columns of zeros. A kernel that is
+            "precomputed" is (n, n).
+        y : (n,) array-like
+            Labels of at least two classes.
+
+        Returns
+        -------
+        object
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        with unchanged_on_error(self):
+            self._fit(X, y)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _fit(self, X: Any, y: Any) -> None:
+        self._validate_params()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
+        check_classification_targets(y)
+        problem = self._problem(X, y)
+        candidates = self._candidates(problem)
+        several = self._greedy or any(len(values) > 1 for values in candidates.values())
+        if problem.spread_out and several:
+            candidates = self._choose_on_held_out(problem, candidates)
+        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
+        candidates["n_neighbors"] = [n_neighbors]
+        ridges = candidates["fisher_ridge"]
+        self.fisher_ridge_ = ridges[0] if len(ridges) == 1 else self._tried(problem, candidates)[0]
+        if self.fisher_ridge_ is not None:
+            problem.first = fisher_directions(
+                problem.coordinates, problem.codes, self.fisher_ridge_
+            )
+        samples = problem.coordinates, problem.codes, problem.n_classes
+        scatters = local_scatters(*samples, n_neighbors, n_threads=self.n_threads)
+        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
+        values, vectors = self._choose_components(
+            problem, scatters, gamma, candidates["n_components"]
+        )
+        self._keep(problem, n_neighbors, gamma, values, vectors)
+        self.short_classes_ = problem.classes[scatters.short_classes]
+        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
+            warn_caller(
+                f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
+                f"of {show(self.short_classes_.tolist())}; their local means use all samples",
+                RuntimeWarning,
+            )
+
+    def _problem(self, X: Any, y: Any) -> Problem:
+        raise NotImplementedError
+
+    def _candidates(self, problem: Problem) -> dict[str, Any]:
+        """Check the parameters, and return the candidates of each."""
+        held_out = problem.spread_out
+        by_default: dict[str, Sequence[float | None]] = {
+            "n_neighbors": selection.FOLD_NEIGHBORS if held_out else selection.NEIGHBORS,
+            "gamma": selection.FOLD_GAMMAS if held_out else selection.GAMMAS,
+            "n_components": selection.dimensions(problem.n_classes, problem.rank),
+            "fisher_ridge": selection.FISHER_RIDGES,
+        }
+        chosen = {
+            name: selection.members(getattr(self, name), name, values)
+            for name, values in by_default.items()
+        }
+        for value in chosen["fisher_ridge"]:
+            if value is not None and check_number(value, "fisher_ridge", at_least=0.0) == 0:
+                raise ValueError("fisher_ridge: expected a positive number or None, got 0")
+        for value in chosen["n_neighbors"]:
+            check_count(value, "n_neighbors", at_least=1)
+        for value in chosen["gamma"]:
+            check_number(value, "gamma", at_least=0.0)
+        for value in chosen["n_components"]:
+            if check_whole(value, "n_components", at_least=1) > problem.rank:
+                n, d = len(problem.rows), len(problem.columns.mean)
+                raise ValueError(
+                    f"n_components: expected at most {problem.rank}, the rank of the centred "
+                    f"samples (n_samples={n}, n_features={d}), got {value}"
+                )
+        return chosen
+
+    def _choose_on_held_out(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
+        """Return the best candidate of each parameter on held-out samples."""
+        ridge, tried = self._tried(problem, candidates)
+        n_neighbors, gamma, dimension = tried.best()
+        problem.results |= tried.results(n_neighbors, gamma)
+        if self._greedy:
+            most = min(selection.GREEDY_LIMIT, problem.rank)
+            candidates = {"gamma": [gamma], "n_components": range(1, most + 1)}
+            grown = self._fold_accuracies(problem, [n_neighbors], candidates, ridge).values[0, 0]
+            dimension, accuracies = selection.greedy_dimension(lambda m: grown[m - 1], most)
+            problem.record("n_components", range(1, len(accuracies) + 1), accuracies)
+        chosen = {"n_neighbors": n_neighbors, "gamma": gamma, "n_components": dimension}
+        return {name: [value] for name, value in (chosen | {"fisher_ridge": ridge}).items()}
+
+    def _tried(
+        self, problem: Problem, candidates: dict[str, Any]
+    ) -> tuple[float | None, selection.FoldAccuracies]:
+        """Return the best ridge on held-out samples, and the accuracies of all others with it."""
+        counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
+        ridges = candidates["fisher_ridge"]
+        tried = [self._fold_accuracies(problem, counts, candidates, ridge) for ridge in ridges]
+        best = [accuracies.values.max() for accuracies in tried]
+        if len(ridges) > 1:
+            problem.record("fisher_ridge", np.array(ridges, dtype=float), best)
+        i = int(np.argmax(best))
+        return ridges[i], tried[i]
+
+    def _fold_accuracies(
+        self, problem: Problem, counts: list[int], candidates: dict[str, Any], ridge: float | None
+    ) -> selection.FoldAccuracies:
+        samples = problem.coordinates, problem.codes, problem.n_classes
+        others = candidates["gamma"], candidates["n_components"], self.n_threads
+        return selection.fold_accuracies(*samples, counts, *others, ridge)
+
+    @property
+    def _greedy(self) -> bool:
+        return isinstance(self.n_components, str) and self.n_components == "greedy"
+
+    def _choose_neighbors(self, problem: Problem, candidates: list[int]) -> int:
+        counts = selection.useful_counts(candidates, problem.codes)
+        if len(counts) == 1:
+            return int(counts[0])
+        folds = class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
+        accuracies = selection.local_qda_accuracies(
+            problem.rows,
+            problem.codes,
+            counts,
+            folds,
+            coordinates=problem.coordinates,
+            n_threads=self.n_threads,
+        )
+        problem.record("n_neighbors", counts, accuracies)
+        return int(counts[int(np.argmax(accuracies))])
+
+    def _choose_gamma(
+        self, problem: Problem, scatters: LocalScatters, candidates: list[float]
+    ) -> float:
+        gammas = [float(gamma) for gamma in candidates]
+        if len(gammas) == 1:
+            return gammas[0]
+        count = problem.n_classes + 5
+        accuracies = [problem.accuracy(problem.solve(scatters, g, count)[1]) for g in gammas]
+        problem.record("gamma", gammas, accuracies)
+        return selection.best_gamma(gammas, accuracies)
+
+    def _choose_components(
+        self, problem: Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return eigenvalues and vectors, as many as given or chosen."""
+        greedy = self._greedy and not problem.spread_out
+        most = selection.GREEDY_LIMIT if greedy else max(candidates)
+        values, vectors = problem.solve(scatters, gamma, most)
+        if greedy:
+            count, accuracies = selection.greedy_dimension(
+                lambda m: problem.accuracy(vectors[:, :m]), len(values)
+            )
+            tried = np.arange(1, len(accuracies) + 1)
+        elif len(candidates) == 1:
+            return values, vectors
+        else:
+            tried = np.unique(candidates)
+            accuracies = [problem.accuracy(vectors[:, :m]) for m in tried]
+            count = int(tried[int(np.argmax(accuracies))])
+        problem.record("n_components", tried, accuracies)
+        return values[:count], vectors[:, :count]
+
+    def _keep(
+        self,
+        problem: Problem,
+        n_neighbors: int,
+        gamma: float,
+        values: NDArray[np.float64],
+        vectors: NDArray[np.float64],
+    ) -> None:
+        self.eigenvalues_ = values
+        self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)
+        self.cv_results_ = problem.results
+        self.classes_ = problem.classes
+
+
+class LDG(LocalDiscriminant):
     r"""Local discriminative Gaussian dimensionality reduction.
 
     Use it to reduce dimensions before nearest neighbours or plots, also with more features than
@@ -216,26 +423,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"cv", "greedy"}),
-            "array-like",
-        ],
-        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
-        "n_neighbors": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"cv"}),
-            "array-like",
-        ],
+        **LocalDiscriminant._parameter_constraints,
         "fisher_ridge": [
             Interval(Real, 0, None, closed="neither"),
             StrOptions({"cv"}),
             "array-like",
             None,
         ],
-        "standardize": ["boolean"],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -249,33 +443,15 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
+        super().__init__(
+            n_components,
+            gamma=gamma,
+            n_neighbors=n_neighbors,
+            standardize=standardize,
+            random_state=random_state,
+            n_threads=n_threads,
+        )
         self.fisher_ridge = fisher_ridge
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_threads = n_threads
-
-    def fit(self, X: Rows, y: ArrayLike) -> LDG:
-        """Choose parameters, and solve for the directions.
-
-        Parameters
-        ----------
-        X : (n, d) array-like or sparse matrix
-            Finite samples. Sparse samples with at least as many columns as samples stay sparse;
-            others become dense, except for columns of zeros.
-        y : (n,) array-like
-            Labels of at least two classes.
-
-        Returns
-        -------
-        LDG
-            The estimator itself. If an error is raised, it is unchanged.
-        """
-        with unchanged_on_error(self):
-            self._fit(X, y)
-        return self
 
     def transform(self, X: Rows) -> Floats:
         """Project samples onto the directions: ``((X - mean_) / scale_) @ components_.T``.
@@ -292,198 +468,32 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}
         rows = validate_data(self, X, **options)
+        directions, offset = self.components_, None
         if sparse.issparse(rows):
-            directions = np.ascontiguousarray((self.components_ / self.scale_).T)
-            offset = -(self.mean_ @ directions)
-            return expand(rows, directions, offset, expansion="none", n_threads=self.n_threads)
-        return self._project_dense(rows)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+            directions = directions / self.scale_
+            offset = -(directions @ self.mean_)
+        else:  # centred first, because means may be large
+            rows = ((rows - self.mean_) / self.scale_).astype(rows.dtype)
+        directions = np.ascontiguousarray(directions.T)
+        return expand(rows, directions, offset, expansion="none", n_threads=self.n_threads)
 
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-    def _project_dense(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Project block by block; samples are centred first, because means may be large."""
-        result = np.empty((len(X), len(self.components_)), dtype=X.dtype)
-        directions = np.ascontiguousarray(self.components_.T)
-        block = max(1, 2**22 // max(X.shape[1], 1))
-        for begin in range(0, len(X), block):
-            part = X[begin : begin + block].astype(np.float64)
-            standard = ((part - self.mean_) / self.scale_).astype(X.dtype)
-            result[begin : begin + block] = expand(
-                standard, directions, expansion="none", n_threads=self.n_threads
-            )
-        return result
-
-    def _fit(self, X: Any, y: Any) -> None:
-        self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
-        check_classification_targets(y)
-        problem = self._problem(X, y)
-        candidates = self._candidates(problem)
-        several = self._greedy or any(len(values) > 1 for values in candidates.values())
-        if problem.spread_out and several:
-            candidates = self._choose_on_held_out(problem, candidates)
-        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
-        candidates["n_neighbors"] = [n_neighbors]
-        ridges = candidates["fisher_ridge"]
-        self.fisher_ridge_ = ridges[0] if len(ridges) == 1 else self._tried(problem, candidates)[0]
-        if self.fisher_ridge_ is not None:
-            problem.first = fisher_directions(
-                problem.coordinates, problem.codes, self.fisher_ridge_
-            )
-        scatters = problem.scatters(n_neighbors)
-        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
-        values, vectors = self._choose_components(
-            problem, scatters, gamma, candidates["n_components"]
-        )
-        self._keep(problem, n_neighbors, gamma, values, vectors)
-        self.short_classes_ = problem.classes[scatters.short_classes]
-        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
-            warnings.warn(
-                f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
-                f"of {show(self.short_classes_.tolist())}; their local means use all samples",
-                RuntimeWarning,
-                stacklevel=4,  # the caller of fit
-            )
 
     _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
     def _problem(self, X: Any, y: Any) -> Problem:
         classes, codes = np.unique(y, return_inverse=True)
         check_two_labels(classes)
-        if sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span:
-            columns, samples = sparse_columns(X, self.standardize)
-            span, inside, kernel = kernel_coordinates(samples)
-            return Problem(inside, inside, span, columns, classes, codes, self.n_threads, kernel)
-        columns, rows = standardise(X, self.standardize)
-        if rows.shape[1] == 0:
+        in_span = sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span
+        columns, rows = (sparse_columns if in_span else standardise)(X, self.standardize)
+        if not len(columns.varying):
             raise ValueError("X: expected samples that differ, got constant columns only")
-        basis, coordinates = span_of(rows)
+        basis: Basis | SpanBasis
+        basis, coordinates = kernel_coordinates(rows) if in_span else span_of(rows)
+        rows = coordinates if in_span else rows
         return Problem(rows, coordinates, basis, columns, classes, codes, self.n_threads)
-
-    def _candidates(self, problem: Problem) -> dict[str, Any]:
-        """Check the parameters, and return the candidates of each."""
-        counts: Sequence[int] = selection.NEIGHBORS
-        gammas: Sequence[float] = selection.GAMMAS
-        if problem.spread_out:
-            counts, gammas = selection.FOLD_NEIGHBORS, selection.FOLD_GAMMAS
-        chosen = {
-            "n_neighbors": selection.members(self.n_neighbors, "n_neighbors", counts),
-            "gamma": selection.members(self.gamma, "gamma", gammas),
-            "n_components": selection.members(
-                self.n_components,
-                "n_components",
-                selection.dimensions(problem.n_classes, problem.rank),
-            ),
-            "fisher_ridge": selection.members(
-                self.fisher_ridge, "fisher_ridge", selection.FISHER_RIDGES
-            ),
-        }
-        for value in chosen["fisher_ridge"]:
-            if value is not None and check_number(value, "fisher_ridge", at_least=0.0) == 0:
-                raise ValueError("fisher_ridge: expected a positive number or None, got 0")
-        for value in chosen["n_neighbors"]:
-            check_count(value, "n_neighbors", at_least=1)
-        for value in chosen["gamma"]:
-            check_number(value, "gamma", at_least=0.0)
-        if self._greedy:
-            return chosen
-        for value in chosen["n_components"]:
-            if check_whole(value, "n_components", at_least=1) > problem.rank:
-                n, d = len(problem.rows), len(problem.columns.mean)
-                raise ValueError(
-                    f"n_components: expected at most {problem.rank}, the rank of the centred "
-                    f"samples (n_samples={n}, n_features={d}), got {value}"
-                )
-        return chosen
-
-    def _choose_on_held_out(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
-        """Return the best candidate of each parameter on held-out samples."""
-        ridge, tried = self._tried(problem, candidates)
-        n_neighbors, gamma, dimension = tried.best()
-        problem.results |= tried.results(n_neighbors, gamma)
-        if self._greedy:
-            most = min(selection.GREEDY_LIMIT, problem.rank)
-            dimensions = range(1, most + 1)
-            grown = problem.fold_accuracies([n_neighbors], [gamma], dimensions, ridge).values[0, 0]
-            dimension, accuracies = selection.greedy_dimension(lambda m: grown[m - 1], most)
-            problem.record("n_components", range(1, len(accuracies) + 1), accuracies)
-        chosen = {"n_neighbors": n_neighbors, "gamma": gamma, "n_components": dimension}
-        return {name: [value] for name, value in (chosen | {"fisher_ridge": ridge}).items()}
-
-    def _tried(
-        self, problem: Problem, candidates: dict[str, Any]
-    ) -> tuple[float | None, FoldAccuracies]:
-        """Return the best ridge on held-out samples, and the accuracies of all others with it."""
-        counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
-        others = counts, candidates["gamma"], candidates["n_components"]
-        ridges = candidates["fisher_ridge"]
-        tried = [problem.fold_accuracies(*others, ridge) for ridge in ridges]
-        best = [accuracies.values.max() for accuracies in tried]
-        if len(ridges) > 1:
-            problem.record("fisher_ridge", np.array(ridges, dtype=float), best)
-        i = int(np.argmax(best))
-        return ridges[i], tried[i]
-
-    @property
-    def _greedy(self) -> bool:
-        return isinstance(self.n_components, str) and self.n_components == "greedy"
-
-    def _choose_neighbors(self, problem: Problem, candidates: list[int]) -> int:
-        counts = selection.useful_counts(candidates, problem.codes)
-        if len(counts) == 1:
-            return int(counts[0])
-        folds = class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
-        accuracies = selection.local_qda_accuracies(
-            problem.rows,
-            problem.codes,
-            counts,
-            folds,
-            coordinates=problem.coordinates,
-            n_threads=self.n_threads,
-        )
-        problem.record("n_neighbors", counts, accuracies)
-        return int(counts[int(np.argmax(accuracies))])
-
-    def _choose_gamma(
-        self, problem: Problem, scatters: LocalScatters, candidates: list[float]
-    ) -> float:
-        gammas = [float(gamma) for gamma in candidates]
-        if len(gammas) == 1:
-            return gammas[0]
-        count = problem.n_classes + 5
-        accuracies = [problem.accuracy(problem.solve(scatters, g, count)[1]) for g in gammas]
-        problem.record("gamma", gammas, accuracies)
-        return selection.best_gamma(gammas, accuracies)
-
-    def _choose_components(
-        self, problem: Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return eigenvalues and vectors, as many as given or chosen."""
-        greedy = self._greedy and not problem.spread_out
-        most = selection.GREEDY_LIMIT if greedy else max(candidates)
-        values, vectors = problem.solve(scatters, gamma, most)
-        if greedy:
-            count, accuracies = selection.greedy_dimension(
-                lambda m: problem.accuracy(vectors[:, :m]), len(values)
-            )
-            tried = np.arange(1, len(accuracies) + 1)
-        elif len(candidates) == 1:
-            return values, vectors
-        else:
-            tried = np.unique(candidates)
-            accuracies = [problem.accuracy(vectors[:, :m]) for m in tried]
-            count = int(tried[int(np.argmax(accuracies))])
-        problem.record("n_components", tried, accuracies)
-        return values[:count], vectors[:, :count]
 
     def _keep(
         self,
@@ -493,11 +503,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         values: NDArray[np.float64],
         vectors: NDArray[np.float64],
     ) -> None:
+        super()._keep(problem, n_neighbors, gamma, values, vectors)
         columns = problem.columns
         self.components_ = np.zeros((len(values), len(columns.mean)))
         self.components_[:, columns.varying] = signed(problem.basis.expand(vectors)).T
         self.mean_, self.scale_ = columns.mean, columns.scale
-        self.eigenvalues_ = values
-        self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)
-        self.cv_results_ = problem.results
-        self.classes_ = problem.classes

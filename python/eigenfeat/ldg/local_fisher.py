@@ -53,9 +53,9 @@ class LocalFisher(ClassReducer):
         Sigma is the distance to this neighbour, or to the farthest one in smaller classes.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of S_w that is added to its diagonal.
-    pca_components : int, "auto" or None, default=None
-        Principal components to which samples are reduced first, if not None. "auto": the largest
-        number, up to n - k, for which S_w is nonsingular up to rounding errors.
+    pca_components : "auto" or None, default=None
+        "auto" first reduces samples to the largest number of principal components, up to n - k, for
+        which S_w is nonsingular up to rounding errors.
 
     Attributes
     ----------
@@ -102,11 +102,7 @@ class LocalFisher(ClassReducer):
         **ClassReducer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="left")],
-        "pca_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-            None,
-        ],
+        "pca_components": [StrOptions({"auto"}), None],
     }
 
     def __init__(
@@ -115,7 +111,7 @@ class LocalFisher(ClassReducer):
         *,
         n_neighbors: int = 7,
         ridge: float = 1e-3,
-        pca_components: int | str | None = None,
+        pca_components: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -123,9 +119,15 @@ class LocalFisher(ClassReducer):
         self.pca_components = pca_components
 
     def _reduce(self, rows: ClassDeviations) -> Reduction:
-        narrow, basis, p = self._narrowed(rows)
-        d = narrow.within.shape[1] if p else rows.within.shape[1]
-        m = count_components(self.n_components, narrow.within.shape[1], self._bound(rows, p))
+        n, d = rows.within.shape
+        reason, p = "columns" if d <= n else "rank of the rows", None
+        if self.pca_components is None:
+            narrow, basis = rows.compressed()
+        else:
+            basis = _nonsingular_part(rows)
+            narrow, d = rows.in_basis(basis), basis.shape[1]
+            reason, p = "pca_components", d
+        m = count_components(self.n_components, narrow.within.shape[1], reason)
         between, within = _scatters(narrow, self.n_neighbors)
         if not np.trace(within) > 0:
             raise ValueError("X: expected samples that differ within classes, got equal ones")
@@ -133,24 +135,6 @@ class LocalFisher(ClassReducer):
         attributes = {"eigenvalues_": values, "pca_components_": p}
         V = V / rows.unit * np.sqrt(np.maximum(values, 0.0))
         return Reduction(V if basis is None else basis @ V, attributes)
-
-    def _narrowed(self, rows: ClassDeviations) -> tuple[ClassDeviations, Array | None, int | None]:
-        """Return samples in a basis, the basis, and the number of principal components, if any."""
-        if self.pca_components is None:
-            return *rows.compressed(), None
-        span = PrincipalBasis.of(rows.centred)
-        if self.pca_components == "auto":
-            p = _nonsingular_part(rows, span)
-        else:
-            p = principal_count(rows, span, int(self.pca_components))
-        basis = span.basis[:, :p]
-        return rows.in_basis(basis), basis, p
-
-    def _bound(self, rows: ClassDeviations, p: int | None) -> str:
-        if p is not None:
-            return "pca_components"
-        n, d = rows.within.shape
-        return "columns" if d <= n else "rank of the rows"
 
 
 def _scatters(rows: ClassDeviations, n_neighbors: int) -> tuple[Array, Array]:
@@ -167,12 +151,13 @@ def _scatters(rows: ClassDeviations, n_neighbors: int) -> tuple[Array, Array]:
     return between + H_b.T @ H_b, within
 
 
-def _nonsingular_part(rows: ClassDeviations, span: PrincipalBasis) -> int:
-    """Return the number of leading principal components with a nonsingular S_w.
+def _nonsingular_part(rows: ClassDeviations) -> Array:
+    """Return the leading principal components (d, p) with a nonsingular S_w.
 
     ValueError if S_w vanishes on the first component.
     """
-    most = principal_count(rows, span, None)
+    span = PrincipalBasis.of(rows.centred)
+    most = principal_count(rows, span)
     basis, sizes = span.basis[:, :most], span.sizes[:most]
     # The part of each component, within classes, that earlier components do not explain.
     white = rows.within @ (basis / (sizes * np.sqrt(len(rows.within))))
@@ -185,4 +170,4 @@ def _nonsingular_part(rows: ClassDeviations, span: PrincipalBasis) -> int:
             "pca_components: expected samples that vary within classes along the first principal "
             "component, got none"
         )
-    return count
+    return basis[:, :count]

@@ -21,20 +21,20 @@ ranked by mutual information with the labels less redundancy (section 2.2.5).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
+from scipy.special import entr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from eigenfeat._base.types import Codes, RandomState, Targets
-from eigenfeat._base.validation import MOST, physical_memory
+from eigenfeat._base.types import Codes, RandomState
+from eigenfeat._base.validation import MOST, physical_memory, warn_caller
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import (
     Array,
@@ -44,9 +44,6 @@ from eigenfeat.ldg._solving.scatters import (
     count_components,
 )
 from eigenfeat.samples.estimator import Iterative, with_steps
-
-if TYPE_CHECKING:
-    from eigenfeat.samples.blocks import RowBlocks
 
 __all__ = [
     "ITML",
@@ -155,23 +152,7 @@ class ITML(Iterative, ClassReducer):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @with_steps
-    def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> ITML:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Finite samples.
-        y : (n,) array-like
-            Labels of at least two classes.
-
-        Returns
-        -------
-        ITML
-            The estimator itself. If an error is raised, it is unchanged.
-        """
-        return super().fit(X, y)
+    fit = with_steps(ClassReducer.fit)
 
     def _reduce(self, rows: ClassDeviations) -> Reduction:
         """The metric of pairs of samples, and `n_components` features.
@@ -191,10 +172,9 @@ class ITML(Iterative, ClassReducer):
         options: Any = {"slack": self.slack, "tol": self.tol, "max_iter": self.max_iter}
         metric, sweeps, _ = learnt_metric(gaps, same, bounds, stops=self._step_done, **options)
         if sweeps > self.max_iter:
-            warnings.warn(
+            warn_caller(
                 f"ITML: {self.max_iter} sweeps were not enough; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         directions, r = features_of(metric), len(metric)
         if m < d:
@@ -327,15 +307,9 @@ def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[
 
 
 def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Array:
-    """Return the mutual information (d,) of each column of bits with codes, in nats."""
-    n = len(codes)
+    """Return the mutual information (d,) of each column of bits (n, d) with codes, in nats."""
     classes = np.eye(int(codes.max()) + 1)[codes]
-    ones = bits.T @ classes / n
-    shares = classes.mean(axis=0)
-    total = np.zeros(bits.shape[1])
-    for joint in (ones, shares - ones):
-        alone = joint.sum(axis=1, keepdims=True) * shares
-        positive = joint > 1e-15
-        ratio = np.where(positive, joint / np.where(positive, alone, 1.0), 1.0)
-        total += (joint * np.log(ratio)).sum(axis=1)
-    return total
+    ones, counts = bits.T @ classes, classes.sum(axis=0)
+    joint = np.stack([ones, counts - ones]) / len(codes)
+    apart = entr(joint.sum(axis=2)).sum(axis=0) + entr(counts / len(codes)).sum()
+    return np.asarray(apart - entr(joint).sum(axis=(0, 2)))

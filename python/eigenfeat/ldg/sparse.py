@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.types import RandomState, Rows
-from eigenfeat._base.validation import check_memory
+from eigenfeat._base.types import RandomState
+from eigenfeat._base.validation import check_memory, warn_caller
 from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._solving.coordinates import Basis
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters
-from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["SparseLDG"]
 
@@ -142,32 +140,6 @@ class SparseLDG(LDG):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Rows, y: ArrayLike) -> SparseLDG:
-        """Choose parameters as in LDG, and find the sparse directions.
-
-        Parameters
-        ----------
-        X, y
-            As in `LDG.fit`.
-
-        Returns
-        -------
-        SparseLDG
-            The estimator itself.
-        """
-        with unchanged_on_error(self):
-            super().fit(X, y)
-            failed = np.flatnonzero(self.residuals_.max(axis=1) > self.tol)
-            if len(failed):
-                warnings.warn(
-                    f"SparseLDG: {self.max_iter} steps left residuals up to "
-                    f"{self.residuals_.max():.1e} in {len(failed)} of {len(self.residuals_)} "
-                    f"directions, above tol={self.tol:g}; raise max_iter or tol",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-        return self
-
     _in_span: ClassVar[bool] = False
 
     def _problem(self, X: Any, y: Any) -> Any:
@@ -198,6 +170,15 @@ class SparseLDG(LDG):
         self.steps_ = np.array([result.n_iter for result in solutions])
         self.n_iter_ = max(1, int(self.steps_.max()))
         self.sparsity_ = np.count_nonzero(directions, axis=0)
+        largest = self.residuals_.max(axis=1)
+        failed = np.count_nonzero(largest > self.tol)
+        if failed:
+            warn_caller(
+                f"SparseLDG: {self.max_iter} steps left residuals up to {largest.max():.1e} in "
+                f"{failed} of {len(largest)} directions, above tol={self.tol:g}; raise max_iter or "
+                "tol",
+                ConvergenceWarning,
+            )
 
 
 def sparsely_deflated(

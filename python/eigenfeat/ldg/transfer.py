@@ -25,13 +25,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, class_folds
 from eigenfeat._base.types import Floats, Targets
-from eigenfeat._base.validation import FLOATS, MOST, check_number, random_generator, show
+from eigenfeat._base.validation import FLOATS, MOST, check_number, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.base import Reducer
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
-from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains
+from eigenfeat.ldg._solving.domains import domain_rows, domain_units, split_domains
 from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, Reduction, count_components
-from eigenfeat.ldg._solving.selection import NEIGHBORS, local_qda_accuracies, useful_counts
+from eigenfeat.ldg._solving.selection import members
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
     LocalScatters,
@@ -169,8 +169,8 @@ class TransferLDG(Reducer):
     ----------
     n_components : int or None, default=None
         Number of directions; by default the number of classes plus five, or all if there are fewer.
-    n_neighbors : int or "cv", default=16
-        Source samples of a local mean. "cv": chosen on the source as in `LDG`.
+    n_neighbors : int, default=16
+        Source samples of a local mean.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"
         The source's weight. "cv": the best of 0, .1, .3, .5 by the cross-validated 3-NN accuracy on
         target samples in ``classes + 5`` dimensions. A sequence: the candidates.
@@ -193,8 +193,6 @@ class TransferLDG(Reducer):
         The given or chosen weight of the source.
     gamma_ : float
         The given or chosen weight of A.
-    n_neighbors_ : int
-        The given or chosen number of neighbours.
     n_components_ : int
         The given or chosen number of directions.
     cv_results_ : dict
@@ -235,22 +233,18 @@ class TransferLDG(Reducer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Reducer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
+        "n_neighbors": [Interval(Integral, 1, MOST, closed="both")],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"}), "array-like"],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
         "standardize": ["boolean"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    scale_: Array
-    source_mean_: Array
-    source_scale_: Array
-
     def __init__(
         self,
         n_components: int | None = None,
         *,
-        n_neighbors: int | str = 16,
+        n_neighbors: int = 16,
         alpha: float | str | Sequence[float] = "cv",
         gamma: float | str | Sequence[float] = "cv",
         standardize: bool = True,
@@ -314,7 +308,7 @@ class TransferLDG(Reducer):
             source = np.zeros(len(rows), dtype=bool)
         else:
             source = domain_rows(sample_domain, len(rows))
-        return self._projected(self._scaler.apply(rows, source).astype(rows.dtype, copy=False))
+        return self._projected(self._standardised(rows, source).astype(rows.dtype, copy=False))
 
     def fit_transform(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
@@ -334,56 +328,37 @@ class TransferLDG(Reducer):
 
     def _fit_checked(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
         check_classification_targets(y)
-        classes, codes = _encode(y, source)
-        scaler = DomainScaler.learn(X, source) if self.standardize else _identity(X.shape[1])
-        rows = scaler.apply(X, source)[:, scaler.varying]
+        self.classes_, codes = _encode(y, source)
+        self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
+        d = X.shape[1]
+        units = domain_units(X, source) if self.standardize else (np.zeros((2, d)), np.ones((2, d)))
+        (self.source_mean_, self.mean_), (self.source_scale_, self.scale_) = units
+        varying = np.isfinite(self.scale_)
+        rows = self._standardised(X, source)[:, varying]
         # With fewer samples than columns, solve in the span of the samples.
         basis = PrincipalBasis.of(rows).basis if len(rows) < rows.shape[1] else None
         inside = rows if basis is None else rows @ basis
-        count, tried = self._neighbours(rows[source], codes[source], inside[source])
         parts = inside[source], codes[source], inside[~source], codes[~source]
-        domains = TwoDomains(*parts, count, self.n_threads)
-        result = self._directions(domains)
-        result.attributes["n_neighbors_"] = count
-        result.attributes["cv_results_"] |= tried
-        if basis is not None:
-            result = Reduction(basis @ result.directions, result.attributes)
-        self._keep_scaled(result, scaler)
-        self.classes_ = classes
-        self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
+        result = self._directions(TwoDomains(*parts, int(self.n_neighbors), self.n_threads))
+        directions = np.zeros((d, result.directions.shape[1]))
+        directions[varying] = result.directions if basis is None else basis @ result.directions
+        self._keep(Reduction(directions, result.attributes), self.mean_)
 
-    def _keep_scaled(self, result: Reduction, scaler: DomainScaler) -> None:
-        """Keep directions for all standardised columns, and the units of both domains."""
-        directions = np.zeros((len(scaler.varying), result.directions.shape[1]))
-        directions[scaler.varying] = result.directions
-        self._keep(Reduction(directions, result.attributes), scaler.means[1])
-        self._scaler = scaler
-        self.source_mean_, self.source_scale_ = scaler.means[0], scaler.scales[0]
-        self.scale_ = scaler.scales[1]
-
-    def _neighbours(
-        self, rows: Array, codes: NDArray[np.int64], coordinates: Array
-    ) -> tuple[int, dict[str, Array]]:
-        """Return the number of neighbours, and the results of its choice on the source."""
-        if not isinstance(self.n_neighbors, str):
-            return int(self.n_neighbors), {}
-        counts = useful_counts(NEIGHBORS, codes)
-        if len(counts) == 1:
-            return counts[0], {}
-        accuracies = local_qda_accuracies(
-            rows,
-            codes,
-            counts,
-            class_folds(codes, _MAX_FOLDS, random_generator(0)),
-            coordinates=coordinates,
-            n_threads=self.n_threads,
-        )
-        best = counts[int(np.argmax(accuracies))]
-        return best, {"n_neighbors": np.array(counts), "n_neighbors_accuracy": accuracies}
+    def _standardised(self, X: NDArray[Any], source: NDArray[np.bool_]) -> Array:
+        """Return samples (n, d), each in the units of its domain."""
+        rows = X.astype(np.float64)
+        for domain, mean, scale in (
+            (source, self.source_mean_, self.source_scale_),
+            (~source, self.mean_, self.scale_),
+        ):
+            rows[domain] = (rows[domain] - mean) / scale
+        return rows
 
     def _directions(self, domains: TwoDomains) -> Reduction:
-        alphas = _candidates(self.alpha, "alpha", _ALPHAS, 1.0)
-        gammas = _candidates(self.gamma, "gamma", _GAMMAS, np.inf)
+        alphas = _candidates(self.alpha, "alpha", _ALPHAS)
+        gammas = _candidates(self.gamma, "gamma", _GAMMAS)
+        if alphas[-1] > 1:
+            raise ValueError(f"alpha: expected numbers from 0 to 1, got {show(self.alpha)}")
         d = domains.source.shape[1]
         usual = min(d, domains.n_classes + _EXTRA_DIMENSIONS)
         m = count_components(self.n_components or usual, d, "rank of the rows")
@@ -400,15 +375,10 @@ class TransferLDG(Reducer):
         return Reduction(directions, attributes)
 
 
-def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: float) -> list[float]:
-    """Return the ascending candidates of a parameter: its value or values, or the defaults."""
-    if isinstance(given, str):
-        return list(by_default)
-    values = [check_number(value, name, at_least=0.0) for value in np.ravel(given).tolist()]
-    if not values or max(values) > most:
-        bound = "" if most == np.inf else f" up to {most:g}"
-        raise ValueError(f"{name}: expected numbers >= 0{bound}, got {show(given)}")
-    return sorted(values)
+def _candidates(given: Any, name: str, by_default: tuple[float, ...]) -> list[float]:
+    """Return the ascending candidates of a parameter."""
+    values = members(given, name, by_default)
+    return sorted(check_number(value, name, at_least=0.0) for value in values)
 
 
 def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -423,8 +393,3 @@ def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np
             f"got {show(y[unknown][0])}"
         )
     return classes, codes.astype(np.int64)
-
-
-def _identity(d: int) -> DomainScaler:
-    """A scaler that changes nothing."""
-    return DomainScaler(np.zeros((2, d)), np.ones((2, d)), np.ones(d, dtype=bool))

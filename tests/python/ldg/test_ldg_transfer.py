@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import LDG
 from eigenfeat.ldg import TransferLDG
 
 EPS = np.finfo(float).eps
@@ -51,22 +50,6 @@ def test_scatters_by_plain_loops(domains):
     assert_allclose(model.transform(Xt), T @ model.components_.T, atol=1e-12)
     in_source = model.transform(Xs, sample_domain=np.ones(len(Xs), dtype=int))
     assert_allclose(in_source, S @ model.components_.T, atol=1e-12)
-
-
-def test_neighbours_are_chosen_on_the_source_as_ldg_does(rng, domains):
-    Xs, ys, Xt, yt = domains
-    mix = rng.standard_normal((9, 100))
-    Xs, Xt = Xs @ mix, Xt @ mix
-    model = fitted(TransferLDG(3, n_neighbors="cv"), Xs, ys, Xt, yt)
-    options = {"n_components": 3, "gamma": 0.9, "random_state": 0}
-    options["n_neighbors"] = [1, 2, 4, 8, 16, 32, 64, 128]
-    ldg = LDG(**options).fit((Xs - Xs.mean(0)) / Xs.std(0), ys)
-    assert model.n_neighbors_ == ldg.n_neighbors_
-    for name in ("n_neighbors", "n_neighbors_accuracy"):
-        assert_allclose(model.cv_results_[name], ldg.cv_results_[name], atol=0.02)
-    given = fitted(TransferLDG(3, n_neighbors=model.n_neighbors_), Xs, ys, Xt, yt)
-    assert_array_equal(given.components_, model.components_)
-    assert "n_neighbors" not in given.cv_results_
 
 
 def test_choices_are_reported_and_serve(domains):

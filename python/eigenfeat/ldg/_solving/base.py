@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from eigenfeat.ldg._solving.scatters import (
     ClassDeviations,
     Reduction,
     between_means,
+    centred_classes,
     check_varies,
     entry_rounding,
     triangle_of,
@@ -101,8 +102,8 @@ class ClassReducer(Reducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite samples. Blocks are read four times; estimators that compare samples with each
-            other do not accept them.
+            Finite samples. Blocks are read twice; estimators that compare samples with each other
+            do not accept them.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which contain labels.
 
@@ -154,7 +155,7 @@ class WeightedReducer(ClassReducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite samples. Blocks are read four times.
+            Finite samples. Blocks are read twice.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which contain labels.
         sample_weight : (n,) array-like, optional
@@ -173,9 +174,8 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
     """Return the `ClassDeviations` of samples in blocks, with a triangle in place of the samples.
 
     The triangle R of the QR decomposition of the deviations has the same scatter as the deviations.
-    The R of several blocks is the R of their stacked triangles. Unlike sums of squares, this keeps
-    all digits, as for samples in memory. ValueError if samples have weights, but `weighted` is
-    false.
+    Unlike sums of squares, it keeps all digits, as for samples in memory. ValueError if samples
+    have weights, but `weighted` is false.
     """
     total = rows.scan.weight
     if total is not None and not weighted:
@@ -186,70 +186,46 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
     if n < d:  # the samples take less memory than the triangle
         block = rows.take(np.arange(n))
         return ClassDeviations.of(block.X, rows.classes[rows.codes], block.weight)
-    first = np.unique(rows.codes, return_index=True)[1]
-    firsts = rows.take(first).X.astype(np.float64)
     origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
-    deviations, rounding = rows.reduce(_column_sizes, np.maximum, origin)
-    exponent = check_varies(deviations.max())
-    # Relative to a sample of its class, a column that is constant in the class is exactly 0.
-    sums = rows.reduce(_deviation_sums, np.add, firsts, exponent, total)
-    counts = np.bincount(rows.codes) if total is None else sums[:, -1]
-    shifts = sums[:, :-1] / counts[:, None]
-    triangle = rows.reduce(_class_triangle, _merge_triangles, firsts, shifts, exponent, total)
-    means = np.ldexp(firsts - origin, -exponent) + shifts
-    mean, between = between_means(means, counts)
-    mean = origin + np.ldexp(mean, exponent)
-    unit, known = 2.0**exponent, None if total is None else n
+    parts = rows.reduce(_factors, _merged, origin, len(rows.classes), total)
+    exponent = check_varies(max(np.abs(parts.means).max(), np.abs(parts.triangle).max()))
+    mean, between = between_means(np.ldexp(parts.means, -exponent), parts.counts)
     return ClassDeviations(
-        triangle,
+        np.ldexp(parts.triangle, -exponent),
         between,
-        counts,
+        parts.counts,
         rows.classes,
-        mean,
-        unit,
+        origin + np.ldexp(mean, exponent),
+        2.0**exponent,
         summed=True,
-        rows=known,
-        rounding=np.ldexp(rounding, -exponent) if rounding.any() else None,
+        rows=None if total is None else n,
+        rounding=np.ldexp(parts.rounding, -exponent) if parts.rounding.any() else None,
     )
 
 
-def _column_sizes(block: Block, origin: Array) -> Array:
-    """Largest deviations from an origin, and rounding errors, (2, d); merged by maximum."""
-    deviations = np.abs(block.X - origin).max(axis=0)
-    return np.array([deviations, entry_rounding(block.X)])
+class _Factors(NamedTuple):
+    """Counts (k,) and means (k, d) of classes, R (d, d) of the deviations, rounding errors (d,)."""
+
+    counts: NDArray[Any]
+    means: Array
+    triangle: Array
+    rounding: Array
 
 
-def _deviation_sums(block: Block, firsts: Array, exponent: int, total: float | None) -> Array:
-    """Sums (k, d + 1) of deviations from a sample of each class, and of weights; add to merge."""
-    deviations = np.ldexp(block.X - firsts[block.y], -exponent)
-    weight = _unit_weights(block, total)
-    if weight is not None:
-        deviations *= weight[:, None]
-    out = np.zeros((len(firsts), firsts.shape[1] + 1))
-    for c in np.unique(block.y):
-        out[c, :-1] = deviations[block.y == c].sum(axis=0)
-    out[:, -1] = np.bincount(block.y, weight, len(firsts))
-    return out
+def _factors(block: Block, origin: Array, n_classes: int, total: float | None) -> _Factors:
+    """Factors of the samples of a block, less an origin."""
+    weight = None
+    if block.weight is not None and total is not None:  # all blocks have weights, or none
+        weight = unit_weights(block.weight, total)
+    within, means, counts = centred_classes(block.X - origin, block.y, n_classes, weight)
+    return _Factors(counts, means, triangle_of(within), entry_rounding(block.X))
 
 
-def _class_triangle(
-    block: Block, firsts: Array, shifts: Array, exponent: int, total: float | None
-) -> Array:
-    """Return R (d, d) of deviations from class means, times the square roots of the weights."""
-    deviations = np.ldexp(block.X - firsts[block.y], -exponent)
-    deviations -= shifts[block.y]
-    weight = _unit_weights(block, total)
-    if weight is not None:
-        deviations *= np.sqrt(weight)[:, None]
-    return triangle_of(deviations)
-
-
-def _unit_weights(block: Block, total: float | None) -> Array | None:
-    if block.weight is None or total is None:  # all blocks have weights, or none
-        return None
-    return unit_weights(block.weight, total)
-
-
-def _merge_triangles(a: Array, b: Array) -> Array:
-    """Return R of the samples of both triangles."""
-    return triangle_of(np.vstack([a, b]))
+def _merged(a: _Factors, b: _Factors) -> _Factors:
+    """Merge as Chan, Golub and LeVeque (1983) merge sums of squares, without the squares."""
+    counts, gaps = a.counts + b.counts, b.means - a.means
+    shares = b.counts / np.where(counts > 0, counts, 1)
+    apart = np.sqrt(a.counts * shares)[:, None] * gaps
+    triangle = triangle_of(np.vstack([a.triangle, b.triangle, apart]))
+    means = a.means + shares[:, None] * gaps
+    return _Factors(counts, means, triangle, np.maximum(a.rounding, b.rounding))

@@ -6,8 +6,7 @@ QR) gives n - 1 coordinates, in which LDG is solved: O(n^2 d).
 
 Sparse samples are never made dense. With the kernel ``K = Z Z^T = U Lambda U^T`` of the centred
 samples Z (n, d), ``U Lambda^(1/2)`` are coordinates with the same distances (Parrish 2012, section
-3.3). A direction c in these coordinates is ``Z^T U Lambda^(-1/2) c`` in the columns. Cost: O(n^3),
-and three (n, n) matrices.
+3.3). A direction c in these coordinates is ``Z^T U Lambda^(-1/2) c`` in the columns. Cost: O(n^3).
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_memory
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
-SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
-_ROUNDING = 1e-12  # squared distances are rounded to this multiple of the largest squared norm
+_SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
+_N_MATRICES = 6  # (n, n) arrays in memory while a kernel is decomposed
+_MAX_ASYMMETRY = 1e-6  # of entries and negative eigenvalues of a kernel, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def smallest_eigenpairs(
     """
     if len(matrix) == 1:  # SciPy before 1.11 allocates too little memory for LAPACK
         values, vectors = matrix[0].copy(), np.ones((1, 1))
-    elif len(matrix) < SMALL:
+    elif len(matrix) < _SMALL:
         values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
         values, vectors = values[:count], vectors[:, :count]
     else:
@@ -153,20 +153,70 @@ def preferring(
     return rest - first * (size * np.arange(first.shape[1] + 1, 1, -1)) @ first.T
 
 
-# ---- sparse samples with more columns than samples --------------------------------------------
+# ---- kernels, and sparse samples with more columns than samples ----------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRoot:
+    """The centred kernel matrix as ``Y Y^T``."""
+
+    rows: NDArray[np.float64]  # Y (n, r)
+    inverse: NDArray[np.float64]  # (n, r) maps the centred kernel of a sample to its Y
+    eigenvalues: NDArray[np.float64]  # (r,) descending
+    means: NDArray[np.float64]  # (n,) means of the columns of the kernel
+
+    @classmethod
+    def of(cls, kernel: NDArray[np.float64]) -> KernelRoot:
+        """Decompose a kernel matrix (n, n), without eigenvalues of rounding errors.
+
+        ValueError if it is not symmetric and positive semidefinite, or constant.
+        """
+        n = len(kernel)
+        unit = float(np.abs(kernel).max())
+        gap = float(np.abs(kernel - kernel.T).max())
+        if gap > _MAX_ASYMMETRY * unit:
+            raise ValueError(f"kernel: expected a symmetric matrix, got entries {gap:g} apart")
+        means = kernel.mean(axis=0)
+        centred = kernel - means - means[:, None] + means.mean()
+        values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+        # Entries are rounded when they are computed and when means are subtracted.
+        rounding = 10 * n * float(np.finfo(np.float64).eps)
+        if -values[0] > max(_MAX_ASYMMETRY * values[-1], rounding * unit):
+            raise ValueError(
+                "kernel: expected a positive semidefinite kernel, got one with the eigenvalue "
+                f"{values[0]:g} beside {values[-1]:g}"
+            )
+        selected = values > rounding * max(float(values[-1]), unit)
+        if not selected.any():
+            raise ValueError(
+                "X: expected samples that differ in the kernel's feature space, got equal ones"
+            )
+        values, vectors = values[selected][::-1], vectors[:, selected][:, ::-1]
+        roots = np.sqrt(values)
+        inverse = vectors / roots
+        inverse -= inverse.mean(axis=0)  # exactly orthogonal to constants
+        return cls(np.ascontiguousarray(vectors * roots), inverse, values, means)
+
+    def expand(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """From directions (r, m) for Y to coefficients (n, m) of the centred kernel."""
+        return self.inverse @ directions
+
+
+def check_kernel_memory(what: str, n: int) -> None:
+    """Raise MemoryError if a kernel (n, n) and its decomposition exceed the machine's memory."""
+    check_memory(what, _N_MATRICES, n)
 
 
 @dataclass(frozen=True, eq=False)
 class SpanBasis:
-    """Directions as combinations of samples: ``expand`` is ``Z^T factors``."""
+    """Directions as combinations of samples, which need not be centred."""
 
     samples: Any  # (n, d') CSR matrix: varying columns, divided by their scales
-    factors: NDArray[np.float64]  # (n, r)
+    root: KernelRoot
 
     def expand(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``Z^T factors @ directions``: from coordinates (r, m) to columns (d', m)."""
-        weights = self.factors @ directions
-        result: NDArray[np.float64] = self.samples.T @ (weights - weights.mean(axis=0))
+        """From coordinates (r, m) to columns (d', m)."""
+        result: NDArray[np.float64] = self.samples.T @ self.root.expand(directions)
         return result
 
 
@@ -182,44 +232,8 @@ def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
     return Columns(mean, scale, varying), samples
 
 
-def kernel_coordinates(samples: Any) -> tuple[SpanBasis, NDArray[np.float64], NDArray[np.float64]]:
-    """Find an orthonormal basis of the centred span of samples (n, d), and coordinates (n, r).
-
-    Also returns the kernel (n, n) of the samples, not centred. MemoryError if the kernel and its
-    eigenvectors exceed the machine's memory.
-    """
-    n = samples.shape[0]
-    check_memory("LDG", 3, n)
-    kernel = (samples @ samples.T).toarray()
-    centred = kernel - kernel.mean(axis=0)
-    centred -= centred.mean(axis=1)[:, None]
-    values, vectors = np.linalg.eigh((centred + centred.T) / 2)
-    kept = values > 100 * n * np.finfo(np.float64).eps * max(values[-1], 0.0)
-    if not kept.any():
-        raise ValueError("X: expected samples that differ, got constant columns only")
-    roots, vectors = np.sqrt(values[kept][::-1]), vectors[:, kept][:, ::-1]
-    basis = SpanBasis(samples, vectors / roots)
-    return basis, np.ascontiguousarray(vectors * roots), kernel
-
-
-def nearest_by_kernel(
-    kernel: NDArray[np.float64], codes: NDArray[np.int64], n_classes: int, count: int
-) -> NDArray[np.int64]:
-    """The `count` nearest other samples of every class for each sample, (n, k, count).
-
-    They are -1 if a class has fewer. Distances that differ by rounding errors only are equal; the
-    sample with the lower index then comes first.
-    """
-    n = len(kernel)
-    square = np.diag(kernel)
-    distances = square[:, None] + square - 2 * kernel
-    distances = np.rint(distances / (_ROUNDING * max(square.max(), np.finfo(np.float64).tiny)))
-    np.fill_diagonal(distances, np.inf)
-    result = np.full((n, n_classes, count), -1, dtype=np.int64)
-    for c in range(n_classes):
-        members = np.flatnonzero(codes == c)
-        part = distances[:, members]
-        order = np.argsort(part, axis=1, kind="stable")[:, :count]
-        missing = np.isinf(np.take_along_axis(part, order, axis=1))
-        result[:, c, : order.shape[1]] = np.where(missing, -1, members[order])
-    return result
+def kernel_coordinates(samples: Any) -> tuple[SpanBasis, NDArray[np.float64]]:
+    """Return an orthonormal basis of the centred span of samples (n, d), and coordinates (n, r)."""
+    check_kernel_memory("LDG", samples.shape[0])
+    root = KernelRoot.of((samples @ samples.T).toarray())
+    return SpanBasis(samples, root), root.rows

@@ -7,14 +7,14 @@ in either domain are left out (Parrish 2012, section 4.5.3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import RealArray, check_unmasked
 from eigenfeat.moments.columns import deviations
+
+_Array = NDArray[np.float64]
 
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
@@ -25,8 +25,6 @@ def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDAr
     ValueError if lengths differ, a number is 0 or not an integer, or a domain has no samples.
     """
     n = len(X)
-    if len(y) != n:
-        raise ValueError(f"y: expected {n} labels, one per sample, got {len(y)}")
     if sample_domain is None:
         return np.ones(n, dtype=bool)
     source = domain_rows(sample_domain, n)
@@ -56,39 +54,17 @@ def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
     return source
 
 
-@dataclass(frozen=True, eq=False)
-class DomainScaler:
-    """Means and standard deviations that standardise each domain separately.
+def domain_units(X: RealArray, source: NDArray[np.bool_]) -> tuple[_Array, _Array]:
+    """Return means and standard deviations (2, d) of the columns in the source and in the target.
 
-    If all samples are of the source, both domains have its units.
+    Without a target, both domains have the units of the source. Deviations are infinite for columns
+    that are constant in either domain, which become 0; ValueError if there are no others.
     """
-
-    means: NDArray[np.float64]  # (2, d) of the source and of the target
-    scales: NDArray[np.float64]  # (2, d) infinite for columns constant in either, which become 0
-    varying: NDArray[np.bool_]  # (d,) columns that vary in both domains
-
-    @classmethod
-    def learn(cls, X: RealArray, source: NDArray[np.bool_]) -> DomainScaler:
-        """Return the scaler of samples X (n, d); `source` (n,) masks the samples of the source.
-
-        A target of a single sample, or of equal samples, leaves no column, which is an error.
-        """
-        parts = [X[source], X[~source]] if not source.all() else [X]
-        means = np.array([part.mean(axis=0, dtype=np.float64) for part in (parts[0], parts[-1])])
-        scales = np.array([deviations(part) for part in (parts[0], parts[-1])])
-        selected = np.min(scales, axis=0) > 0
-        if not selected.any():
-            raise ValueError("X: expected a column that varies in every domain, got none")
-        scales[:, ~selected] = np.inf
-        return cls(means, scales, selected)
-
-    def apply(self, X: RealArray, source: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Standardise samples X (n, d); `source` (n,) masks the samples of the source."""
-        rows = X.astype(np.float64)
-        for domain, members in enumerate((source, ~source)):
-            if members.all():
-                rows -= self.means[domain]
-                rows /= self.scales[domain]
-            elif members.any():
-                rows[members] = (rows[members] - self.means[domain]) / self.scales[domain]
-        return rows
+    parts = X[source], X[source if source.all() else ~source]
+    means = np.array([part.mean(axis=0, dtype=np.float64) for part in parts])
+    scales = np.array([deviations(part) for part in parts])
+    constant = scales.min(axis=0) == 0
+    if constant.all():
+        raise ValueError("X: expected a column that varies in every domain, got none")
+    scales[:, constant] = np.inf
+    return means, scales

@@ -113,34 +113,19 @@ class ClassDeviations:
         With weights, deviations from weighted means are multiplied by the roots of the weights.
         """
         check_classification_targets(y)
-        classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        classes, codes = np.unique(y, return_inverse=True)
         check_two_labels(classes)
         origin = X[0].astype(np.float64)
-        order = np.argsort(codes, kind="stable")
-        within = X[order] - origin
-        exponent = check_varies(np.abs(within).max())
-        within = np.ldexp(within, -exponent)
-        means = np.empty((len(classes), X.shape[1]))
-        sums, n_samples = counts, None
-        if weight is None:
-            for c, members in enumerate(_slices(counts)):
-                means[c] = _centre(within[members])
-        else:
-            w = unit_weights(weight, float(weight.max()))[order]
-            sums, n_samples = np.array([w[members].sum() for members in _slices(counts)]), len(w)
-            for c, members in enumerate(_slices(counts)):
-                means[c] = _centre(within[members], w[members] / sums[c])
-            within *= np.sqrt(w)[:, None]
-        mean, between = between_means(means, sums)
+        moved = X - origin
+        exponent = check_varies(np.abs(moved).max())
+        w = None if weight is None else unit_weights(weight, float(weight.max()))
+        moved = np.ldexp(moved, -exponent)
+        within, means, counts = centred_classes(moved, codes, len(classes), w)
+        mean, between = between_means(means, counts)
         mean, unit = origin + np.ldexp(mean, exponent), 2.0**exponent
         rounding = np.ldexp(entry_rounding(X), -exponent) if X.dtype == np.float32 else None
-        return cls(
-            within, between, sums, classes, mean, unit, n_samples is not None, n_samples, rounding
-        )
-
-    def slices(self) -> list[slice]:
-        """Return a slice of `within` for each class."""
-        return _slices(self.counts)
+        n = None if w is None else len(X)
+        return cls(within, between, counts, classes, mean, unit, w is not None, n, rounding)
 
     @property
     def n_samples(self) -> int:
@@ -191,6 +176,32 @@ class ClassDeviations:
         return self.in_basis(basis), basis
 
 
+def centred_classes(
+    X: Array, codes: Labels, n_classes: int, weight: Array | None
+) -> tuple[Array, Array, NDArray[Any]]:
+    """Return samples (n, d) less the means of their classes, sorted by class, means and counts.
+
+    With weights (n,), counts are their sums, and samples are multiplied by the roots of their
+    weights. A column that is constant in a class is exactly 0 there.
+    """
+    order = np.argsort(codes, kind="stable")
+    within, sizes = X[order], np.bincount(codes, minlength=n_classes)
+    counts = sizes if weight is None else np.bincount(codes, weight, n_classes)
+    shares = np.ones(len(X)) if weight is None else weight[order]
+    means, end = np.zeros((n_classes, X.shape[1])), 0
+    for c in np.flatnonzero(sizes):
+        rows = within[end : end + sizes[c]]
+        first = rows[0].copy()
+        rows -= first
+        shift = shares[end : end + sizes[c]] @ rows / counts[c]
+        rows -= shift
+        means[c] = first + shift
+        end += sizes[c]
+    if weight is not None:
+        within *= np.sqrt(shares)[:, None]
+    return within, means, counts
+
+
 def check_varies(largest: float) -> int:
     """Return the binary exponent of the largest deviation; ValueError if all samples are equal."""
     if not largest > 0:
@@ -227,20 +238,6 @@ def triangle_of(rows: Array) -> Array:
         stacked = np.vstack([triangle, rows[i : i + size]])
         triangle = qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][:d]
     return triangle
-
-
-def _slices(counts: NDArray[np.intp]) -> list[slice]:
-    ends = np.cumsum(counts)
-    return [slice(int(end - count), int(end)) for end, count in zip(ends, counts, strict=True)]
-
-
-def _centre(rows: Array, shares: Array | None = None) -> Array:
-    """Centre rows in place and return their mean; equal rows become exactly 0."""
-    first = rows[0].copy()
-    rows -= first
-    shift = rows.mean(axis=0) if shares is None else shares @ rows
-    rows -= shift
-    return first + shift
 
 
 def largest_ratios(

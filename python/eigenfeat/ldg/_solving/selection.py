@@ -21,12 +21,11 @@ from scipy.spatial.distance import cdist
 from eigenfeat._base.labels import class_folds
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import show
-from eigenfeat.ldg._solving.coordinates import SMALL, preferring, smallest_eigenpairs, span_of
+from eigenfeat.ldg._solving.coordinates import preferring, smallest_eigenpairs, span_of
 from eigenfeat.ldg._solving.scatters import fisher_directions
 from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
-    LocalScatters,
     local_discriminants,
     local_neighbours,
     majority,
@@ -125,11 +124,6 @@ def local_qda_accuracies(
     return accuracies
 
 
-def spread_out(n_samples: int, n_columns: int) -> bool:
-    """Whether there are enough columns for directions to separate every sample from all others."""
-    return n_columns >= n_samples - 1
-
-
 @dataclass(frozen=True, eq=False)
 class FoldAccuracies:
     """3-NN accuracies on held-out samples, for all combinations of ascending candidates."""
@@ -196,8 +190,11 @@ def fold_accuracies(
             scatters = scatters_of_neighbours(
                 rows, codes[known], np.ascontiguousarray(near[:, :, :count]), n_threads=n_threads
             )
-            result = _directions(scatters, gammas, dimensions[-1], first)
-            projected = [(rows @ vectors, held_out @ vectors) for vectors in result]
+            projected = []
+            for gamma in gammas:
+                matrix = preferring(scatters.within - gamma * scatters.weighted, first)
+                vectors = smallest_eigenpairs(matrix, dimensions[-1])[1]
+                projected.append((rows @ vectors, held_out @ vectors))
             hits[i] += _hits(projected, codes[known], codes[fold], dimensions)
     return FoldAccuracies(counts, gammas, dimensions, hits / len(codes))
 
@@ -211,16 +208,6 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
     if basis.reflectors is not None:
         held_out = held_out @ basis.expand(np.eye(rows.shape[1]))
     return rows, held_out
-
-
-def _directions(
-    scatters: LocalScatters, gammas: Sequence[float], count: int, first: Array | None
-) -> list[Array]:
-    """Return for each gamma `first` and LDG's next directions, with arbitrary signs."""
-    matrices = [preferring(scatters.within - g * scatters.weighted, first) for g in gammas]
-    if len(scatters.within) >= SMALL:
-        return [smallest_eigenpairs(matrix, count)[1] for matrix in matrices]
-    return list(np.linalg.eigh(np.stack(matrices))[1][:, :, :count])
 
 
 def _hits(
