@@ -90,22 +90,22 @@ class SessionMeans:
     sizes: _Array = field(default_factory=lambda: np.empty(0))
 
     def updated(
-        self, sessions: NDArray[Any], weight: _Array, mean_of: MeanOf, kind: str | None
+        self, sessions: NDArray[Any], weight: _Array, mean_of: MeanOf, *, moves: bool = False
     ) -> Self:
         """Add epochs with these sessions (n,) and weights (n,).
 
         `mean_of` computes the mean covariances (bands, channels, channels) of a session from the
-        indices of its epochs and its name. The mean of a known session moves along the geodesic of
-        the mean `kind`; it does not move if this is None.
+        indices of its epochs and its name. If `moves`, the mean of a known session moves along the
+        geodesic to the mean of its new epochs.
         """
         known = self._by_name()
         for name, rows in session_parts(sessions, len(sessions)):
-            if name in known and kind is None:
+            if name in known and not moves:
                 continue
             mean, size = self._mean(name, rows, weight, mean_of), float(weight[rows].sum())
             if name in known:
                 before, old_size = known[name]
-                mean = between(before, mean, size / (old_size + size), kind or "")
+                mean = between(before, mean, size / (old_size + size))
                 size += old_size
             known[name] = mean, size
         means, sizes = zip(*known.values(), strict=True)
@@ -162,7 +162,7 @@ class SessionAlignment(SessionMeans):
     def fit(cls, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
         """Compute the means of training sessions (n,), with epochs in each band."""
         found = SessionMeans().updated(
-            sessions, np.ones(len(sessions)), partial(_riemannian_means, banks), None
+            sessions, np.ones(len(sessions)), partial(_riemannian_means, banks)
         )
         scaled = found.means / np.einsum("sbcc->sb", found.means)[:, :, None, None]
         typical = np.stack([_mean(scaled[:, band]) for band in range(len(banks))])
@@ -171,7 +171,7 @@ class SessionAlignment(SessionMeans):
     def extended(self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any]) -> SessionAlignment:
         """Add epochs of known or new sessions."""
         mean_of = partial(_riemannian_means, banks)
-        return self.updated(sessions, np.ones(len(sessions)), mean_of, "riemannian")
+        return self.updated(sessions, np.ones(len(sessions)), mean_of, moves=True)
 
     def aligned(
         self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any] | None
@@ -182,7 +182,7 @@ class SessionAlignment(SessionMeans):
         for rows, all_means, size in self.parts(sessions, len(banks[0]), mean_of):
             means = all_means[:n_bands]
             typical = np.einsum("bcc->b", means)[:, None, None] * self.typical[:n_bands]
-            centres.append((rows, between(means, typical, 1.0 / (size + 1.0), "riemannian")))
+            centres.append((rows, between(means, typical, 1.0 / (size + 1.0))))
         return whitened(banks, centres, 0.0)
 
 
@@ -207,4 +207,4 @@ def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp], nam
 
 
 def _mean(C: _Array) -> _Array:
-    return mean_covariance(C, np.ones(len(C)), "riemannian", None)
+    return mean_covariance(C, np.ones(len(C)), None)

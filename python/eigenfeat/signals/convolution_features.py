@@ -21,7 +21,6 @@ from eigenfeat.signals.series import read_series
 
 __all__ = ["N_KERNELS", "ConvolutionFeatures"]
 
-_Array = NDArray[np.float64]
 _Places = NDArray[np.int64]
 N_KERNELS = 84
 _RIVALS, _ROUNDS = 7, 3  # kernels of a group; contests of a dilation
@@ -278,7 +277,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _thresholds(
         self, series: Floats, lengths: NDArray[np.int64], picked: NDArray[np.int64]
     ) -> Floats:
-        """Quantiles of each pair's outputs, at levels that fill (0, 1) evenly."""
+        """Quantiles of each pair's outputs, at levels that fill (0, 1) evenly; 0 of no outputs."""
         n_threads = threads.resolve(self.n_threads)
         counts = np.repeat(self.thresholds_per_kernel_, N_KERNELS)
         begin = np.concatenate([[0], np.cumsum(counts)])
@@ -287,7 +286,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         half = np.where((place + kernel) % 2 == 0, _TAPS // 2, _TAPS - 1)
         ends = lengths[picked] - self.orders_[place]
         first = np.minimum(half * self.dilations_[place], ends)
-        thresholds = np.empty(begin[-1], dtype=series.dtype)
+        thresholds = np.zeros(begin[-1], dtype=series.dtype)
         step = max(_MIN_PAIRS, _MAX_OUTPUTS // series.shape[2])
         for pair in range(0, len(picked), step):
             rows = picked[pair : pair + step]
@@ -295,7 +294,9 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             for k, values in enumerate(outputs, pair):
                 inside = np.sort(values[first[k] : ends[k]])
                 of_pair = slice(begin[k], begin[k + 1])
-                thresholds[of_pair] = _quantiles(inside, levels[of_pair])
+                if len(inside):
+                    at = levels[of_pair] * (len(inside) - 1)
+                    thresholds[of_pair] = np.interp(at, np.arange(len(inside)), inside)
         return thresholds
 
     def _series(self, X: Any) -> tuple[Floats, NDArray[np.int64]]:
@@ -322,17 +323,6 @@ def _joined(sets: list[_Places]) -> tuple[_Places, _Places]:
     """Concatenate sets of channels; return where each begins, too."""
     begin = np.cumsum([0, *map(len, sets)])
     return np.concatenate(sets).astype(np.int64), begin.astype(np.int64)
-
-
-def _quantiles(values: Floats, levels: _Array) -> _Array:
-    """Quantiles of ascending values, interpolated linearly; 0 of no values."""
-    if not len(values):
-        return np.zeros(len(levels))
-    position = levels * (len(values) - 1)
-    low = position.astype(np.int64)
-    below = values[low].astype(np.float64)
-    above = values[np.minimum(low + 1, len(values) - 1)].astype(np.float64)
-    return np.asarray(below + (position - low) * (above - below))
 
 
 def _dilations(length: int, per_kernel: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -21,7 +21,7 @@ from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.convolution_features import N_KERNELS, ConvolutionFeatures
 from eigenfeat.signals.epochs import read_labels
-from eigenfeat.signals.intervals import count_summaries, interval_summaries
+from eigenfeat.signals.intervals import interval_summaries
 from eigenfeat.signals.series import read_series
 
 __all__ = [
@@ -216,13 +216,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _new_features(self) -> ConvolutionFeatures:
-        return ConvolutionFeatures(
-            self.n_features,
-            differences=self.differences,
-            contests=self.contests,
-            random_state=self.random_state,
-            n_threads=self.n_threads,
-        )
+        names = ConvolutionFeatures().get_params()
+        return ConvolutionFeatures(**{name: getattr(self, name) for name in names})
 
     def _fit_ridge(
         self,
@@ -254,7 +249,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         if self.intervals is True and not one_length:
             raise ValueError("X: expected series of one length with intervals=True, got several")
         if isinstance(self.intervals, str):
-            return one_length and count_summaries(*series.shape[1:]) <= n_features
+            return one_length and interval_summaries(series[:1]).shape[1] <= n_features
         return bool(self.intervals)
 
     def _scores(self, X: Any) -> _Array:

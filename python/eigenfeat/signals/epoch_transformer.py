@@ -52,5 +52,5 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if sessions is None:
             sessions = np.zeros(len(weight), dtype=np.int64)
         known = self.alignment_ or SessionMeans()
-        self.alignment_ = known.updated(sessions, weight, mean_of, None)
+        self.alignment_ = known.updated(sessions, weight, mean_of)
         return sessions

@@ -7,16 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat.samples.estimator import check_array
 
-SHORTEST = 4  # samples of the shortest intervals
-
-
-def count_summaries(n_channels: int, n_times: int) -> int:
-    """Number of summaries of a series."""
-    count, width = 2 * n_times - 1, SHORTEST
-    while width <= n_times:
-        count += 3 * ((n_times - width) // (width // 2) + 1)
-        width *= 2
-    return n_channels * count
+_SHORTEST = 4  # samples of the shortest intervals
 
 
 def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
@@ -56,7 +47,7 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
     n, t = len(series), series.shape[-1]
     rows = series.reshape(-1, t)
     summaries = [rows, np.diff(rows, axis=1)]
-    width = SHORTEST
+    width = _SHORTEST
     while width <= t:
         views = np.lib.stride_tricks.sliding_window_view(rows, width, axis=1)[:, :: width // 2]
         place = np.arange(width) - (width - 1) / 2

@@ -16,8 +16,6 @@ from eigenfeat._base.core import core
 
 _Array = NDArray[np.float64]
 
-MEANS = ("riemannian", "euclidean")
-_BLOCK = 4096  # matrices whose logarithms are taken at a time
 _MAX_ITER = 100
 _TOLERANCE = 2.5e-10
 _MEMORY = 8  # pairs of L-BFGS
@@ -44,9 +42,9 @@ def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Arr
     return vectors
 
 
-def _check(status: NDArray[np.int32], first: int = 0) -> None:
+def _check(status: NDArray[np.int32]) -> None:
     if status.any():
-        epoch = int(np.flatnonzero(status)[0]) + first
+        epoch = int(np.flatnonzero(status)[0])
         raise ValueError(
             "X: expected covariances that are positive definite in the span of the channels, got a "
             f"singular one of epoch {epoch}; set shrinkage, or take longer epochs"
@@ -76,34 +74,28 @@ def _vector(S: _Array) -> _Array:
 
 
 def _spectral_function(A: _Array, function: Any) -> _Array:
-    """``V f(values) V^T`` of a symmetric matrix."""
+    """``V f(values) V^T`` of symmetric matrices (..., r, r)."""
     values, vectors = np.linalg.eigh(A)
-    return np.asarray((vectors * function(values)) @ vectors.T)
+    return np.asarray((vectors * function(values)[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 
 def inverse_root(A: _Array) -> _Array:
-    """``A^(-1/2)`` of a positive definite matrix."""
+    """``A^(-1/2)`` of positive definite matrices (..., r, r)."""
     return _spectral_function(A, lambda values: 1.0 / np.sqrt(values))
 
 
-def between(A: _Array, B: _Array, share: float, mean: str) -> _Array:
-    """Weighted means of pairs of matrices (bands, r, r); the weight of B is `share`."""
-    if mean == "euclidean":
-        return (1.0 - share) * A + share * B
-    return np.stack([_geodesic(one, other, share) for one, other in zip(A, B, strict=True)])
-
-
-def _geodesic(A: _Array, B: _Array, share: float) -> _Array:
+def between(A: _Array, B: _Array, share: float) -> _Array:
+    """Points at the fraction `share` of the geodesics from A to B (..., r, r)."""
     inverse, root = inverse_root(A), _spectral_function(A, np.sqrt)
     inner = inverse @ B @ inverse
-    power = _spectral_function((inner + inner.T) / 2, lambda values: values**share)
-    return root @ power @ root
+    inner = (inner + inner.swapaxes(-1, -2)) / 2
+    return root @ _spectral_function(inner, lambda values: values**share) @ root
 
 
-def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None) -> _Array:
-    """Weighted mean of positive definite matrices (n, r, r).
+def mean_covariance(C: _Array, weight: _Array, n_threads: int | None) -> _Array:
+    """Weighted Riemannian mean G of positive definite matrices (n, r, r).
 
-    The Riemannian mean G solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration keeps a
+    It solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration keeps a
     factor, ``G = E E^T``, and multiplies it by ``exp(step / 2)``, with J the mean of the logarithms
     at G: in these coordinates gradients are transported along geodesics without a change. Steps are
     those of L-BFGS. Where they fail the step is ``2 / (1 + h) J``: with k_i the condition of
@@ -117,10 +109,7 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     """
     share = weight / weight.sum()
     r = C.shape[1]
-    arithmetic: _Array = (share @ C.reshape(len(C), r * r)).reshape(r, r)
-    if mean == "euclidean":
-        return arithmetic
-    E = _factor(arithmetic)
+    E = _factor((share @ C.reshape(len(C), r * r)).reshape(r, r))  # of the arithmetic mean
     size = r * (r + 1) // 2
     zero, step, last, pairs = np.zeros(size), np.zeros(size), np.zeros(0), core.Lbfgs(size, _MEMORY)
     for _ in range(_MAX_ITER):
@@ -167,16 +156,10 @@ class _MeanLog(NamedTuple):
 
 def _mean_log(C: _Array, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog:
     """Weighted mean of the tangent vectors at ``W^(-T) W^(-1)``."""
-    C, W, count = np.ascontiguousarray(C), np.ascontiguousarray(W), threads.resolve(n_threads)
-    total = np.zeros(W.shape[1] * (W.shape[1] + 1) // 2)
-    bound = condition = 0.0
-    for first in range(0, len(C), _BLOCK):
-        part = share[first : first + _BLOCK]
-        mean, extremes, status = core.mean_tangent_vector(C[first : first + _BLOCK], part, W, count)
-        _check(status, first)
-        total += mean
-        ratios = extremes[:, 1] / extremes[:, 0]
-        half = np.maximum(np.log(ratios) / 2, 1e-8)
-        bound += float(part @ (half / np.tanh(half)))
-        condition += float(part @ ratios)
-    return _MeanLog(total, max(bound, 1.0), condition)
+    C, W = np.ascontiguousarray(C), np.ascontiguousarray(W)
+    mean, extremes, status = core.mean_tangent_vector(C, share, W, threads.resolve(n_threads))
+    _check(status)
+    ratios = extremes[:, 1] / extremes[:, 0]
+    half = np.maximum(np.log(ratios) / 2, 1e-8)
+    bound = float(share @ (half / np.tanh(half)))
+    return _MeanLog(mean, max(bound, 1.0), float(share @ ratios))

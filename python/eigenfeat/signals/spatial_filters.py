@@ -51,8 +51,6 @@ class SpatialFilters(EpochTransformer):
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues.
     pairs : {"all", "one_vs_rest"}, default="all"
         One problem for each pair of classes, or for each class against the mean of the others.
-    log : bool, default=True
-        Whether to return the natural logarithm of the power.
     align : {"session"} or None, default=None
         "session" whitens epochs by the mean covariance of their session (`groups`, passed by
         metadata routing). `transform` takes epochs without `groups` as one new session.
@@ -114,7 +112,6 @@ class SpatialFilters(EpochTransformer):
         "n_filters": [Interval(Integral, 1, None, closed="left")],
         "pairs": [StrOptions({"all", "one_vs_rest"})],
         "ridge": [Interval(Real, 0, None, closed="left")],
-        "log": ["boolean"],
     }
 
     moments_: ClassMoments | list[ClassMoments]
@@ -126,7 +123,6 @@ class SpatialFilters(EpochTransformer):
         *,
         pairs: str = "all",
         ridge: float = 0.01,
-        log: bool = True,
         align: str | None = None,
         bands: Sequence[tuple[float, float]] | None = None,
         sfreq: float | None = None,
@@ -136,7 +132,6 @@ class SpatialFilters(EpochTransformer):
         self.n_filters = n_filters
         self.pairs = pairs
         self.ridge = ridge
-        self.log = log
         self.align = align
         self.bands = bands
         self.sfreq = sfreq
@@ -214,7 +209,7 @@ class SpatialFilters(EpochTransformer):
         return self.fit(X, y, sample_weight, groups).transform(X, groups)
 
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
-        """Compute the power of filtered epochs.
+        """Compute the logarithms of the power of filtered epochs.
 
         Parameters
         ----------
@@ -227,18 +222,19 @@ class SpatialFilters(EpochTransformer):
         Returns
         -------
         (n, F) array of float32 or float64, as `X`
-            Mean squares over an epoch, or their logarithms. For an epoch without power, this is the
-            logarithm of the smallest normal number.
+            Natural logarithms of the mean squares over an epoch. For an epoch without power, this
+            is the logarithm of the smallest normal number.
         """
         check_is_fitted(self, "filters_")
-        banks = self._banks(X, groups)
+        banks = self._read(X, self.n_channels_)
+        banks = self._aligned(banks, read_groups(groups, len(banks[0])))
         out = np.empty((len(banks[0]), len(self.filters_)), dtype=banks[0].dtype)
         for band, epochs in enumerate(banks):
             columns = np.flatnonzero(self.filter_bands_ == band)
             power = self._power if len(columns) <= 2 * self.n_channels_ else self._power_of_many
             for rows in epoch_blocks(epochs):
                 out[rows, columns] = power(epochs[rows], self.filters_[columns])
-        return np.log(np.maximum(out, np.finfo(out.dtype).tiny)) if self.log else out
+        return np.log(np.maximum(out, np.finfo(out.dtype).tiny))
 
     def _power(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
         """Mean squares (n, F) of filtered epochs."""
@@ -257,15 +253,6 @@ class SpatialFilters(EpochTransformer):
         U = U.astype(epochs.dtype)
         return np.maximum(np.einsum("nfb,fb->nf", U @ covariances, U), 0.0)
 
-    def apply(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
-        """Sources (n, F, times) that the filters extract, with the arguments of `transform`."""
-        check_is_fitted(self, "filters_")
-        parts = [
-            self.filters_[self.filter_bands_ == band].astype(epochs.dtype) @ epochs
-            for band, epochs in enumerate(self._banks(X, groups))
-        ]
-        return np.concatenate(parts, axis=1)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -279,11 +266,6 @@ class SpatialFilters(EpochTransformer):
     def _moments(self) -> list[ClassMoments]:
         """Moments of each band."""
         return self.moments_ if isinstance(self.moments_, list) else [self.moments_]
-
-    def _banks(self, X: Any, groups: Any) -> list[NDArray[Any]]:
-        """Epochs in each band, whitened by session with `align`."""
-        banks = self._read(X, self.n_channels_)
-        return self._aligned(banks, read_groups(groups, len(banks[0])))
 
     def _accumulate(
         self,

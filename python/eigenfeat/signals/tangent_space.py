@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,8 @@ from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import rank_tolerance
 from eigenfeat.signals.epoch_transformer import EpochTransformer
-from eigenfeat.signals.epochs import epoch_blocks, read_epochs, read_groups
+from eigenfeat.signals.epochs import read_groups
 from eigenfeat.signals.means import (
-    MEANS,
     epoch_covariances,
     inverse_root,
     mean_covariance,
@@ -41,8 +40,8 @@ class TangentSpace(EpochTransformer):
     then `shrinkage`. User guide: :doc:`/guide/eeg`.
 
     Epoch i with covariance C_i becomes the upper triangle of ``log(G^(-1/2) C_i G^(-1/2))``, G the
-    mean of the covariances, with off-diagonal entries times sqrt(2). The norm of the vector is the
-    affine-invariant distance of C_i and G.
+    Riemannian mean of the covariances, with off-diagonal entries times sqrt(2). The norm of the
+    vector is the affine-invariant distance of C_i and G.
 
     Parameters
     ----------
@@ -50,13 +49,9 @@ class TangentSpace(EpochTransformer):
         Pass bands, in the unit of `sfreq`. Features of all bands stand side by side.
     sfreq : float or None, default=None
         Samples per second.
-    shrinkage : {"auto", "oas"}, float in [0, 1] or None, default="auto"
+    shrinkage : "oas", float in [0, 1] or None, default="oas"
         Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
-        channels. "auto" is "oas" for epochs and None for covariances.
-    mean : {"riemannian", "euclidean"}, default="riemannian"
-        Mean of the covariances: the affine-invariant one, or the arithmetic one.
-    input : {"epochs", "covariances"}, default="epochs"
-        Whether X has epochs (n, channels, times) or covariances (n, channels, channels).
+        channels. "oas" estimates it for each epoch.
     align : {"session"} or None, default=None
         "session" takes the mean of each session (`groups`, passed by metadata routing) in place of
         G. `transform` takes epochs without `groups` as one new session.
@@ -112,9 +107,7 @@ class TangentSpace(EpochTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **EpochTransformer._parameter_constraints,
-        "mean": [StrOptions(set(MEANS))],
-        "shrinkage": [StrOptions({"auto", "oas"}), Interval(Real, 0, 1, closed="both"), None],
-        "input": [StrOptions({"epochs", "covariances"})],
+        "shrinkage": [StrOptions({"oas"}), Interval(Real, 0, 1, closed="both"), None],
     }
 
     rank_: int
@@ -125,19 +118,15 @@ class TangentSpace(EpochTransformer):
 
     def __init__(
         self,
-        mean: str = "riemannian",
         *,
-        shrinkage: str | float | None = "auto",
-        input: str = "epochs",
+        shrinkage: str | float | None = "oas",
         align: str | None = None,
         bands: Sequence[tuple[float, float]] | None = None,
         sfreq: float | None = None,
         normalize: bool = False,
         n_threads: int | None = None,
     ) -> None:
-        self.mean = mean
         self.shrinkage = shrinkage
-        self.input = input
         self.align = align
         self.bands = bands
         self.sfreq = sfreq
@@ -155,8 +144,8 @@ class TangentSpace(EpochTransformer):
 
         Parameters
         ----------
-        X : (n, channels, times) or (n, channels, channels) array-like
-            Finite epochs, or covariances, as `input` says.
+        X : (n, channels, times) array-like
+            Finite epochs.
         y : ignored
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the epochs in the mean.
@@ -189,8 +178,8 @@ class TangentSpace(EpochTransformer):
 
         Parameters
         ----------
-        X : (n, channels, times) or (n, channels, channels) array-like
-            Finite epochs of any length, or covariances, as `input` says.
+        X : (n, channels, times) array-like
+            Finite epochs of any length.
         groups : (n,) array-like, optional
             Sessions of the epochs, for ``align="session"``. New sessions are centred by the mean of
             their epochs here; None is one new session.
@@ -200,18 +189,16 @@ class TangentSpace(EpochTransformer):
         (n, bands * rank (rank + 1) / 2) array of float32 or float64, as `X`
         """
         check_is_fitted(self, "basis_")
-        dtype, matrices = self._matrices(X, self.n_channels_)
-        return self._vectors(dtype, self._reduced(matrices), groups)
+        dtype, n_times, covariances = self._covariances(X, self.n_channels_)
+        return self._vectors(dtype, self._reduced(covariances, n_times), groups)
 
-    def _vectors(self, dtype: Any, reduced: _Array, groups: ArrayLike | None) -> Floats:
-        """Compute tangent vectors of reduced covariances (bands, n, rank, rank)."""
-        n_bands, n = reduced.shape[:2]
-        out = np.empty((n, n_bands, self.rank_ * (self.rank_ + 1) // 2), dtype=dtype)
+    def _vectors(self, dtype: Any, reduced: list[_Array], groups: ArrayLike | None) -> Floats:
+        """Compute tangent vectors of reduced covariances (n, rank, rank) in each band."""
+        n = len(reduced[0])
+        out = np.empty((n, len(reduced), self.rank_ * (self.rank_ + 1) // 2), dtype=dtype)
         for rows, whitening in self._whitenings(reduced, read_groups(groups, n)):
-            for band in range(n_bands):
-                out[rows, band] = tangent_vectors(
-                    reduced[band, rows], whitening[band], self.n_threads
-                )
+            for band, C in enumerate(reduced):
+                out[rows, band] = tangent_vectors(C[rows], whitening[band], self.n_threads)
         return out.reshape(n, -1)
 
     @property
@@ -219,134 +206,82 @@ class TangentSpace(EpochTransformer):
         n_bands = 1 if self.bands is None else len(self.bands)
         return n_bands * self.rank_ * (self.rank_ + 1) // 2
 
-    def _shrinkage(self) -> str | float | None:
-        if isinstance(self.shrinkage, str) and self.shrinkage == "auto":
-            return "oas" if self.input == "epochs" else None
-        return self.shrinkage
-
-    def _matrices(self, X: Any, n_channels: int | None) -> tuple[Any, _Covariances]:
-        """Type of the features, and checked covariances."""
-        if self.input == "covariances":
-            if self.bands is not None or self.normalize:
-                name = "bands" if self.bands is not None else "normalize"
-                raise ValueError(f"{name}: expected input='epochs', got covariances")
-            if isinstance(self._shrinkage(), str):
-                raise ValueError(
-                    f"shrinkage: expected a number or None for covariances, got {self.shrinkage!r}"
-                )
-            array = read_epochs(X, n_channels, "(n, channels, channels)")
-            return array.dtype, _given_covariances(array)
+    def _covariances(self, X: Any, n_channels: int | None) -> tuple[Any, int, list[_Array]]:
+        """Type of the features, length of the epochs, and their covariances in each band."""
         banks = self._read(X, n_channels)
-        values = [epoch_covariances(filtered, self.n_threads) for filtered in banks]
-        matrices = values[0][None] if len(values) == 1 else np.stack(values)
-        return banks[0].dtype, _Covariances(matrices, banks[0].shape[2])
+        covariances = [epoch_covariances(filtered, self.n_threads) for filtered in banks]
+        return banks[0].dtype, banks[0].shape[2], covariances
 
     def _fit_means(
         self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None
-    ) -> tuple[Any, _Array]:
+    ) -> tuple[Any, list[_Array]]:
         """Find the span and the means; return the type of the features, and covariances."""
         self._validate_params()
-        dtype, matrices = self._matrices(X, None)
-        n = matrices.values.shape[1]
+        dtype, n_times, covariances = self._covariances(X, None)
+        n, self.n_channels_, _ = covariances[0].shape
         weight = row_weights(sample_weight, n)
         sessions = read_groups(groups, n)
         self.alignment_ = None
-        self.n_channels_ = matrices.values.shape[2]
-        self.basis_, self._lift = _span(matrices.values, weight, rank_tolerance(dtype))
+        self.basis_, self._lift = _span(covariances, weight, rank_tolerance(dtype))
         self.rank_ = self.basis_.shape[1]
-        reduced = self._reduced(matrices)
+        reduced = self._reduced(covariances, n_times)
         if self.align is not None:
-            mean_of = partial(self._session_means, reduced, weight)
-            self._align(sessions, weight, mean_of)
+            self._align(sessions, weight, partial(self._means, reduced, weight))
             assert self.alignment_ is not None
-            means = self.alignment_.means.swapaxes(0, 1)
-            mean = np.stack([self._mean(matrix, self.alignment_.sizes) for matrix in means])
+            of_sessions = list(self.alignment_.means.swapaxes(0, 1))
+            means = self._means(of_sessions, self.alignment_.sizes)
         else:
-            mean = np.stack([self._mean(matrix, weight) for matrix in reduced])
-        self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
-        full = self._lift @ mean @ self._lift.T
+            means = self._means(reduced, weight)
+        self._whitening = inverse_root(means)
+        full = self._lift @ means @ self._lift.T
         self.reference_ = full[0] if self.bands is None else full
         return dtype, reduced
 
-    def _mean(self, matrices: _Array, weight: _Array) -> _Array:
-        positive = weight > 0
-        chosen = matrices if positive.all() else matrices[positive]
-        _check_positive(chosen, np.flatnonzero(positive))
-        return mean_covariance(chosen, weight[positive], self.mean, self.n_threads)
-
-    def _session_means(
-        self, reduced: _Array, weight: _Array, rows: NDArray[np.intp], name: str
+    def _means(
+        self, reduced: list[_Array], weight: _Array, rows: Any = slice(None), name: str = ""
     ) -> _Array:
-        """Mean of the covariances of a session in each band."""
-        return np.stack([self._mean(matrix[rows], weight[rows]) for matrix in reduced])
+        """Mean (bands, rank, rank) of the covariances of a session's epochs `rows`."""
+        positive = np.arange(len(weight))[rows]
+        positive = positive[weight[positive] > 0]
+        means = []
+        for C in reduced:
+            chosen = C if len(positive) == len(C) else C[positive]
+            _check_positive(chosen, positive)
+            means.append(mean_covariance(chosen, weight[positive], self.n_threads))
+        return np.stack(means)
 
     def _whitenings(
-        self, reduced: _Array, sessions: NDArray[Any] | None
+        self, reduced: list[_Array], sessions: NDArray[Any] | None
     ) -> list[tuple[Any, _Array]]:
         """Epochs that share a reference, and its inverse roots (bands, rank, rank)."""
         if self.alignment_ is None:
             return [(slice(None), self._whitening)]
-        weight = np.ones(reduced.shape[1])
-        mean_of = partial(self._session_means, reduced, weight)
-        return [
-            (rows, np.stack([inverse_root(matrix) for matrix in means]))
-            for rows, means, _ in self.alignment_.parts(sessions, len(weight), mean_of)
-        ]
+        weight = np.ones(len(reduced[0]))
+        mean_of = partial(self._means, reduced, weight)
+        parts = self.alignment_.parts(sessions, len(weight), mean_of)
+        return [(rows, inverse_root(means)) for rows, means, _ in parts]
 
-    def _reduced(self, given: _Covariances) -> _Array:
-        """Covariances (bands, n, rank, rank) in the coordinates of the basis, shrunk."""
-        basis, (n_bands, n, c, _) = self.basis_, given.values.shape
-        shrinkage = self._shrinkage()
-        plain = np.array_equal(basis, np.eye(self.n_channels_))
-        if shrinkage is None and plain:
-            return given.values
-        out = np.empty((n_bands, n, self.rank_, self.rank_))
-        for band in range(n_bands):
-            for rows in epoch_blocks(given.values[band]):
-                matrices = given.values[band, rows]
-                if not plain:
-                    half = (matrices.reshape(-1, c) @ basis).reshape(len(matrices), c, self.rank_)
-                    matrices = basis.T @ half
-                out[band, rows] = matrices
-                if shrinkage is not None:
-                    _shrink(out[band, rows], shrinkage, given.n_times)
-        return out
+    def _reduced(self, covariances: list[_Array], n_times: int) -> list[_Array]:
+        """Covariances (n, rank, rank) in the coordinates of the basis, shrunk; may overwrite."""
+        basis, reduced = self.basis_, []
+        for C in covariances:
+            if not np.array_equal(basis, np.eye(len(basis))):
+                half = C.reshape(-1, len(basis)) @ basis
+                C = basis.T @ half.reshape(len(C), len(basis), -1)
+            if self.shrinkage is not None:
+                _shrink(C, self.shrinkage, n_times)
+            reduced.append(C)
+        return reduced
 
 
-class _Covariances(NamedTuple):
-    """Covariances (bands, n, c, c) of epochs, and their length; 0 if it is not known."""
-
-    values: _Array
-    n_times: int
-
-
-def _given_covariances(array: NDArray[Any]) -> _Covariances:
-    if array.shape[1] != array.shape[2]:
-        raise ValueError(
-            f"X: expected covariances of shape (n, channels, channels), got shape {array.shape}"
-        )
-    matrices = array.astype(np.float64, copy=False)
-    if not np.array_equal(matrices, matrices.swapaxes(1, 2)):
-        gap = np.abs(matrices - matrices.swapaxes(1, 2)).max(axis=(1, 2))
-        tol = 64 * len(matrices[0]) * np.finfo(array.dtype).eps
-        odd = np.flatnonzero(gap > tol * np.abs(matrices).max(axis=(1, 2)))
-        if len(odd):
-            raise ValueError(
-                f"X: expected symmetric covariances, got a matrix that is not in epoch {odd[0]}"
-            )
-        matrices = (matrices + matrices.swapaxes(1, 2)) / 2
-    return _Covariances(matrices[None], 0)
-
-
-def _span(matrices: _Array, weight: _Array, tol: float) -> tuple[_Array, _Array]:
+def _span(covariances: list[_Array], weight: _Array, tol: float) -> tuple[_Array, _Array]:
     """Basis of the span of the channels over all bands, and its map back to channels."""
-    n_bands, n, c, _ = matrices.shape
     share = weight / weight.max()
-    mean = (share @ matrices.reshape(n_bands, n, c * c)).reshape(n_bands, c, c)
-    size = np.einsum("bcc->b", mean)
+    means = np.stack([np.tensordot(share, C, axes=1) for C in covariances])
+    size = np.einsum("bcc->b", means)
     if not (size > 0).all():
         raise ValueError("X: expected channels that vary, got constant ones alone")
-    total = np.tensordot(1.0 / size, mean, axes=1)
+    total = np.tensordot(1.0 / size, means, axes=1)
     power = np.diag(total)
     flat = np.flatnonzero(power <= _FLAT * power.max())
     if len(flat):

@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 from eigenfeat.early import interval_summaries
 from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
 from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
-from eigenfeat.signals.intervals import count_summaries
 
 TAPS = list(combinations(range(9), 3))
 
@@ -238,23 +237,6 @@ def test_short_and_constant_series(rng):
     assert_array_equal(blind.predict(np.ones((2, 3))), [1, 1])
 
 
-@pytest.mark.parametrize("shape", [(24, 840), (200, 84)])  # fewer series than features, and more
-def test_leave_one_out_scores_are_those_of_refits(rng, shape):
-    n, width = shape
-    X, y = waves(rng, n, 50)
-    y = np.array(["a", "b", "c"])[np.arange(n) % 3]
-    model = ConvolutionClassifier(width, contests=False, random_state=0)
-    model.fit(X, y)
-    features = model.features_.transform(X)
-    scaled = StandardScaler().fit_transform(features)
-    scaled[:, features.std(axis=0) < 1e-7] = 0.0
-    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
-    expected = cross_val_predict(Ridge(alpha=model.alpha_), scaled, targets, cv=LeaveOneOut())
-    assert_allclose(model.loo_scores_, expected, atol=1e-6)
-    ridge = Ridge(alpha=model.alpha_).fit(scaled, targets)
-    assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-6)
-
-
 def test_classifier(rng):
     X, y = waves(rng, 80, 100)
     names = np.array(["slow", "fast"])[y]
@@ -325,11 +307,6 @@ def test_summaries_are_added_to_series_of_one_length(rng):
     assert several.predict([X[0], X[1, :20]]).shape == (2,)
     long = ConvolutionClassifier(84, random_state=0).fit(X, y)  # fewer features than summaries
     assert long.coef_.shape == (2, long.features_.n_features_out_)
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 4), (3, 37)])
-def test_summaries_are_counted(rng, shape):
-    assert count_summaries(*shape) == interval_summaries(rng.standard_normal((2, *shape))).shape[1]
 
 
 @pytest.mark.parametrize("channels", [1, 2])

@@ -138,16 +138,11 @@ def test_matrices_that_are_not_positive_definite_have_a_status(rng):
     assert np.isnan(got[1:]).all()
 
 
-@pytest.mark.parametrize("mean", ["riemannian", "euclidean"])
-def test_features_by_definition(rng, mean):
+def test_features_by_definition(rng):
     X, _ = recording(rng)
-    model = TangentSpace(mean, shrinkage=None).fit(X)
+    model = TangentSpace(shrinkage=None).fit(X)
     C = covariances(X)
-    if mean == "euclidean":
-        assert_allclose(model.reference_, C.mean(axis=0))
-    else:
-        at_mean = tangent(C, model.reference_).mean(axis=0)
-        assert_allclose(at_mean, 0.0, atol=1e-8)
+    assert_allclose(tangent(C, model.reference_).mean(axis=0), 0.0, atol=1e-8)
     assert_allclose(model.transform(X), tangent(C, model.reference_), atol=1e-10)
     assert_allclose(model.transform(X), model.fit_transform(X), atol=0)
     assert list(model.get_feature_names_out()[:2]) == ["tangentspace0", "tangentspace1"]
@@ -206,13 +201,13 @@ def test_shrinkage_is_that_of_scikit_learn(rng):
         for epoch, c in zip(X, covariances(X), strict=True):
             share = weight(epoch)
             shrunk.append((1 - share) * c + share * np.trace(c) / 6 * np.eye(6))
-        expected = TangentSpace(input="covariances").fit(np.array(shrunk))
         model = TangentSpace(shrinkage=name).fit(X)
-        assert_allclose(model.reference_, expected.reference_, rtol=1e-8)
+        expected = tangent(np.array(shrunk), model.reference_)
+        assert_allclose(model.transform(X), expected, atol=1e-8)
     constant = np.zeros((3, 2, 50))
     constant[:] = np.cos(np.arange(50) * np.pi)
     constant[:, 1] = np.sin(np.arange(50) * np.pi / 2 + np.pi / 4) * np.sqrt(2)
-    assert np.isfinite(TangentSpace("euclidean").fit_transform(constant)).all()
+    assert np.isfinite(TangentSpace().fit_transform(constant)).all()
 
 
 def test_flat_channels_are_left_out_with_a_warning(rng):
@@ -258,26 +253,9 @@ def test_sessions_are_centred_each_by_its_own_mean(rng):
     assert_allclose(model.fit_transform(moved, groups=session), features, atol=0)
 
 
-def test_normalized_epochs_do_not_depend_on_their_size(rng):
-    X, _ = recording(rng)
-    loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
-    features = TangentSpace(normalize=True).fit_transform(X)
-    assert_allclose(TangentSpace(normalize=True).fit_transform(loud), features, atol=1e-9)
-
-
 def bad(rng):
     X, _ = recording(rng, 12)
-    hole = X.copy()
-    hole[3, 1, 7] = np.nan
     return {
-        "two dimensions": ({}, X[0], r"X: expected epochs of shape \(n, channels, times\)"),
-        "lengths": (
-            {},
-            [*X[:5], X[5][:, :70]],
-            r"one length, .*\(6, 80\) and, of epoch 5, ",
-        ),
-        "hole": ({}, hole, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
-        "complex": ({}, X + 1j, "X: expected real numbers, got complex128"),
         "constant": ({}, np.ones((4, 3, 9)), "X: expected channels that vary"),
         "short": ({"shrinkage": None}, X[:, :, :4], "singular one of epoch 0; set shrinkage"),
         "one epoch": (
@@ -285,20 +263,8 @@ def bad(rng):
             X[:1],
             "at least 2 epochs of each session, got 1 of session 0",
         ),
-        "no covariances": ({"input": "covariances"}, X, r"\(n, channels, channels\), got shape"),
-        "asymmetric": (
-            {"input": "covariances"},
-            rng.standard_normal((4, 3, 3)),
-            "X: expected symmetric covariances",
-        ),
-        "shrinkage": (
-            {"input": "covariances", "shrinkage": "oas"},
-            X[:, :, :6],
-            "shrinkage: expect",
-        ),
         "no rate": ({"bands": [(8, 12)]}, X, "sfreq: expected samples per second with bands"),
         "band": ({"bands": [(12, 8)], "sfreq": 100}, X, r"bands: expected pairs 0 < low < high"),
-        "too short": ({"bands": [(8, 12)], "sfreq": 100}, X[:, :, :20], "more than 27 samples"),
     }
 
 
@@ -309,13 +275,8 @@ def test_bad_epochs_are_named_and_nothing_is_lost(rng, case):
     model = TangentSpace().fit(good)
     before = model.transform(good)
     with pytest.raises(ValueError, match=message):
-        TangentSpace(**parameters).fit(X)
-    state = {name: value for name, value in vars(model).items() if name not in model.get_params()}
-    with pytest.raises(ValueError, match=message):
         model.set_params(**parameters).fit(X)
-    model.set_params(**TangentSpace().get_params())
-    assert state.keys() == vars(model).keys() - model.get_params().keys()
-    assert_array_equal(model.transform(good), before)
+    assert_array_equal(model.set_params(**TangentSpace().get_params()).transform(good), before)
 
 
 def test_other_channels_and_groups(rng):
