@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import FLOATS, show
@@ -42,7 +41,6 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         "sigma2": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"cv"})],
         "svm": [MulticlassSVM, None],
         "scales": ["array-like"],
-        "classifier": [HasMethods(["fit", "score"]), None],
         "cv": ["cv_object"],
         "scale": [StrOptions({"auto", "none", "columns"})],
     }
@@ -50,7 +48,6 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     sigma2: float | str
     svm: MulticlassSVM | None
     scales: Sequence[float]
-    classifier: Any
     cv: Any
     scale: str
     column_mean_: NDArray[np.float64]
@@ -152,35 +149,26 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
     def _part(self, X: Any, y: Any, weight: Any) -> Any:
         """Return the mover of a fold's training samples, with an SVM of loose tolerance."""
-        svm = clone(self.svm_)
-        svm.set_params(tol=max(svm.tol, COARSE_GAP))
-        known = weight > 0
+        svm, known = self._coarse_svm(), weight > 0
         if len(np.unique(y[known])) < 2:
             return self._mover(X, y, np.zeros(len(y)), svm, True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            svm.fit(X[known], y[known], weight[known])
+        _fit_silently(svm, X[known], y[known], weight[known])
         return self._mover(X, y, weight, svm, True)
 
     def _score(self, extractor: Any, X: Any, y: Any, weight: Any, train: Any, test: Any) -> float:
-        """Return the weighted accuracy on samples `test` of features fitted to other samples."""
-        classifier = clone(self.svm_ if self.classifier is None else self.classifier)
-        if self.classifier is None:
-            classifier.set_params(tol=max(classifier.tol, COARSE_GAP))
-        with warnings.catch_warnings():
-            # Approximate fits suffice to compare scales.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted, scored = {}, {}
-            if (weight[train] != 1).any() or (weight[test] != 1).any():
-                scored = {"sample_weight": weight[test]}
-                if has_fit_parameter(classifier, "sample_weight"):
-                    fitted = {"sample_weight": weight[train]}
-            known, asked = extractor.transform(X[train]), extractor.transform(X[test])
-            if self.classifier is None and self._has_units:
-                mean, scale = self._feature_units(known)
-                known, asked = (known - mean) / scale, (asked - mean) / scale
-            model = classifier.fit(known, y[train], **fitted)
-        return float(model.score(asked, y[test], **scored))
+        """Return the weighted accuracy of an SVM on samples `test` of features fitted to others."""
+        known, asked = extractor.transform(X[train]), extractor.transform(X[test])
+        if self._has_units:
+            mean, scale = self._feature_units(known)
+            known, asked = (known - mean) / scale, (asked - mean) / scale
+        svm = self._coarse_svm()
+        _fit_silently(svm, known, y[train], weight[train])
+        return float(svm.score(asked, y[test], weight[test]))
+
+    def _coarse_svm(self) -> MulticlassSVM:
+        """Return an SVM to compare scales, for which approximate fits suffice."""
+        svm: MulticlassSVM = clone(self.svm_)
+        return svm.set_params(tol=max(svm.tol, COARSE_GAP))
 
     def _splits(self, X: Any, y: Any, known: Any) -> list[tuple[Any, Any]]:
         """Return training and held-out indices; the only sample of a class is never held out."""
@@ -208,6 +196,12 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _fit_silently(svm: MulticlassSVM, X: Any, y: Any, weight: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        svm.fit(X, y, weight)
 
 
 def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

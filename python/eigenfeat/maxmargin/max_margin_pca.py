@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import CrossValidation, Estimator, Floats, Rows
+from eigenfeat._base.types import CrossValidation, Floats, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import check_reach, spread
 from eigenfeat.maxmargin._movers import MovedSamples
@@ -45,14 +45,14 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         Number of components, at most the number of samples and of columns.
     sigma2 : float >= 0 or "cv", default="cv"
         Variance of the samples about their reconstruction. Larger values give the labels more
-        influence; 0 means PCA. "cv": the best of `scales` by the accuracy of `classifier` on
+        influence; 0 means PCA. "cv": the best of `scales` by the accuracy of an SVM like `svm` on
         held-out folds; 0, if among them, unless the gain exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": sizes of the moves of `MaxMarginShift`, relative to the spread of the samples;
         each determines a `sigma2`.
-    classifier, cv, scale
+    cv, scale
         As in `MaxMarginShift`.
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
@@ -126,7 +126,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         sigma2: float | str = "cv",
         svm: MulticlassSVM | None = None,
         scales: Sequence[float] = SCALES,
-        classifier: Estimator | None = None,
         cv: CrossValidation = 5,
         scale: str = "auto",
         max_iter: int = 100,
@@ -136,7 +135,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         self.sigma2 = sigma2
         self.svm = svm
         self.scales = scales
-        self.classifier = classifier
         self.cv = cv
         self.scale = scale
         self.max_iter = max_iter

@@ -39,14 +39,12 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     extractor : transformer or None, default=None
         Extractor that is fitted to the moved samples; None means `PCA()`.
     sigma2 : float >= 0 or "cv", default="cv"
-        Scale of the moves. "cv": the best of `scales` by the accuracy of `classifier` on held-out
-        folds; 0, if among them, unless the gain exceeds twice its standard error.
+        Scale of the moves. "cv": the best of `scales` by the accuracy of an SVM like `svm` on
+        held-out folds; 0, if among them, unless the gain exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": root mean squares of the moves, relative to the spread of the samples.
-    classifier : classifier or None, default=None
-        For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
         Folds for "cv".
     scale : {"auto", "none", "columns"}, default="auto"
@@ -138,7 +136,6 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         sigma2: float | str = "cv",
         svm: MulticlassSVM | None = None,
         scales: Sequence[float] = SCALES,
-        classifier: Estimator | None = None,
         cv: CrossValidation = 5,
         scale: str = "auto",
         moves: str = "once",
@@ -151,7 +148,6 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.sigma2 = sigma2
         self.svm = svm
         self.scales = scales
-        self.classifier = classifier
         self.cv = cv
         self.scale = scale
         self.moves = moves

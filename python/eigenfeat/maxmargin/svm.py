@@ -20,7 +20,6 @@ from eigenfeat._base.validation import warn_caller
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
-from eigenfeat.moments.columns import deviations
 from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
@@ -32,7 +31,6 @@ from eigenfeat.samples.labelled import class_weighted
 __all__ = ["MulticlassSVM", "hinge_costs"]
 
 PATIENCE = 30  # epochs without progress after which a fit ends
-_PROBED_SAMPLES = 64  # samples that are searched first for constant columns
 
 
 class MulticlassSVM(Iterative, Verbose, LinearModel):
@@ -243,22 +241,17 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
 def _without_constants(X: Any) -> Any:
     """Set constant columns to 0: an intercept makes them redundant, and they slow convergence."""
-    if sp.issparse(X):
-        low, high = (np.ravel(np.asarray(one(axis=0).todense())) for one in (X.min, X.max))
-        constant = (low == high) & (high != 0)
-        if not constant.any():
-            return X
-        out = X.copy()
-        out.data[constant[out.indices]] = 0.0
-        out.eliminate_zeros()
-        return out
-    # Only columns that are nearly constant and nonzero in a few samples can be constant.
-    probed = X[:: max(1, len(X) // _PROBED_SAMPLES)].astype(np.float64)
-    low, high = probed.min(axis=0), probed.max(axis=0)
-    peak = np.maximum(np.abs(low), np.abs(high))
-    constant = (low >= high - 0.5 * peak) & (peak > 0)
-    constant[constant] = deviations(X[:, constant]) == 0
-    return np.where(constant, 0, X).astype(X.dtype, copy=False) if constant.any() else X
+    ends = X.min(axis=0), X.max(axis=0)
+    low, high = (np.ravel(one.toarray() if sp.issparse(X) else one) for one in ends)
+    constant = (low == high) & (high != 0)
+    if not constant.any():
+        return X
+    if not sp.issparse(X):
+        return np.where(constant, 0, X).astype(X.dtype, copy=False)
+    out = X.copy()
+    out.data[constant[out.indices]] = 0.0
+    out.eliminate_zeros()
+    return out
 
 
 def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:

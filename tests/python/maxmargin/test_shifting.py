@@ -11,7 +11,6 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import NearestCentroid
 from sklearn.svm import LinearSVC
 from svm_reference import class_weights
 
@@ -107,9 +106,8 @@ def test_scales_at_which_the_extractor_fails_are_not_chosen(digits):
 
 def test_the_scale_is_chosen_by_folds(digits):
     X, y = digits
-    classifier = NearestCentroid()
-    shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), classifier=classifier, cv=3)
-    shift.fit(X, y)
+    given = {"scales": (0.3, 1.0, 3.0), "cv": 3}
+    shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), **given).fit(X, y)
     assert shift.cv_scores_.shape == (len(shift.scales),)
     best = np.argmax(shift.cv_scores_)
     assert_allclose(shift.relative_shift_, shift.scales[best])
@@ -117,7 +115,7 @@ def test_the_scale_is_chosen_by_folds(digits):
     spread = np.linalg.norm(X - X.mean(axis=0))
     assert_allclose(np.linalg.norm(moves) / spread, shift.relative_shift_, rtol=1e-8)
     # It does not depend on the units of the rows.
-    rough = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1 / 2**10), classifier=classifier, cv=3)
+    rough = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1 / 2**10), **given)
     assert_allclose(rough.fit(32 * X, y).relative_shift_, shift.relative_shift_)
     listed = MaxMarginShift(PCA(3), cv=StratifiedKFold(2), scales=[1.0]).fit(X, y)
     assert_allclose(listed.relative_shift_, 1.0)
