@@ -100,11 +100,6 @@ class PencilResult:
     solver: Any
     status: Any
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        if type(self.status) is int:  # a single pencil read from a file
-            vars(self)["status"] = Status(self.status)
-
     def _first(self) -> PencilResult:
         return PencilResult(
             self.eigenvalues[0],
@@ -570,7 +565,7 @@ def _check_memory(
     if any(group.others for group in problems.groups):
         halves = 2 + len(problems.labels).bit_length()
     directions = len(problems.items) * options.n_vectors / order  # upper bound, in matrices
-    scratch = math.ceil(largest / (8 * order * order) + 2 * directions)
+    scratch = math.ceil(largest / (8 * order * order) + 4 * directions)
     check_memory("pair_directions", n_matrices + 2 + halves + scratch, order)
 
 
@@ -582,31 +577,18 @@ def _joined(
     options: PencilOptions,
 ) -> PairDirections:
     """Eigenpairs in the order of the problems and in the units of the samples."""
-    n, d = len(problems.items), matrices.n_features
-    counts = np.zeros(n, dtype=np.int64)
-    for rows, result in zip(batches, results, strict=True):
-        counts[rows] = result.n_eigenpairs
-    ends = np.cumsum(counts)
-    total = int(ends[-1])
-    vectors, offset = np.empty((d, total)), np.empty(total) if options.bordered else None
-    values, residuals = np.empty(total), np.empty(total)
-    status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
-    solver = np.empty(n, dtype="U11")
-    for rows, result in zip(batches, results, strict=True):
-        selected = np.arange(result.eigenvalues.shape[1]) < result.n_eigenpairs[:, None]
-        at = (ends - counts)[rows][:, None] + np.arange(selected.shape[1])
-        columns = at[selected]
-        directions = np.swapaxes(result.vectors, 1, 2)[selected]
-        vectors[:, columns] = directions[:, :d].T
-        if offset is not None:
-            offset[columns] = directions[:, d]
-        values[columns], residuals[columns] = (
-            result.eigenvalues[selected],
-            result.residuals[selected],
-        )
-        status[rows], iterations[rows] = result.status, result.iterations
-        solver[rows] = result.solver
-    of = np.repeat(np.arange(n), counts)
+    order = np.argsort(np.concatenate(batches))
+
+    def all_of(name: str) -> npt.NDArray[Any]:
+        return np.concatenate([getattr(result, name) for result in results])[order]
+
+    values, d = all_of("eigenvalues"), matrices.n_features
+    selected = np.arange(values.shape[1]) < all_of("n_eigenpairs")[:, None]
+    of, ranks = np.nonzero(selected)
+    rows = np.concatenate([np.swapaxes(result.vectors, 1, 2) for result in results])
+    directions = rows[order][selected].T
+    vectors = np.ascontiguousarray(directions[:d])
+    offset = directions[d].copy() if options.bordered else None
     if options.about_mean:
         offset = _offset_below(vectors, problems.items[of, 1], matrices)
     if matrices.scale is not None:
@@ -615,13 +597,13 @@ def _joined(
         offset = offset - matrices.centre @ vectors
     return PairDirections(
         vectors=vectors,
-        eigenvalues=values,
+        eigenvalues=values[selected],
         pairs=problems.names[of],
-        ranks=np.arange(total) - np.repeat(ends - counts, counts),
-        residuals=residuals,
+        ranks=ranks,
+        residuals=all_of("residuals")[selected],
         offset=offset,
         solved_pairs=problems.names,
-        status=status,
-        iterations=iterations,
-        solver=solver,
+        status=all_of("status"),
+        iterations=all_of("iterations"),
+        solver=all_of("solver"),
     )

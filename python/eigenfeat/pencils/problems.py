@@ -37,6 +37,7 @@ from eigenfeat.pencils.contrasts import (
     class_tree,
     one_vs_rest,
     random_groups,
+    single_classes,
     without_empty_classes,
 )
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
@@ -277,11 +278,6 @@ def _explicit(table: LabelTable, pairs: Any) -> _Pairs:
             raise ValueError(f"pairs: unknown class in pair {row}: {error}") from None
         if indices[row, 0] == indices[row, 1]:
             raise ValueError(f"pairs: expected two different classes, got {show(pair)}")
-    _check_explicit(table, indices)
-    return indices
-
-
-def _check_explicit(table: LabelTable, indices: _Pairs) -> None:
     distinct, counts = np.unique(indices, axis=0, return_counts=True)
     if (counts > 1).any():
         twice = distinct[np.argmax(counts > 1)]
@@ -291,6 +287,7 @@ def _check_explicit(table: LabelTable, indices: _Pairs) -> None:
     if len(missing):
         names = [table.labels[i] for i in missing]
         raise ValueError(f"pairs: expected every class in some pair, got none with {show(names)}")
+    return indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +337,7 @@ def problems_of(
     if isinstance(kind, str) and kind == "random_groups":
         d, generator = moments.n_features_in_, random_generator(options.random_state)
         merged, names, items = random_groups(solved, labels, d, count, generator)
-        alone = [Contraction(np.array([g]), np.ones(1)) for g in range(len(names))]
+        alone = single_classes(len(names))
         return Problems(merged, names, alone, items, np.array(names)[items], False, True)
     if isinstance(kind, str) and kind == "one_vs_rest":
         kind = one_vs_rest(labels)
@@ -356,7 +353,7 @@ def problems_of(
         items = _all(len(labels))
     else:
         items = class_pairs(labels, kind, random_state=options.random_state)
-    groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
+    groups = single_classes(len(labels))
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
 
 
@@ -623,10 +620,8 @@ class ClassMatrices:
         if trace > 0:
             return trace / self._columns
         if self._mean_unit is None:
-            count = len(self._unions.weights)
-            alone = [Contraction(np.array([c]), np.ones(1)) for c in range(count)]
             centre = 0.0 if self.centre is None else self.centre
-            parts = (self._unions.of(c) for c in alone)
+            parts = (self._unions.of(c) for c in single_classes(len(self._unions.weights)))
             traces = [self._trace(mean - centre, covariance) for mean, covariance in parts]
             self._mean_unit = float(np.mean(traces)) / self._columns
         return self._mean_unit
@@ -704,13 +699,12 @@ def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
 
     A ridge below D eps is within the rounding errors of a typical entry.
     """
-    low, high = bisect_left(_RIDGES, len(matrix) * _EPS), len(_RIDGES)
     shifts = np.zeros(len(matrix))
-    while low < high:
-        middle = (low + high) // 2
-        shifts[:d] = _RIDGES[middle] * unit
-        if core.is_positive_definite(matrix, shifts, 0):
-            high = middle
-        else:
-            low = middle + 1
-    return _RIDGES[low] if low < len(_RIDGES) else None
+
+    def suffices(ridge: float) -> bool:
+        shifts[:d] = ridge * unit
+        return bool(core.is_positive_definite(matrix, shifts, 0))
+
+    first = bisect_left(_RIDGES, len(matrix) * _EPS)
+    at = bisect_left(_RIDGES, True, lo=first, key=suffices)
+    return _RIDGES[at] if at < len(_RIDGES) else None

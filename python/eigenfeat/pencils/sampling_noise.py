@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
 
 __all__ = ["MARGIN", "discriminant_ridge", "noise_edge", "quiet_ridge", "spread_error"]
 
@@ -67,14 +68,8 @@ def _edge(population: _Array, n: float) -> float:
         z = 1.0 + np.exp(step)
         return float(z + z / n * np.sum(t / (z - t)))
 
-    ratio = (np.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(40):  # golden section: the function is convex in z, so it has one minimum
-        first, second = high - ratio * (high - low), low + ratio * (high - low)
-        if at(first) < at(second):
-            high = second
-        else:
-            low = first
-    return top * at((low + high) / 2)
+    # The function is convex in z, so it has one minimum.
+    return top * float(minimize_scalar(at, bounds=(low, high), method="bounded").fun)
 
 
 def _shrunk(spectrum: _Array, n: float) -> _Array:

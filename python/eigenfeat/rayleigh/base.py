@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -221,32 +219,21 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return self
 
     def _accumulate(self, X: Any, sample_weight: ArrayLike | None, *, first: bool) -> None:
-        self._keep_moments(self._checked(X, sample_weight, first)())
-
-    def _checked(
-        self, X: Any, sample_weight: ArrayLike | None, first: bool
-    ) -> Callable[[], ClassMoments]:
-        """Check samples; return a function that adds them to the moments."""
         self._validate_params()
         blocks = None
         if first:
             blocks = given_blocks(X, None, sample_weight, estimator=self, labelled=False)
-        if blocks is None:
-            return partial(self._with_samples, *self._validated(X, sample_weight, first), first)
-        moments = grouped_moments(blocks, one_group, self.n_threads)
-        keep_columns(self, blocks, moments.n_features_in_)
-        return lambda: moments
-
-    def _validated(self, X: Any, sample_weight: ArrayLike | None, first: bool) -> tuple[Any, Any]:
-        X = validate_data(self, X, reset=first, **self._checks)
-        X, _, weight = weighted_rows(X, None, sample_weight)
-        return X, weight
-
-    def _with_samples(self, X: Any, weight: Any, first: bool) -> ClassMoments:
-        moments = ClassMoments() if first else self.moments_
-        # Given moments may have any classes: samples are added to the first class.
-        groups = np.full(X.shape[0], 0 if first else moments.classes_[0])
-        return moments.update(X, groups, weight, n_threads=self.n_threads)
+        if blocks is not None:
+            moments = grouped_moments(blocks, one_group, self.n_threads)
+            keep_columns(self, blocks, moments.n_features_in_)
+        else:
+            X = validate_data(self, X, reset=first, **self._checks)
+            X, _, weight = weighted_rows(X, None, sample_weight)
+            moments = ClassMoments() if first else self.moments_
+            # Given moments may have any classes: samples are added to the first class.
+            groups = np.full(X.shape[0], 0 if first else moments.classes_[0])
+            moments.update(X, groups, weight, n_threads=self.n_threads)
+        self._keep_moments(moments)
 
 
 class FromClassMoments(FromMoments):

@@ -334,10 +334,11 @@ class OrientedPCA(UnsupervisedRayleigh):
     def _accumulate(
         self, X: Any, sample_weight: ArrayLike | None, *, first: bool, noise: Any = None
     ) -> None:
-        with_samples = self._checked(X, sample_weight, first)
         before = None if first else self.noise_moments_
+        if not first:
+            self.moments_ = self.moments_.copy()  # which an error in the noise leaves unchanged
+        super()._accumulate(X, sample_weight, first=first)
         self.noise_moments_ = self._with_noise(noise, before)
-        self._keep_moments(with_samples())
 
     def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
         if noise is None:

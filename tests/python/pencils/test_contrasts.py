@@ -87,6 +87,8 @@ def test_a_contraction_averages_the_rows_of_its_classes(rng, denominator, consta
             responses += found.offset[columns]
         got = (weights * factors["above"]) @ responses**2 / (weights @ factors["above"])
         assert_allclose(got, values, rtol=1e-9)
+        if denominator == "covariance":  # footnote 1: both matrices are about the mean below
+            assert_allclose((weights * factors["below"]) @ responses, 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
