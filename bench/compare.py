@@ -3,32 +3,20 @@
 python bench/compare.py base.csv head.csv
 """
 
-from __future__ import annotations
-
-import csv
 import sys
-from pathlib import Path
+
+import pandas as pd
 
 
-def read(path: Path) -> dict[tuple[str, str, str], float]:
-    """Best seconds by (task, implementation, threads)."""
-    with path.open(newline="") as file:
-        return {
-            (row["task"], row["implementation"], row["threads"]): float(row["best"])
-            for row in csv.DictReader(file)
-        }
-
-
-def main() -> None:
+def main():
     """Print head / base for every measurement that both files have."""
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    base, head = read(Path(sys.argv[1])), read(Path(sys.argv[2]))
-    for key in base:
-        if key in head:
-            task, implementation, threads = key
-            ratio = head[key] / base[key]
-            print(f"{ratio:6.2f}  {task} | {implementation} | {threads} thread(s)")
+    keys = ["task", "implementation", "threads"]
+    base, head = (
+        pd.read_csv(file).groupby(keys, sort=False)["best"].last() for file in sys.argv[1:]
+    )
+    print((head / base).reindex(base.index).dropna().to_string(float_format="%.2f"))
 
 
 if __name__ == "__main__":

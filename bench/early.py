@@ -40,30 +40,24 @@ from eigenfeat.early import (
 )
 from papers.baselines.early import ECTS, FixedTime
 from peers.aeon_early import PEERS
+from results import add_lines, finished, read_set, set_names
 
 
 def main() -> None:
     """Run every classifier on every set, and add a line for each to a CSV file."""
     options = _options()
-    names = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
-    done = set()
-    if options.output.exists():
-        table = pd.read_csv(options.output)
-        done = set(zip(table["problem"], table["classifier"], strict=True))
+    done = finished(options.output, "problem", "classifier")
     for peer in options.classifiers:
-        for name in names:
+        for name in set_names(options.data, options.sets):
             if (name, peer) in done:
                 continue
-            data = _read(options.data / "ucr" / f"{name}.npz", options.rows, options.seed)
+            data = read_set(options.data, name, options.rows, options.seed)
             if peer in OURS:
                 found = _measured(data, OURS[peer]())
             else:
                 found = _peer(peer.removeprefix("aeon "), data, options)
             line = pd.DataFrame([{"problem": name, "classifier": peer} | found])
-            line = line.reindex(columns=["problem", "classifier", *FIGURES, "note"])
-            print(line.to_string(header=False, index=False, float_format="%.3g"), flush=True)
-            fresh = not options.output.exists()
-            line.to_csv(options.output, mode="a", header=fresh, index=False)
+            add_lines(options.output, line.reindex(columns=COLUMNS))
 
 
 def _lda() -> LinearDiscriminantAnalysis:
@@ -89,6 +83,7 @@ OURS: dict[str, Callable[[], Any]] = {
     "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
 }
 FIGURES = ("harmonic_mean", "accuracy", "earliness", "fit_seconds", "row_seconds")
+COLUMNS = ["problem", "classifier", *FIGURES, "note"]
 
 
 def _measured(data: dict[str, Any], model: Any) -> dict[str, Any]:
@@ -128,15 +123,6 @@ def _peer(peer: str, data: dict[str, Any], options: argparse.Namespace) -> dict[
     if done.returncode:
         return {"note": f"skipped: {done.stderr.strip().splitlines()[-1]}"}
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def _read(path: Path, rows: int, seed: int) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
-        data = {name: file[name] for name in ("X_train", "y_train", "X_test", "y_test")}
-    kept = np.random.default_rng(seed).permutation(len(data["y_test"]))[:rows]
-    data["X_test"], data["y_test"] = data["X_test"][kept].astype(float), data["y_test"][kept]
-    data["X_train"] = data["X_train"].astype(float)
-    return data
 
 
 def _options() -> argparse.Namespace:

@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEMClassifier
 from eigenfeat.early import LocalQDA, MixtureCompletion, ReliableClassifier, Sampled
+from results import add_lines, finished, read_set, set_names
 
 TAUS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
@@ -59,9 +60,9 @@ def evaluated(rule, data, options):
     model = ReliableClassifier(
         classifier, completion, kind, TAUS[0], correct=options.correct, conditional=None
     )
-    X, T, truth = data["X_train"].astype(float), *test_part(data, options)
+    X, y, T, truth = data.values()
     begun = time.process_time()
-    model.fit(X, data["y_train"])
+    model.fit(X, y)
     fit_seconds = time.process_time() - begun
     complete = model.predict(T)
     steps = np.unique(np.linspace(1, X.shape[1], options.looks).round().astype(int))
@@ -85,22 +86,16 @@ def evaluated(rule, data, options):
             }
 
 
-def test_part(data, options):
-    """Return series and labels of at most ``--rows`` test series."""
-    order = np.random.default_rng(options.seed).permutation(len(data["X_test"]))[: options.rows]
-    return data["X_test"][order].astype(float), data["y_test"][order]
-
-
 def print_by_class(name, data, options):
     """Print agreements of shrinkage LDA with the rule "pairwise"; * marks a warning of the fit."""
-    T, truth = test_part(data, options)
+    X, y, T, truth = data.values()
     for tau in options.tau:
         cells = [name, f"{tau:g}"]
         for conditional in (None, "auto"):
             model = ReliableClassifier(LDA, reliability=tau, conditional=conditional)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                model.fit(data["X_train"], data["y_train"])
+                model.fit(X, y)
             early = model.predict_early(T)
             agrees = early.label == model.predict(T)
             least = min(agrees[truth == label].mean() for label in np.unique(truth))
@@ -130,14 +125,11 @@ def main():
     parser.add_argument("--looks", type=int, default=60, help="most times of decision")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    sets = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
-    done = set()
-    if options.output.exists() and not options.by_class:
-        table = pd.read_csv(options.output)
-        done = set(zip(table["set"], table["rule"].str.rsplit(", ", n=1).str[0], strict=True))
-    for name in sets:
-        with np.load(options.data / "ucr" / f"{name}.npz") as archive:
-            data = dict(archive)
+    done = {
+        (name, rule.rpartition(", ")[0]) for name, rule in finished(options.output, "set", "rule")
+    }
+    for name in set_names(options.data, options.sets):
+        data = read_set(options.data, name, options.rows, options.seed)
         if options.by_class:
             print_by_class(name, data, options)
             continue
@@ -148,9 +140,7 @@ def main():
                 warnings.simplefilter("ignore")
                 lines = pd.DataFrame(evaluated(rule, data, options))
             lines.insert(0, "set", name)
-            print(lines.to_string(header=False, float_format="%.3g"), flush=True)
-            fresh = not options.output.exists()
-            lines.to_csv(options.output, mode="a", header=fresh, index=False)
+            add_lines(options.output, lines)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -55,39 +56,33 @@ def table(rows, labels):
     return pa.table(columns | {"kind": labels})
 
 
-def write_parquet(folder, pieces, n, columns):
+def parquet_writer(path, schema):
     from pyarrow import parquet
 
-    path = folder / "rows.parquet"
-    options = {"compression": "NONE", "use_dictionary": False}
-    with parquet.ParquetWriter(path, table(*piece(0, 1, columns)).schema, **options) as writer:
-        for rows, labels in pieces:
-            writer.write_table(table(rows, labels))
-    return path, ["--target", "kind"]
+    return parquet.ParquetWriter(path, schema, compression="NONE", use_dictionary=False)
 
 
-def write_arrow(folder, pieces, n, columns):
+def arrow_writer(path, schema):
     from pyarrow import ipc
 
-    path = folder / "rows.arrow"
-    with ipc.new_file(str(path), table(*piece(0, 1, columns)).schema) as writer:
-        for rows, labels in pieces:
-            writer.write_table(table(rows, labels))
-    return path, ["--target", "kind"]
+    return ipc.new_file(path, schema)
 
 
-def write_csv(folder, pieces, n, columns):
+def csv_writer(path, schema):
     from pyarrow import csv
 
-    path = folder / "rows.csv"
-    with csv.CSVWriter(str(path), table(*piece(0, 1, columns)).schema) as writer:
-        for number, (rows, labels) in enumerate(pieces):
-            if number % CSV_SHARE == 0:
-                writer.write_table(table(rows, labels))
-    return path, ["--target", "kind", "--dtype", "float32"]
+    return csv.CSVWriter(path, schema)
 
 
-WRITERS = {"npy": write_npy, "parquet": write_parquet, "arrow": write_arrow, "csv": write_csv}
+WRITERS = {"npy": None, "parquet": parquet_writer, "arrow": arrow_writer, "csv": csv_writer}
+
+
+def write_table(folder, name, pieces, columns):
+    path = folder / f"rows.{name}"
+    with WRITERS[name](str(path), table(*piece(0, 1, columns)).schema) as writer:
+        for rows, labels in islice(pieces, 0, None, CSV_SHARE if name == "csv" else 1):
+            writer.write_table(table(rows, labels))
+    return path, ["--target", "kind", *(["--dtype", "float32"] if name == "csv" else [])]
 
 
 def in_memory(columns, threads, repeats):
@@ -108,9 +103,8 @@ def best_rate(rows, call, repeats):
 def command(path, arguments, threads):
     """Rows a second and peak bytes of one run of the command."""
     run = [sys.executable, __file__, "--child", "moments", str(path), *arguments, "--json"]
-    run += ["-o", str(path.with_suffix(".efm"))] + (
-        [] if not threads else ["--threads", str(threads)]
-    )
+    run += ["-o", str(path.with_suffix(".efm"))]
+    run += ["--threads", str(threads)] if threads else []
     # As the command does before it loads anything; the child has loaded this module.
     environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
     done = subprocess.run(run, check=True, capture_output=True, text=True, env=environment)
@@ -142,7 +136,10 @@ def measure(options, folder, name):
     size = max(int(PIECE_BYTES / 4 / options.columns), 1)
     starts = range(0, n, size)
     pieces = (piece(i, min(size, n - s), options.columns) for i, s in enumerate(starts))
-    path, arguments = WRITERS[name](folder, pieces, n, options.columns)
+    if name == "npy":
+        path, arguments = write_npy(folder, pieces, n, options.columns)
+    else:
+        path, arguments = write_table(folder, name, pieces, options.columns)
     runs, memory, readings = [], [], []
     for _ in range(options.repeats):  # side by side: the machine may have other things to do
         memory.append(in_memory(options.columns, options.threads, 1))

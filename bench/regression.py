@@ -21,26 +21,23 @@ import os
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from eigenfeat import TableRegressor
+from peers.tables import categories, one_hot, with_codes
+from results import print_markdown
 
 MAX_TRAINED = 4_000
 
@@ -62,31 +59,11 @@ def made(maker):
     return pd.DataFrame(X).add_prefix("x"), y + noise
 
 
-def words(X):
-    return [name for name in X if X[name].dtype == "category"]
-
-
-def encoded(encoder, numbers, model, X):
-    rest = [name for name in X if name not in words(X)]
-    return make_pipeline(make_column_transformer((encoder, words(X)), (numbers, rest)), model)
-
-
-def ridge(X):
-    one_hot = OneHotEncoder(min_frequency=2, handle_unknown="ignore", sparse_output=False)
-    scaled = make_pipeline(SimpleImputer(), StandardScaler())
-    return encoded(one_hot, scaled, RidgeCV(np.logspace(-3, 5, 25)), X)
-
-
-def with_codes(model):
-    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    return lambda X: encoded(codes, SimpleImputer(), model, X)
-
-
 def catboost(X):
     from catboost import CatBoostRegressor
 
     options = {"verbose": 0, "thread_count": 1, "random_seed": 0, "allow_writing_files": False}
-    return CatBoostRegressor(cat_features=words(X), **options)
+    return CatBoostRegressor(cat_features=categories(X), **options)
 
 
 def lightgbm(X):
@@ -104,10 +81,10 @@ def xgboost(X):
 MODELS = {
     "CatBoost": catboost,
     "TableRegressor": lambda X: TableRegressor(n_threads=1),
-    "ridge": ridge,
-    "forest": with_codes(RandomForestRegressor(random_state=0)),
-    "ExtraTrees": with_codes(ExtraTreesRegressor(random_state=0)),
-    "HistGB": with_codes(HistGradientBoostingRegressor(random_state=0)),
+    "ridge": partial(one_hot, RidgeCV(np.logspace(-3, 5, 25))),
+    "forest": partial(with_codes, RandomForestRegressor(random_state=0)),
+    "ExtraTrees": partial(with_codes, ExtraTreesRegressor(random_state=0)),
+    "HistGB": partial(with_codes, HistGradientBoostingRegressor(random_state=0)),
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
 }
@@ -141,7 +118,7 @@ def main() -> None:
     }
     for i, maker in enumerate((make_friedman1, make_friedman2, make_friedman3), 1):
         tables[f"friedman{i}"] = (made, maker)
-    rows, of_intervals = [], {}
+    rows, of_intervals = [], []
     for table in options.tables or tables:
         load, source = tables[table]
         X, y = load(source)
@@ -156,24 +133,20 @@ def main() -> None:
                 rows.append((table, split, name, np.log(error), seconds))
                 if name == "TableRegressor":
                     found = intervals(model, parts[0], parts[2], parts[1], parts[3])
-                    of_intervals.setdefault(table, []).append(found)
+                    of_intervals.append((table, *found))
     frame = pd.DataFrame(rows, columns=["table", "split", "model", "log_error", "seconds"])
     logs = frame.groupby(["table", "model"])["log_error"].mean().unstack()[options.models]
     ratios = np.exp(logs.sub(logs[options.models[0]], axis=0))
-    print(f"| | {' | '.join(ratios)} |\n|---|{'---:|' * len(ratios.columns)}")
-    for table, row in ratios.iterrows():
-        print(f"| {table} | {' | '.join(f'{value:.3f}' for value in row)} |")
-    means = np.exp(np.log(ratios).mean())
-    print(f"| geometric mean | {' | '.join(f'{value:.3f}' for value in means)} |")
-    ranks = ratios.rank(axis=1).mean()
-    print(f"| mean rank | {' | '.join(f'{value:.2f}' for value in ranks)} |")
-    seconds = frame.groupby("model")["seconds"].mean()[options.models]
-    print(f"| fit, s | {' | '.join(f'{value:.2g}' for value in seconds)} |")
+    summary = {
+        "geometric mean": np.exp(np.log(ratios).mean()),
+        "mean rank": ratios.rank(axis=1).mean(),
+        "fit, s": frame.groupby("model")["seconds"].mean(),
+    }
+    print_markdown(pd.concat([ratios, pd.DataFrame(summary).T[options.models]]))
     if of_intervals:
-        print("\n| | coverage | width | interval score |\n|---|---:|---:|---:|")
-        means = {table: np.mean(values, axis=0) for table, values in of_intervals.items()}
-        for table, values in (means | {"mean": np.mean([*means.values()], axis=0)}).items():
-            print(f"| {table} | {' | '.join(f'{value:.3f}' for value in values)} |")
+        found = pd.DataFrame(of_intervals, columns=["table", "coverage", "width", "interval score"])
+        means = found.groupby("table").mean()
+        print_markdown(pd.concat([means, means.mean().rename("mean").to_frame().T]))
 
 
 if __name__ == "__main__":

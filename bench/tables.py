@@ -21,29 +21,26 @@ Prints mean ranks, mean errors, log losses and seconds.
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import os
-import subprocess
 import sys
 import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import LabelEncoder, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import LabelEncoder
 from sklearn.svm import SVC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -51,9 +48,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.papers import gem
 from bench.papers.protocol import Context
 from eigenfeat import TableClassifier
+from peers.tables import categories, one_hot, with_codes
+from results import add_lines, finished, print_markdown
 
-FIELDS = ("group", "table", "split", "model", "samples", "columns", "classes")
-FIELDS += ("error", "log_loss", "fit_seconds", "predict_seconds")
 MOST, MOST_LARGE = 4_000, 15_000  # training samples
 GROUPS = ("shown", "large", "twelve", "small")
 
@@ -62,7 +59,7 @@ def shown(path, split, most=MOST):
     """Training and test samples of a CSV file."""
     frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
     X, y = frame.drop(columns="class"), LabelEncoder().fit_transform(frame["class"].astype(str))
-    for name in categories(X):
+    for name in X.filter(regex=":cat$"):
         X[name] = X[name].astype(object).where(X[name].notna(), None)
     train = min(len(X) // 2 if most == MOST else len(X) * 4 // 5, most)
     sizes = {"train_size": train, "test_size": min(len(X) - train, most)}
@@ -72,41 +69,16 @@ def shown(path, split, most=MOST):
     return X[varies], y, X_test[varies], y_test
 
 
-def covertype(path):
-    """Training and test samples of Covertype, from 50,000 random ones."""
-    with np.load(path) as arrays:
-        X, y = arrays["X_random50k"].astype(float), arrays["y_random50k"]
-    sizes = {"train_size": MOST_LARGE, "test_size": MOST_LARGE}
-    X, X_test, y, y_test = train_test_split(X, y, **sizes, stratify=y, random_state=0)
-    return X, y, X_test, y_test
-
-
-def of_papers(file, load, split):
-    """Training and test samples of a file that the papers use."""
-    context = Context(seed=split)
-    data = load(file, context)
-    test = data.test()
-    return *(pd.DataFrame(rows) for rows in (data.train.X,)), data.train.y, test.X, test.y
-
-
-def bundled(load, split):
-    """Halves of a set of scikit-learn's."""
-    X, y = load(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=split)
-    return X, y, X_test, y_test
-
-
-def few(folder, name, split):
-    """So many training samples of a set, and all others."""
-    name, count = name.rsplit(maxsplit=1)
-    if name in SMALL_OF_SKLEARN:
-        X, y = SMALL_OF_SKLEARN[name](return_X_y=True)
-    else:
-        with np.load(folder / f"uci_{name}.npz") as arrays:
-            X, y = arrays["X"].astype(float), arrays["y"]
-    sizes = {"train_size": int(count), "test_size": len(y) - int(count)}
+def divided(X, y, split, **sizes):
+    """Training and test samples of a stratified random split."""
     X, X_test, y, y_test = train_test_split(X, y, **sizes, stratify=y, random_state=split)
     return X, y, X_test, y_test
+
+
+def arrays(path, end=""):
+    """Samples and labels of a file."""
+    with np.load(path) as file:
+        return file[f"X{end}"].astype(float), file[f"y{end}"]
 
 
 SMALL_OF_SKLEARN = {
@@ -149,39 +121,25 @@ def load(folder, group, name, split):
     if group == "large" and name != "Covertype":
         return shown(folder / "large_tables" / f"{name}.csv.gz", split, MOST_LARGE)
     if group == "large":
-        parts = covertype(folder / "covtype_subset.npz")
+        sizes = {"train_size": MOST_LARGE, "test_size": MOST_LARGE}
+        parts = divided(*arrays(folder / "covtype_subset.npz", "_random50k"), split, **sizes)
     elif group == "small":
-        parts = few(folder, name, split)
+        name, count = name.rsplit(maxsplit=1)
+        own = SMALL_OF_SKLEARN.get(name)
+        X, y = own(return_X_y=True) if own else arrays(folder / f"uci_{name}.npz")
+        parts = divided(X, y, split, train_size=int(count), test_size=len(y) - int(count))
     else:
         file, read, _ = TWELVE[name]
-        parts = of_papers(folder / file, read, split) if file else bundled(read, split)
+        if file:
+            data = read(folder / file, Context(seed=split))
+            test = data.test()
+            parts = data.train.X, data.train.y, test.X, test.y
+        else:
+            parts = divided(*read(return_X_y=True), split, test_size=0.5)
     X, y, X_test, y_test = parts
-    names = [f"x{j}" for j in range(np.shape(X)[1])]
     codes = LabelEncoder().fit(y)
-    frames = [pd.DataFrame(np.asarray(part), columns=names) for part in (X, X_test)]
-    return frames[0], codes.transform(y), frames[1], codes.transform(y_test)
-
-
-def categories(X):
-    return [name for name in X if name.endswith(":cat")]
-
-
-def prepared(X, encoder, *, scaled):
-    """Complete columns of numbers from categories and numbers."""
-    words = categories(X)
-    numbers = [name for name in X if name not in words]
-    complete = make_pipeline(SimpleImputer(), StandardScaler()) if scaled else SimpleImputer()
-    return make_column_transformer((encoder, words), (complete, numbers))
-
-
-def one_hot(classifier, X):
-    encoder = OneHotEncoder(min_frequency=2, handle_unknown="ignore", sparse_output=False)
-    return make_pipeline(prepared(X, encoder, scaled=True), classifier)
-
-
-def codes(classifier, X):
-    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    return make_pipeline(prepared(X, encoder, scaled=False), classifier)
+    X, X_test = (pd.DataFrame(np.asarray(part)).add_prefix("x") for part in (X, X_test))
+    return X, codes.transform(y), X_test, codes.transform(y_test)
 
 
 class AsCategories:
@@ -240,8 +198,8 @@ MODELS = {
     "TableClassifier": lambda X: TableClassifier(),
     "logistic regression": partial(one_hot, LogisticRegression(max_iter=3000)),
     "SVM": partial(one_hot, SVC()),
-    "forest": partial(codes, RandomForestClassifier(random_state=0)),
-    "ExtraTrees": partial(codes, ExtraTreesClassifier(random_state=0)),
+    "forest": partial(with_codes, RandomForestClassifier(random_state=0)),
+    "ExtraTrees": partial(with_codes, ExtraTreesClassifier(random_state=0)),
     "HistGradientBoosting": boosting,
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
@@ -256,7 +214,7 @@ def run(data, group, name, split, model):
     started = time.process_time()  # the machine may be busy
     classifier.fit(X, y)
     fitted = time.process_time()
-    loss = ""
+    loss = np.nan
     if hasattr(classifier, "predict_proba"):
         chances = np.asarray(classifier.predict_proba(X_test), dtype=np.float64)
         labels = chances.argmax(axis=1)
@@ -293,63 +251,44 @@ def splits(options):
             yield from ((group, name, split) for split in range(count))
 
 
-def run_models(options, group, name, split, models):
-    """Print the lines of some models; the first fit of a process warms the libraries up."""
-    data = load(options.data, group, name, int(split))
+def run_models(folder, group, name, split, models):
+    """Return the lines of some models; the first fit of a process warms the libraries up."""
+    warnings.simplefilter("ignore")
+    data, lines = load(folder, group, name, split), []
     for model in models:
         try:
-            MODELS[model](data[0])
-        except ImportError:
-            continue
-        if len(data[0]) < 1000:
-            MODELS[model](data[0]).fit(*data[:2])
-        try:
-            print(json.dumps(run(data, group, name, int(split), model)), flush=True)
-        except Exception as error:
+            if len(data[0]) < 1000:
+                MODELS[model](data[0]).fit(*data[:2])
+            lines.append(run(data, group, name, split, model))
+        except Exception as error:  # the package is not installed, or cannot fit
             print(group, name, split, model, error, sep=", ", file=sys.stderr, flush=True)
+    return lines
 
 
 def run_all(options):
-    """Run in processes what the file does not have, and return all lines."""
-    lines = []
-    if options.csv.exists():
-        with options.csv.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.DictReader(file))
-    done = {(line["group"], line["table"], int(line["split"]), line["model"]) for line in lines}
-    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    environment = os.environ | dict.fromkeys(variables, str(options.threads))
-    here = [sys.executable, "-W", "ignore", __file__, "--data", str(options.data), "--split"]
+    """Run in processes what the file does not have."""
+    done = finished(options.csv, "group", "table", "split", "model")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(options.threads)  # of the new processes
     for split in splits(options):
         wanted = SMALL_MODELS if split[0] == "small" else MODELS
         wanted = [model for model in wanted if model in (options.models or wanted)]
         models = [model for model in wanted if (*split, model) not in done]
-        if not models:
-            continue
-        command = [*options.prefix.split(), *here, *map(str, split), *models]
-        made = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
-        new = [json.loads(line) for line in made.stdout.splitlines() if line.startswith("{")]
-        for line in new:
-            print(*line.values(), sep=", ", file=sys.stderr, flush=True)
-        lines += new
-        with options.csv.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            writer.writeheader()
-            writer.writerows(lines)
-    return lines
+        if models:
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                lines = process.submit(run_models, options.data, *split, models).result()
+            if lines:
+                add_lines(options.csv, pd.DataFrame(lines))
 
 
-def summary(lines, group):
-    """Mean ranks over tables and splits, errors, log losses and seconds of models, as Markdown."""
-    table = pd.DataFrame(lines)
+def summary(table, group):
+    """Print mean ranks over tables and splits, errors, log losses and seconds of models."""
     table = table[table["group"] == group]
     if table.empty:
         return
-    table["split"] = table["split"].astype(int)  # text in lines of the file
     numbers = ["error", "log_loss", "fit_seconds", "predict_seconds"]
-    table[numbers] = table[numbers].apply(pd.to_numeric, errors="coerce")
     means = table.groupby(["table", "model"])[numbers].mean().unstack()
-    errors = means["error"].dropna(axis=1, thresh=int(0.9 * len(means)))
-    errors = errors.dropna()
+    errors = means["error"].dropna(axis=1, thresh=int(0.9 * len(means))).dropna()
     losses = means["log_loss"].loc[errors.index].dropna(axis=1)
     splits = table.set_index(["table", "split", "model"])[numbers].unstack()
     ranks = {
@@ -366,18 +305,13 @@ def summary(lines, group):
             "predict, s": means["predict_seconds"].loc[errors.index].mean(),
         }
     ).sort_values("mean rank of errors")
-    yield f"{len(errors)} tables ({group})"
-    yield f"| | {' | '.join(found)} |\n|---|{'---:|' * found.shape[1]}"
-    for model, row in found.iterrows():
-        if np.isfinite(row.iloc[0]):
-            cells = [f"{value:.3g}" if np.isfinite(value) else "" for value in row]
-            yield f"| {model} | {' | '.join(cells)} |"
-    if group == "small" and {"TableClassifier", "logistic regression"} <= {*losses}:
-        pairs = losses[["TableClassifier", "logistic regression"]].T.to_numpy()
-        yield f"log loss at or below logistic regression's: {(pairs[0] <= pairs[1]).sum()}"
-        for name, row in losses.iterrows():
-            yield f"{name}: " + ", ".join(f"{model} {value:.3f}" for model, value in row.items())
-    yield ""
+    print(f"\n{len(errors)} tables ({group})")
+    print_markdown(found.dropna(subset="mean rank of errors"))
+    if group == "small":
+        print_markdown(losses)
+        if {"TableClassifier", "logistic regression"} <= {*losses}:
+            below = (losses["TableClassifier"] <= losses["logistic regression"]).sum()
+            print(f"log loss at or below logistic regression's: {below}")
 
 
 def main():
@@ -388,16 +322,11 @@ def main():
     parser.add_argument("--only", choices=GROUPS)
     parser.add_argument("--models", nargs="+", choices=MODELS, metavar="NAME")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
-    parser.add_argument("--prefix", default="", metavar="COMMAND", help="put before every fit")
-    parser.add_argument("--split", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.split:
-        group, name, split, *models = options.split
-        run_models(options, group, name, split, models)
-        return
-    lines = run_all(options)
+    run_all(options)
+    table = pd.read_csv(options.csv)
     for group in GROUPS:
-        print(*summary(lines, group), sep="\n")
+        summary(table, group)
 
 
 if __name__ == "__main__":

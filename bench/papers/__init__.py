@@ -1,8 +1,8 @@
 """The experiments of the papers on data that is at hand: ``python -m bench.papers``.
 
-Shared: `protocol` (parts of an experiment), `runner` (a loop over problems and methods, output),
-`measuring` (a process for each method), `tables`, `pictures`, and `figures`, the figures that the
-papers print, in a CSV file for each table.
+Shared: `protocol` (parts of an experiment), `runner` (a loop over problems and methods, each in a
+process of its own), `tables`, `pictures`, and `figures`, the figures that the papers print, in a
+CSV file for each table.
 
 A file for each paper: `gem` (its problems and methods are in gem.json; `choosing` builds models and
 chooses hyperparameters, `recordings` makes rows of speech); `ldg`, the thesis's chapters 3 and 4

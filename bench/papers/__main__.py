@@ -70,20 +70,14 @@ def main(arguments=None):
     """Run one experiment and return the exit status."""
     try:
         options = _parser().parse_args(arguments)
-        from threadpoolctl import threadpool_limits
-
-        from bench.papers import measuring, protocol, runner
+        from bench.papers import protocol, runner
 
         task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]
         context = protocol.Context(
             options.quick, options.threads, rows=options.rows, splits=options.splits
         )
         where = options.data, options.output
-        chosen = {"peers": options.peers, "only": options.only}
-        if options.together:
-            chosen["measure"] = measuring.run
-        with threadpool_limits(options.threads if options.together else None):
-            outcomes = runner.reproduce(task, *where, context, **chosen)
+        outcomes = runner.reproduce(task, *where, context, peers=options.peers, only=options.only)
         return int(any(outcome.failure for outcome in outcomes))
     except (KeyboardInterrupt, OSError, ImportError, UsageError) as error:
         return report_error(error, False)
@@ -100,16 +94,11 @@ def _parser():
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the data files")
     add("--quick", action="store_true", help="fewer rows and hyperparameters, a minute or two")
     add("--peers", action="store_true", help="also run other packages' classifiers, which is slow")
-    only = (
-        "run only methods, peers too, whose name contains TEXT, or, with a colon in it, whose "
-        "DATA: METHOD does; may be repeated"
-    )
+    only = "run only methods, peers too, whose 'DATA: METHOD' contains TEXT; may be repeated"
     add("--only", action="append", default=[], metavar="TEXT", help=only)
     folder = Path("eigenfeat-papers")
     output = f"folder for TASK.csv or TASK-quick.csv, and pictures (default ./{folder})"
     add("--output", type=Path, default=folder, metavar="DIR", help=output)
-    together = "run all methods in one process, which saves starts and says nothing of memory"
-    add("--together", action="store_true", help=together)
     add("--threads", type=count, metavar="N", help="threads of every method (default: all)")
     add("--splits", type=count, metavar="N", help="random splits, where a task has several")
     add("--rows", type=count, metavar="N", help="test rows of each set of `early`, at most")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 
 from bench.papers import figures
-from bench.papers.tables import HOW, mean_and_deviation, mean_fields, new_table, picked
+from bench.papers.tables import HOW, frame_of, mean_and_deviation, mean_fields, picked
 
 SIGNIFICANCE = 0.05
 PRINTED = {  # by quantity, set and method
@@ -22,50 +23,11 @@ OURS = ("LDG", "TransferLDG")
 TRIED = ("LDG, 5 folds", "LDG, larger gamma", "LDG and Reg. FDA", "LDG or Reg. FDA")
 ABOVE, WITHIN, BELOW = "at or above", "within spread", "below"
 LEGEND = (
-    "Each cell: mean \u00b1 deviation over the splits, below it the thesis's figure, if it has "
-    "one; * is best, or not significantly worse by a paired t-test (95%).\n"
+    "Each cell: mean \u00b1 deviation over the splits, and the thesis's figure; * is best, or not "
+    "significantly worse by a paired t-test (95%).\n"
     "The verdict is LDG's: at or above the thesis's mean to the digit printed, within one of our "
-    "deviations of it (the thesis prints none), or below; without a figure, its place among these."
+    "deviations of it (the thesis prints none), or below."
 )
-FIELDS = (
-    *("problem", "method", "thesis_accuracy_percent", "accuracy", "accuracy_deviation", "splits"),
-    *("accuracies", "dimensions", "thesis_few_accuracy_percent", "few_accuracy"),
-    *("few_accuracy_deviation", "verdict", "n_train", "n_test", "thesis_seconds", "seconds"),
-    *("peak_bytes", "parameters", "note", "failure", *HOW),
-)
-CURVE_FIELDS = ("problem", "method", "dimension", "accuracy", "accuracy_deviation", "splits")
-
-
-class Comparison:
-    """Outcomes and accuracies on a problem by method, and the thesis's figures.
-
-    `ours` is the name of eigenfeat's method, "" if it has not run. `tied` are the best methods, if
-    there are several.
-    """
-
-    def __init__(self, problem, run, value):
-        self.problem, self.done = problem, done_on(problem, run)
-        self.accuracies = accuracies(problem, run, value)
-        self.printed = printed(value, problem)
-        self.ours = next((name for name in OURS if name in self.accuracies), "")
-        usual = {name: a for name, a in self.accuracies.items() if name not in TRIED}
-        self.tied = best_or_tied(usual) if len(usual) > 1 else set()
-
-    def verdict(self):
-        """Compare our method with the thesis's figure or, without one, with the other methods."""
-        own = self.accuracies.get(self.ours, [])
-        if told := verdict(own, self.printed.get(self.ours, "")):
-            return told
-        if not self.ours or len(self.accuracies) < 2:
-            return ""
-        if np.mean(own) >= max(map(np.mean, self.accuracies.values())):
-            return "best of these"
-        return "tied" if self.ours in self.tied else "below"
-
-
-def printed(kind, problem):
-    """Return the thesis's figures of a problem, by method."""
-    return PRINTED[kind].get(problem.name, {})
 
 
 def done_on(problem, run):
@@ -89,13 +51,13 @@ def best_or_tied(accuracies):
     from scipy.stats import ttest_rel
 
     best = max(accuracies.values(), key=np.mean, default=[])
-    tied = set()
+    tied = []
     for name, values in accuracies.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of constant differences
             p = ttest_rel(best, values).pvalue
         if np.mean(best) - np.mean(values) <= 1e-12 or p >= SIGNIFICANCE:
-            tied.add(name)
+            tied.append(name)
     return tied
 
 
@@ -119,55 +81,53 @@ def tell_of_sets(title, problems, run, value="accuracy"):
     Accuracies in `few` dimensions have no table of seconds, because the fits are those of the
     chosen dimensions.
     """
-    begun = [Comparison(problem, run, value) for problem in problems if run.done(problem)]
+    begun = [problem for problem in problems if done_on(problem, run)]
     if not begun:
         return
-    names = [method.name for found in begun for method in found.problem.methods]
-    names = list(dict.fromkeys(names + [name for found in begun for name in found.printed]))
-    table = new_table(["", "rows,\ntested", *names, "verdict"])
-    for found in begun:
-        table.add_row(found.problem.name, *_cells(found, names))
+    rows, seconds, compared = [], [], {}
+    for problem in begun:
+        done, found = done_on(problem, run), accuracies(problem, run, value)
+        compared[problem.name] = found
+        printed, theirs = (PRINTED[kind].get(problem.name, {}) for kind in (value, "seconds"))
+        tied = best_or_tied(_usual(found))
+        cells = {
+            name: mean_and_deviation(100 * np.asarray(accuracy), 1) + "*" * (name in tied)
+            for name, accuracy in found.items()
+        }
+        sizes = next(f"{one.n_train:,} + {one.n_test:,}" for one in done.values())
+        verdicts = [verdict(found[name], printed.get(name, "")) for name in OURS if name in found]
+        row = {"set": problem.name, "rows + tested": sizes, **_beside(cells, printed)}
+        rows.append(row | {"verdict": " ".join(verdicts)})
+        means = {name: f"{_seconds(outcome):.2f}" for name, outcome in done.items()}
+        seconds.append({"set": problem.name, **_beside(means, theirs)})
     yield f"\n{title}"
-    yield table
+    yield frame_of(rows)
     yield LEGEND
-    if run.context.quick:
-        yield "A quick run, of few splits and rows: it shows that all works, verdicts mean little."
-    yield from _summary([found for found in begun if found.ours])
-    if value == "few":
-        return
-    table = new_table(["", *names, "most\nMB"])
-    for found in begun:
-        means = {name: f"{_seconds(outcome):.2f}" for name, outcome in found.done.items()}
-        theirs = printed("seconds", found.problem)
-        cells = [_above(means.get(name, ""), theirs.get(name, "")) for name in names]
-        peak = max((outcome.peak_bytes for outcome in found.done.values()), default=0)
-        table.add_row(found.problem.name, *cells, f"{peak / 2**20:,.0f}")
-    yield "\nProcessor seconds a split, choices included; below them the thesis's seconds"
-    yield table
-    for found in begun:
-        if found.problem.split:  # differs from the thesis's data
-            yield f"{found.problem.name}: {found.problem.split}"
+    yield from _summary(compared, PRINTED[value])
+    if value == "accuracy":
+        yield "\nProcessor seconds a split, choices included, and the thesis's seconds"
+        yield frame_of(seconds)
+        for problem in begun:
+            if problem.split:  # differs from the thesis's data
+                yield f"{problem.name}: {problem.split}"
 
 
 def tell_of_sparsity(problem, run):
     """Yield how many columns the first directions have weight on."""
-    done = done_on(problem, run)
-    if not done:
-        return
-    yield f"\n{problem.title}"
-    shown = min(8, min(len(score.nonzeros) for o in done.values() for score in o.splits))
-    table = new_table(["", "accuracy %", *(f"{i}" for i in range(1, shown + 1)), "cosine", "s"])
-    for name, outcome in done.items():
-        counts = np.array([score.nonzeros[:shown] for score in outcome.splits])
-        means = (f"{mean:.1f}" for mean in counts.mean(axis=0))
-        right = _percent([score.accuracy for score in outcome.splits])
+    rows = []
+    for name, outcome in done_on(problem, run).items():
+        nonzeros = zip(*(score.nonzeros for score in outcome.splits), strict=False)
+        accuracy = [100 * score.accuracy for score in outcome.splits]
         cosine = np.mean([_cosine(score.overlaps) for score in outcome.splits])
-        table.add_row(name, right, *means, f"{cosine:.2f}", f"{_seconds(outcome):.1f}")
-    yield table
-    yield (
-        "Columns that each direction has weight on, from the first, and the mean absolute cosine "
-        "of two directions; means over the splits."
-    )
+        row = {"method": name, "accuracy %": np.mean(accuracy), "cosine": cosine}
+        rows.append(row | {i: np.mean(counts) for i, counts in enumerate(islice(nonzeros, 8), 1)})
+    if rows:
+        yield f"\n{problem.title}"
+        yield frame_of(rows)
+        yield (
+            "Mean absolute cosine of two directions, and number of columns that each direction has "
+            "weight on, from the first; means over the splits."
+        )
 
 
 def _cosine(overlaps):
@@ -176,108 +136,105 @@ def _cosine(overlaps):
     return float((overlaps.sum() - np.trace(overlaps)) / max(n * (n - 1), 1))
 
 
-def _cells(found, names):
-    """Return the numbers of rows, each method's accuracy above the thesis's, and the verdict."""
-    sizes = sorted({(o.n_train, o.n_test) for o in found.done.values()})[:1]
-    yield "".join(f"{train:,}\n{test:,}" for train, test in sizes)
-    for name in names:
-        own = _percent(found.accuracies.get(name, []))
-        mark = "*" if name in found.tied else " "
-        yield _above(own and own + mark, found.printed.get(name, ""), " ")
-    yield found.verdict()
+def _summary(compared, printed):
+    """Yield what LDG comes to over all sets beside the thesis's, and how often who is best.
 
-
-def _summary(begun):
-    """Yield what LDG comes to over all sets beside the thesis's, and how often who is best."""
-    printed = [found for found in begun if found.ours in found.printed]
-    if printed:
-        verdicts = Counter(found.verdict() for found in printed)
-        told = [f"{verdicts[kind]} {kind}" for kind in (ABOVE, WITHIN, BELOW) if verdicts[kind]]
-        own = 100 * np.mean([np.mean(found.accuracies[found.ours]) for found in printed])
-        theirs = np.mean([float(found.printed[found.ours]) for found in printed])
+    `compared` and `printed` have accuracies and the thesis's figures, by set and method.
+    """
+    pairs = [
+        (found["LDG"], printed[name]["LDG"])
+        for name, found in compared.items()
+        if "LDG" in found and "LDG" in printed.get(name, {})
+    ]
+    if pairs:
+        verdicts = Counter(verdict(*pair) for pair in pairs)
+        told = ", ".join(f"{count} {kind}" for kind, count in verdicts.items())
+        own = 100 * np.mean([np.mean(ours) for ours, _ in pairs])
+        theirs = np.mean([float(figure) for _, figure in pairs])
         yield (
-            f"LDG beside the thesis: {', '.join(told)}; mean over {len(printed)} sets "
-            f"{own:.1f}, thesis {theirs:.1f}"
+            f"LDG beside the thesis: {told}; mean over {len(pairs)} sets {own:.1f}, thesis "
+            f"{theirs:.1f}"
         )
-    compared = [found.accuracies for found in begun if found.tied]
-    tried = [name for name in TRIED if any(name in one for one in compared)]
-    usual = [{n: v for n, v in one.items() if n not in TRIED} for one in compared]
-    yield from _counted(usual, "Best or tied")
-    for name in tried:  # in place of LDG
+    usual = {name: _usual(found) for name, found in compared.items()}
+    yield f"Best or tied {_counts(usual.values())}"
+    for name in TRIED:  # in place of LDG
         swapped = [
-            {n: one[name] if n == "LDG" else v for n, v in some.items()}
-            for one, some in zip(compared, usual, strict=True)
-            if name in one and "LDG" in some
+            usual[data] | {"LDG": found[name]} for data, found in compared.items() if name in found
         ]
-        yield from _counted(swapped, f"With {name!r} as LDG, best or tied")
+        if swapped:
+            yield f"With {name!r} as LDG, best or tied {_counts(swapped)}"
 
 
-def _counted(compared, told):
-    """Yield how often each method is best or tied, and its mean over the sets that all have."""
-    compared = [one for one in compared if len(one) > 1]
-    if not compared:
-        return
-    best = Counter(name for one in compared for name in best_or_tied(one))
-    names = [name for name in dict.fromkeys(n for one in compared for n in one) if name in best]
-    full = [one for one in compared if all(name in one for name in names)]
-    means = {n: 100 * np.mean([np.mean(one[n]) for one in full]) for n in names} if full else {}
-    counts = ", ".join(
-        f"{name} {count}" + (f" (mean {means[name]:.1f})" if means else "")
-        for name, count in best.most_common()
-    )
-    yield f"{told} out of {len(compared)}: {counts}"
+def _usual(found):
+    return {name: accuracy for name, accuracy in found.items() if name not in TRIED}
 
 
-def _above(mean, printed, mark=""):
-    return f"{mean}\n{printed}{mark}" if printed else mean
+def _counts(compared):
+    """Tell how often each method is best or tied, and its mean over its sets."""
+    compared = [found for found in compared if len(found) > 1]
+    best = Counter(name for found in compared for name in best_or_tied(found))
+    means = {
+        name: 100 * np.mean([np.mean(found[name]) for found in compared if name in found])
+        for name in best
+    }
+    counts = (f"{name} {count} (mean {means[name]:.1f})" for name, count in best.most_common())
+    return f"out of {len(compared)}: {', '.join(counts)}"
 
 
-def _percent(values):
-    return mean_and_deviation(100 * np.asarray(values), 1)
+def _beside(ours, printed):
+    """Return our cells, and the thesis's figures in brackets."""
+    cells = {
+        name: f"{cell} ({printed[name]})" if name in printed else cell
+        for name, cell in ours.items()
+    }
+    return cells | {name: f"({figure})" for name, figure in printed.items() if name not in ours}
 
 
 def _seconds(outcome):
     return float(np.mean([score.seconds for score in outcome.splits]))
 
 
-# ---- files ---------------------------------------------------------------------------------------
+# ---- the file ------------------------------------------------------------------------------------
 
 
 def lines(run):
-    """Return a line for each method and problem, and a second file of accuracies by dimension."""
-    done = [(p, one) for p in run.protocol.problems for one in run.done(p).values()]
-    found = [_line(problem, outcome, run.context) for problem, outcome in done]
-    curves = [line for _, outcome in done for line in _curve_lines(outcome)]
-    return {"": (FIELDS, found), "-curves": (CURVE_FIELDS, curves)}
+    """Return a line for each method and problem."""
+    return [
+        _line(problem, outcome, run.context)
+        for problem in run.protocol.problems
+        for outcome in run.done(problem).values()
+    ]
 
 
 def _line(problem, outcome, context):
-    theirs = {kind: printed(kind, problem).get(outcome.method, "") for kind in PRINTED}
+    theirs = {
+        kind: figures_of.get(problem.name, {}).get(outcome.method, "")
+        for kind, figures_of in PRINTED.items()
+    }
     line = {
+        **picked(outcome, "problem", "method"),
         "thesis_accuracy_percent": theirs["accuracy"],
         "thesis_few_accuracy_percent": theirs["few"],
         "thesis_seconds": theirs["seconds"],
         "splits": len(outcome.splits),
+        **picked(outcome, "n_train", "n_test", "peak_bytes"),
         "note": problem.split,
-        **picked(outcome, "problem", "method", "n_train", "n_test", "peak_bytes", "failure"),
+        "failure": outcome.failure,
         **picked(context, *HOW),
     }
     if not outcome.splits:
         return line
     scores = [score.accuracy for score in outcome.splits]
+    shown = sorted({m for score in outcome.splits for m in score.curve})
+    curve = {
+        m: np.mean([score.curve[m] for score in outcome.splits if m in score.curve]) for m in shown
+    }
     return line | {
         **mean_fields("accuracy", scores),
         **mean_fields("few_accuracy", [s.few for s in outcome.splits if not np.isnan(s.few)]),
-        "verdict": verdict(scores, theirs["accuracy"]) if outcome.method in OURS else "",
         "accuracies": json.dumps([round(score, 6) for score in scores]),
         "dimensions": json.dumps([score.dimension for score in outcome.splits]),
-        "seconds": f"{_seconds(outcome):.3f}",
+        "curve": json.dumps({m: round(mean, 6) for m, mean in curve.items()}),
+        "seconds": round(_seconds(outcome), 3),
         "parameters": json.dumps([score.parameters for score in outcome.splits], default=str),
     }
-
-
-def _curve_lines(outcome):
-    for m in sorted({m for score in outcome.splits for m in score.curve}):
-        values = [score.curve[m] for score in outcome.splits if m in score.curve]
-        own = {**picked(outcome, "problem", "method"), "dimension": m, "splits": len(values)}
-        yield {**own, **mean_fields("accuracy", values)}

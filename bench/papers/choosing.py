@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import signature
 
 import numpy as np
@@ -62,8 +61,6 @@ def made(context, *, where, **parameters):
         given = {"random_state": context.seed} if "random_state" in known else {}
         if "gem" in known:
             given |= gem_parts()
-        if "views" in known:
-            given["views"] = "gem"  # the paper's classifier
         parts.append(kind(**given))
     model = parts[0] if len(parts) == 1 else make_pipeline(*parts)
     return model.set_params(**parameters)
@@ -90,22 +87,13 @@ svc = partial(made, where=(SVC,))
 perceptron = partial(made, where=("sklearn.neural_network.MLPClassifier",))
 boosting = partial(made, where=("sklearn.ensemble.HistGradientBoostingClassifier",))
 extra_trees = partial(made, where=("sklearn.ensemble.ExtraTreesClassifier",), n_jobs=-1)
-_lightgbm = partial(made, where=("lightgbm.LGBMClassifier",), verbosity=-1)
+lightgbm = partial(made, where=("lightgbm.LGBMClassifier",), verbosity=-1)
 standardised_svc = partial(made, where=(SCALER, SVC))
 standardised_logistic = partial(
     made,
     where=(SCALER, "sklearn.linear_model.LogisticRegression"),
     logisticregression__max_iter=2_000,  # enough to converge
 )
-
-
-def lightgbm(context, **parameters):
-    """LightGBM's boosted trees; the extra "bench" installs it."""
-    if find_spec("lightgbm") is None:
-        raise ImportError(
-            'lightgbm: expected to be installed, as by pip install "eigenfeat[bench]"'
-        )
-    return _lightgbm(context, n_jobs=context.threads, **parameters)
 
 
 def random_directions(context):
@@ -118,7 +106,7 @@ def random_directions(context):
 # ---- choices -------------------------------------------------------------------------------------
 
 
-def train(method, data, objective, context, outcome, step):
+def train(method, data, objective, context, outcome):
     """Choose a method's hyperparameters without the test samples, and return the trained method.
 
     The choice minimises the `objective`, "error" or "cross_entropy", and takes the first of equal
@@ -132,14 +120,12 @@ def train(method, data, objective, context, outcome, step):
     if len(candidates) > 1 and _chooses_itself(estimator, data, objective):
         from eigenfeat.gem.search import GEMClassifierCV  # shares moments and features
 
-        step(f"choosing out of {len(candidates)}")
         cv = _splitter(data, context.seed)
         search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
         best = search.fit(data.train.X, data.train.y).best_params_
     elif len(candidates) > 1:
-        best = _by_trial(estimator, candidates, data, objective, context, step)
+        best = _by_trial(estimator, candidates, data, objective, context.seed)
     chosen = time.perf_counter()
-    step("training")
     model = clone(estimator).set_params(**best)
     if method.ensemble:  # a member for each hypercube, or draw of frequencies
         given = {"n_members": method.ensemble[context.quick], "random_state": context.seed}
@@ -176,22 +162,14 @@ def _chooses_itself(estimator, data, objective):
     return is_gem and data.development is None and objective == "error"
 
 
-def _by_trial(estimator, candidates, data, objective, context, step):
+def _by_trial(estimator, candidates, data, objective, seed):
     """Train each candidate on a part of the samples, and return the best on the held-out part."""
     fit, held_out = data.train, data.development
     if held_out is None:
-        splits = _splitter(data, context.seed).split(fit.y[:, None], fit.y)
+        splits = _splitter(data, seed).split(fit.y[:, None], fit.y)
         fit, held_out = (data.train[part] for part in next(splits))
-    values = []
-    for number, candidate in enumerate(candidates, 1):
-        step(f"candidate {number} of {len(candidates)}")
-        scores = score(clone(estimator).set_params(**candidate).fit(fit.X, fit.y), held_out)
-        value = getattr(scores, objective)
-        if value is None:
-            raise ValueError(
-                f"objective: expected a model with probabilities, got {type(estimator).__name__}"
-            )
-        values.append(value)
+    models = (clone(estimator).set_params(**one).fit(fit.X, fit.y) for one in candidates)
+    values = [getattr(score(model, held_out), objective) for model in models]
     return candidates[int(np.argmin(values))]
 
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 from bench.papers import early_tables, pictures
 from bench.papers.baselines.early import ECTS, FixedTime
 from bench.papers.early_tables import PLAIN, REDUCED, TABLE_TAU
-from bench.papers.literal_sets import by_the_letter
 from bench.papers.protocol import Method, Outcome, Problem, Protocol, read_arrays
 from eigenfeat.early import (
     EarlyScores,
@@ -30,6 +30,7 @@ from eigenfeat.early import (
     ReliableClassifier,
     early_scores,
 )
+from eigenfeat.early.set_rules import ChebyshevSet, ConfidenceSet, QuadraticSet, SetRule
 from eigenfeat.ldg import LDG
 
 TAUS = (0.001, 0.1, 0.25, 0.9)
@@ -39,10 +40,8 @@ CONFIDENCE = 0.9
 SUPPORTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a series, for fixed times
 TEST_ROWS, QUICK_ROWS = 1_000, 60
-SLOW_ROWS, QUICK_SLOW_ROWS = (
-    10,
-    2,
-)  # for which local QDA solves an eigenproblem for each series and step
+# Of methods for which local QDA solves an eigenproblem for each series and step.
+SLOW_ROWS, QUICK_SLOW_ROWS = 10, 2
 TIMED_ROWS, REPEATS = 50, 3
 SVM_ITERATIONS = 5_000
 
@@ -87,9 +86,9 @@ class Point(EarlyScores):
 class Trial(Outcome):
     """Results of a method on a set of series with `n_samples` samples.
 
-    `knob` is the name of the parameter that varies, `first_seconds` the time per series of a
-    decision at t = 1. Calibrated methods have, by wanted agreement, certified `taus` and `nominal`,
-    the scores of a tau that equals the agreement, on the same series.
+    `knob` is the name of the parameter that varies, `first_step_seconds` the time per series of
+    a decision at t = 1. Calibrated methods have, by wanted agreement, certified `taus`, and
+    `nominal`, the scores of a tau that equals the agreement, on the same series.
     """
 
     n_samples: int = 0
@@ -97,7 +96,7 @@ class Trial(Outcome):
     points: list[Point] = field(default_factory=list)
     fit_seconds: float = 0.0
     features: int = 0
-    first_seconds: float | None = None
+    first_step_seconds: float | None = None
     chosen: str = ""
     nominal: dict[float, Point] = field(default_factory=dict)
     taus: dict[float, float] = field(default_factory=dict)
@@ -115,19 +114,43 @@ def load(path, context):
     return Series(wide[0], y, wide[1][kept], y_test[kept], slow)
 
 
-def study(job, trial, step):
+def study(job, trial):
     """Fill in a trial: a point for each value of the parameter."""
-    from threadpoolctl import threadpool_limits
-
     threads = job.context.threads
     data = job.load()
     trial.n_samples = data.X_train.shape[1]
     # Of folds without a class, and the SVM's iterations.
     with threadpool_limits(threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for point in job.method.build(data, trial, threads, step):
+        for point in job.method.build(data, trial, threads):
             trial.points.append(point)  # points before an error stay
 
+
+# ---- the thesis's sets as they are printed -------------------------------------------------------
+
+
+class LiteralChebyshev(ChebyshevSet):
+    """(5.3) as printed: as many degrees of freedom as missing entries.
+
+    The package's set has fewer where the theorem allows it.
+    """
+
+    def degrees(self, rule_input):
+        """Numbers (n,) of missing entries."""
+        return rule_input.n_missing
+
+
+class LiteralQuadratic(QuadraticSet):
+    """(5.4) as printed, with the chi-square quantile, which needs uncorrelated entries.
+
+    A mixture has one set, about its mean and with its variances.
+    """
+
+    any_distribution = True
+    probability = ConfidenceSet.probability
+
+
+LITERAL_SETS = {"chebyshev": LiteralChebyshev(), "quadratic": LiteralQuadratic()}
 
 # ---- methods, which yield a point for each value of a parameter and set the trial's `knob` -------
 
@@ -146,10 +169,7 @@ def _neighbours(classifier):
     return "" if count is None else f"{count} neighbours"
 
 
-def _fitted(
-    data, trial, threads, step, kind, rule="quadratic", mixture=False, ldg=False, literal=False
-):
-    step("training")
+def _fitted(data, trial, threads, kind, rule="quadratic", mixture=False, ldg=False, literal=False):
     model = ReliableClassifier(
         CLASSIFIERS[kind](threads),
         MixtureCompletion(n_threads=threads) if mixture else None,
@@ -161,7 +181,9 @@ def _fitted(
     )
     _timed_fit(model, data, trial)
     trial.chosen = _neighbours(model.classifier_)
-    return by_the_letter(model, rule) if literal else model
+    if literal:
+        model.fitted_ = replace(model.fitted_, rule=SetRule(LITERAL_SETS[rule]))
+    return model
 
 
 CLASSIFIERS = {  # by the beginning of a method's name; they take the number of threads
@@ -171,26 +193,25 @@ CLASSIFIERS = {  # by the beginning of a method's name; they take the number of 
 }
 
 
-def reliable(data, trial, threads, step, *, slow=False, taus=TAUS, **given):
+def reliable(data, trial, threads, *, slow=False, taus=TAUS, **given):
     """`ReliableClassifier` over tau."""
     trial.knob = "tau"
-    model = _fitted(data, trial, threads, step, **given)
+    model = _fitted(data, trial, threads, **given)
     rows = data.X_train[:1]
     if model.features_ is not None:
         rows = model.features_.transform(rows)
     trial.features = rows.shape[1]
     asked = data.part(slice(data.slow_rows)) if slow else data
-    trial.first_seconds = _first_seconds(model, asked.X_test)
+    trial.first_step_seconds = _first_step_seconds(model, asked.X_test)
     complete = model.predict(asked.X_test)
     for tau in taus:
-        step(f"tau {tau:g}")
         yield _measured(asked, complete, tau, partial(model.predict_early, asked.X_test, tau))
 
 
-def calibrated(data, trial, threads, step, **given):
+def calibrated(data, trial, threads, **given):
     """Certify a tau for each wanted agreement on half of the test series; test on the rest."""
     trial.knob = "agreement"
-    model = _fitted(data, trial, threads, step, **given)
+    model = _fitted(data, trial, threads, **given)
     held = len(data.X_test) // 2
     rest = data.part(slice(held, None))
     complete = model.predict(rest.X_test)
@@ -198,7 +219,6 @@ def calibrated(data, trial, threads, step, **given):
     wrong = traced.trace_label != model.predict(data.X_test[:held])[:, None]
     largest = np.where(wrong, traced.trace_reliability, 0.0).max(axis=1)
     for wanted in WANTED:
-        step(f"agreement {wanted:g}")
         decide = partial(model.predict_early, rest.X_test)
         trial.nominal[wanted] = _measured(rest, complete, wanted, partial(decide, wanted))
         tau = _certified_tau(largest, wanted)
@@ -218,17 +238,16 @@ def _certified_tau(largest, wanted):
     return np.clip(enough[0] * (1 + 1e-12), 1e-12, 1) if len(enough) else 1.0
 
 
-def ects(data, trial, threads, step):
+def ects(data, trial, threads):
     """ECTS over its minimum support."""
     trial.knob = "support"
     for support in SUPPORTS:
-        step(f"support {support:g}")
         model = _timed_fit(ECTS(support), data, trial)
         complete = model.predict(data.X_test)
         yield _measured(data, complete, support, partial(model.predict_early, data.X_test))
 
 
-def fixed(data, trial, threads, step, *, qda):
+def fixed(data, trial, threads, *, qda):
     """Local QDA, or the nearest neighbour, at fixed times.
 
     Complete series choose the number of neighbours.
@@ -236,13 +255,11 @@ def fixed(data, trial, threads, step, *, qda):
     trial.knob = "samples"
     classifier = complete = None
     if qda:
-        step("training")
         chosen = _timed_fit(LocalQDA(n_threads=threads), data, trial)
         trial.chosen = _neighbours(chosen)
         classifier = LocalQDA(chosen.n_neighbors_, n_threads=threads)
     shares = np.ceil(np.array(SHARES) * data.X_train.shape[1]).astype(int)
     for at in np.unique(np.maximum(shares, 1))[::-1]:
-        step(f"{at} samples")
         model = FixedTime(classifier, int(at)).fit(data.X_train, data.y_train)
         if complete is None:
             complete = model.predict(data.X_test)
@@ -257,7 +274,7 @@ def _measured(data, complete, value, decide):
     return Point(**vars(found), value=float(value), seconds=seconds)
 
 
-def _first_seconds(model, X):
+def _first_step_seconds(model, X):
     """Return the seconds per series of a decision after one sample, with the tau of the tables."""
     rows = np.full(X[:TIMED_ROWS].shape, np.nan)
     rows[:, 0] = X[: len(rows), 0]
@@ -314,5 +331,5 @@ PROBLEMS = tuple(
     )
     for name in SETS
 )
-TOLD = early_tables.tell, early_tables.lines, pictures.draw_early
-PROTOCOLS = {"early": Protocol("early", PROBLEMS, *TOLD, alone=False)}
+REPORTS = early_tables.lines, early_tables.tell, pictures.draw_early
+PROTOCOLS = {"early": Protocol("early", PROBLEMS, *REPORTS, alone=False)}

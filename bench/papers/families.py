@@ -15,7 +15,11 @@ from functools import partial, wraps
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
 
+from eigenfeat import ldg as reductions
+from eigenfeat.ldg.metric_learning import ranked_by_information
 from eigenfeat.neighbours.local_means import local_neighbours
 
 VOTES = 3
@@ -43,6 +47,15 @@ def accuracy(rows, codes, queries=None, asked=None):
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
     decided = np.where(pair, votes[:, 1], votes[:, 0])
     return float(np.mean(decided == (codes if asked is None else asked)))
+
+
+def dealt_folds(codes, count):
+    """Yield masks of folds to which the samples of each class are dealt, in the order of rows."""
+    order = np.argsort(codes, kind="stable")
+    for number in range(count):
+        fold = np.zeros(len(codes), dtype=bool)
+        fold[order[number::count]] = True
+        yield fold
 
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -101,13 +114,6 @@ def _max_directions(X, codes, rules):
     return min(rules.limit(int(codes.max()) + 1), rank)
 
 
-def made(name, *given, **parameters):
-    """Make an estimator of `eigenfeat.ldg`, which is imported in a method's process alone."""
-    from eigenfeat import ldg
-
-    return getattr(ldg, name)(*given, **parameters)
-
-
 def chosen_by(model, *names):
     """Return the parameters of these names that a fitted estimator has chosen by itself."""
     found = {name: getattr(model, f"{name}_", None) for name in names or ("gamma", "n_neighbors")}
@@ -122,15 +128,15 @@ def ldg(context, X, codes, rules):
     """LDG in many dimensions, with the rules' gammas."""
     given = {"gamma": list(rules.gammas)}
     if len(X) <= X.shape[1] + 1:  # left-out samples choose gamma, in few dimensions
-        chosen = made("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
+        chosen = reductions.LDG("greedy", random_state=context.seed, **given).fit(X, codes)
         given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
-    model = made("LDG", _max_directions(X, codes, rules), random_state=context.seed, **given)
+    model = reductions.LDG(_max_directions(X, codes, rules), random_state=context.seed, **given)
     yield chosen_by(model.fit(X, codes)), model
 
 
 def ldg_by_itself(context):
     """LDG with its defaults."""
-    return ByItself(partial(made, "LDG", random_state=context.seed))
+    return ByItself(partial(reductions.LDG, random_state=context.seed))
 
 
 @family
@@ -147,7 +153,7 @@ def ldg_by_folds(context, X, codes, rules, *, gammas=SMALL_GAMMAS):
             # Smaller classes use all of their samples, with a warning.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                yield given, made("LDG", most, random_state=context.seed, **given).fit(X, codes)
+                yield given, reductions.LDG(most, random_state=context.seed, **given).fit(X, codes)
 
 
 ldg_larger_gamma = partial(ldg_by_folds, gammas=SMALL_GAMMAS + LARGE_GAMMAS)
@@ -164,7 +170,7 @@ def ldg_or_fisher(context, X, codes, rules):
 def ldg_and_fisher(context, X, codes, rules):
     """Fisher's directions of length 1, then LDG's of their orthogonal complement."""
     for ridge in rules.ridges:
-        first = made("RegularizedFisher", ridge=ridge).fit(X, codes)
+        first = reductions.RegularizedFisher(ridge=ridge).fit(X, codes)
         units = np.linalg.qr(first.components_.T)[0].T
         rest = X - (X @ units.T) @ units
         for gamma in SMALL_GAMMAS[::2]:
@@ -172,7 +178,7 @@ def ldg_and_fisher(context, X, codes, rules):
             given = {"gamma": gamma, "n_neighbors": 4}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                second = made("LDG", most, standardize=False, **given).fit(rest, codes)
+                second = reductions.LDG(most, standardize=False, **given).fit(rest, codes)
             yield {"ridge": ridge, **given}, Directions(np.vstack([units, second.components_]))
 
 
@@ -192,7 +198,7 @@ def sparse_ldg(context, X, codes, rules, *, deflation):
     """SparseLDG, its matrix deflated by sparse directions or in their orthogonal complement."""
     given = {"sparsity": SPARSITY, "gamma": list(rules.gammas), "n_neighbors": "cv"}
     most = _max_directions(X, codes, rules)
-    model = made("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
+    model = reductions.SparseLDG(most, deflation=deflation, random_state=context.seed, **given)
     yield chosen_by(model.fit(X, codes)), model
 
 
@@ -202,31 +208,27 @@ def sparse_ldg(context, X, codes, rules, *, deflation):
 @family
 def all_columns(context, X, codes, rules):
     """All columns, without a reduction."""
-    from sklearn.preprocessing import FunctionTransformer
-
     yield {}, FunctionTransformer().fit(X)
 
 
 @family
 def pca(context, X, codes, rules):
     """Principal components."""
-    from sklearn.decomposition import PCA
-
     yield {}, PCA(_max_directions(X, codes, rules), svd_solver="auto", random_state=0).fit(X)
 
 
 @family
-def plain(context, X, codes, rules, *, name, **given):
-    """An estimator of `eigenfeat.ldg` by its name."""
-    yield {}, made(name, **given).fit(X, codes)
+def plain(context, X, codes, rules, *, kind, **given):
+    """An estimator of this class."""
+    yield {}, kind(**given).fit(X, codes)
 
 
 @family
-def ridged(context, X, codes, rules, *, name, ridges=()):
+def ridged(context, X, codes, rules, *, kind, ridges=()):
     """RegularizedFisher or LocalFisher, a candidate for each ridge."""
-    most = (_max_directions(X, codes, rules),) if name == "LocalFisher" else ()
+    most = (_max_directions(X, codes, rules),) if kind is reductions.LocalFisher else ()
     for ridge in ridges or rules.ridges:
-        yield {"ridge": ridge}, made(name, *most, ridge=ridge).fit(X, codes)
+        yield {"ridge": ridge}, kind(*most, ridge=ridge).fit(X, codes)
 
 
 @family
@@ -235,27 +237,27 @@ def pca_fisher(context, X, codes, rules):
 
     Directions of unit variance within classes have 66% right instead of 71% over its small sets.
     """
-    model = made("PCAFisher").fit(X, codes)
+    model = reductions.PCAFisher().fit(X, codes)
     lengths = np.linalg.norm(model.components_, axis=1, keepdims=True)
     model.components_ = model.components_ / lengths
     yield {}, model
 
 
-fisher = partial(ridged, name="RegularizedFisher", ridges=(RIDGE,))
-local_fisher = partial(ridged, name="LocalFisher", ridges=(RIDGE,))
-regularized_fisher = partial(ridged, name="RegularizedFisher")
-regularized_local_fisher = partial(ridged, name="LocalFisher")
-direct_lda = partial(plain, name="DirectLDA")
-gsvd = partial(plain, name="GSVDDiscriminant")
+fisher = partial(ridged, kind=reductions.RegularizedFisher, ridges=(RIDGE,))
+local_fisher = partial(ridged, kind=reductions.LocalFisher, ridges=(RIDGE,))
+regularized_fisher = partial(ridged, kind=reductions.RegularizedFisher)
+regularized_local_fisher = partial(ridged, kind=reductions.LocalFisher)
+direct_lda = partial(plain, kind=reductions.DirectLDA)
+gsvd = partial(plain, kind=reductions.GSVDDiscriminant)
 # The principal components of largest number whose scatter within classes is regular.
-pca_local_fisher = partial(plain, name="LocalFisher", pca_components="auto", ridge=0.0)
+pca_local_fisher = partial(plain, kind=reductions.LocalFisher, pca_components="auto", ridge=0.0)
 
 
 @family
 def itml(context, X, codes, rules):
     """ITML, a candidate for each slack; features are ranked by mutual information."""
     for slack in SLACKS:
-        model = made("ITML", slack=slack, random_state=context.seed).fit(X, codes)
+        model = reductions.ITML(slack=slack, random_state=context.seed).fit(X, codes)
         model.components_ = model.components_[
             _rank_features(model, X, codes, _max_directions(X, codes, rules))
         ]
@@ -267,8 +269,6 @@ def _rank_features(model, X, codes, count):
 
     Features outside the span of the samples are left out.
     """
-    from eigenfeat.ldg.metric_learning import ranked_by_information
-
     rank = min(len(X) - 1, X.shape[1])
     return ranked_by_information(model.transform(X)[:, :rank], codes, min(count, rank))
 
@@ -291,7 +291,7 @@ class ChosenITML:
 
     def _fit_metric(self, X, codes, slack, fold=None):
         if (slack, fold) not in self.metrics:
-            self.metrics[slack, fold] = made("ITML", slack=slack, random_state=self.seed).fit(
+            self.metrics[slack, fold] = reductions.ITML(slack=slack, random_state=self.seed).fit(
                 X, codes
             )
         model = self.metrics[slack, fold]
@@ -303,11 +303,8 @@ class ChosenITML:
 
     def fit(self, X, codes):
         """Choose the slack, the smallest of equal ones, and fit all samples."""
-        order = np.argsort(codes, kind="stable")
         hits = np.zeros(len(SLACKS))
-        for number in range(SLACK_FOLDS):
-            fold = np.zeros(len(codes), dtype=bool)
-            fold[order[number::SLACK_FOLDS]] = True
+        for number, fold in enumerate(dealt_folds(codes, SLACK_FOLDS)):
             for place, slack in enumerate(SLACKS):
                 model = self._fit_metric(X[~fold], codes[~fold], slack, number)
                 known, asked = (np.ascontiguousarray(model.transform(X[f])) for f in (~fold, fold))

@@ -26,7 +26,7 @@ from bench.papers.protocol import (
     subsample,
 )
 from bench.papers.recordings import FSDD_ARRAYS, fsdd_frames
-from bench.papers.tables import HOW, mean_and_deviation, mean_fields, new_table, picked
+from bench.papers.tables import HOW, frame_of, mean_fields, picked
 
 MNIST_QUICK_ROWS = 6_000
 COVERTYPE_QUICK_ROWS = 12_000
@@ -35,7 +35,6 @@ N_NUMERIC = 10  # columns before the indicators of wilderness and soil
 N_REPEATED = 1_720  # first samples of X_random50k, which X_first20k also has
 COVERTYPE_PARTS = (("extra", 0), ("random50k", N_REPEATED), ("first20k", 0))
 DEVELOPMENT_SPEAKER, TEST_SPEAKER = "theo", "yweweler"  # the last two by name, unseen when chosen
-N_STATES = 3
 SPEECH_QUICK_EVERY = 6  # a quick run takes every sixth recording
 DEFAULTS_QUICK_ROWS = 1_500
 TEST_SHARE = 0.5
@@ -86,19 +85,16 @@ def load_covertype(path, context):
 
 def load_speech(path, context):
     """Return frames of four speakers for training, one for choices and one for testing."""
-    frames = fsdd_frames(_fewer(path) if context.quick else path, N_STATES)
-
-    def spoken(*names):
-        chosen = frames.spoken_by(*names)
-        return Rows(frames.X[chosen], frames.y[chosen])
-
-    others = [n for n in frames.speaker_names if n not in (DEVELOPMENT_SPEAKER, TEST_SPEAKER)]
-    return Data(spoken(*others), lambda: spoken(TEST_SPEAKER), spoken(DEVELOPMENT_SPEAKER))
-
-
-def _fewer(path):
-    """Return the arrays of every sixth recording, end to end."""
     arrays = dict(zip(FSDD_ARRAYS, read_arrays(path, *FSDD_ARRAYS), strict=True))
+    X, y, speaker = fsdd_frames(_fewer(arrays) if context.quick else arrays)
+    development, test = speaker == DEVELOPMENT_SPEAKER, speaker == TEST_SPEAKER
+    training = ~(development | test)
+    rows = Rows(X, y)
+    return Data(rows[training], lambda: rows[test], rows[development])
+
+
+def _fewer(arrays):
+    """Return the arrays of every sixth recording, end to end."""
     kept = np.split(arrays["audio"], arrays["offsets"])[1:-1:SPEECH_QUICK_EVERY]
     arrays |= {name: arrays[name][::SPEECH_QUICK_EVERY] for name in ("digit", "speaker")}
     return arrays | {"audio": np.concatenate(kept), "offsets": np.cumsum([0, *map(len, kept)])}
@@ -139,107 +135,70 @@ def _data(train, test, context):
 # ---- reports -------------------------------------------------------------------------------------
 
 SECONDS = ("choose_seconds", "train_seconds", "test_seconds")
-FIELDS = (
-    *("problem", "method", "paper_error_percent", "paper_cross_entropy"),
-    *("error", "error_deviation", "cross_entropy", "cross_entropy_deviation", "runs"),
-    *("n_train", "n_test", "directions", "candidates", *SECONDS, "peak_bytes"),
-    *("parameters", "failure", *HOW),
+SHOWN = (
+    *("method", "paper_error_percent", "error", "error_deviation"),
+    *("paper_cross_entropy", "cross_entropy", "cross_entropy_deviation"),
+    *("n_train", "n_test", "directions", *SECONDS, "peak_bytes"),
 )
 
 
 def tell(run):
-    """Yield the split, sizes, table and chosen hyperparameters of each problem with outcomes."""
+    """Yield the split, a table and the chosen hyperparameters of each problem with outcomes."""
     for problem in run.protocol.problems:
         if done := run.done(problem):
-            yield ""
-            yield problem.title, "bold"
-            yield from problem.split.splitlines()
-            for train, test in sorted({(o.n_train, o.n_test) for o in done.values() if o.scores}):
-                yield f"{train:,} rows for training, {test:,} for testing"
-            yield _comparison(problem, done)
+            yield f"\n{problem.title}: {problem.split}"
+            yield frame_of(_lines(problem, run), *SHOWN)
             for outcome in (one for one in done.values() if one.n_candidates > 1):
                 pairs = ", ".join(f"{name} {value}" for name, value in outcome.parameters.items())
-                yield f"{outcome.method}: {pairs}; chosen out of {outcome.n_candidates}", "dim"
+                yield f"{outcome.method}: {pairs}; chosen out of {outcome.n_candidates}"
 
 
-def _rows(problem, done):
-    """Yield name, paper's figures, outcome and scores of each row; an ensemble's members first."""
+def lines(run):
+    """Return a line for each method that was run, and for the members of an ensemble."""
+    found = (line for problem in run.protocol.problems for line in _lines(problem, run))
+    return [line for line in found if "problem" in line]
+
+
+def _lines(problem, run):
+    """Yield a line for each method that was run or is in the paper; an ensemble's members first."""
+    done = run.done(problem)
     for method in problem.methods:
         outcome = done.get(method.name)
         if outcome is None:
             if method.paper:
-                yield method.name, method.paper, None, []
+                yield _quoted(method.name, method.paper)
             continue
         if outcome.members:
-            name, paper = method.members
-            yield f"{name}, mean of {len(outcome.members)}", paper, outcome, outcome.members
-        yield method.name, method.paper, outcome, [outcome.scores] if outcome.scores else []
-    for name, paper in problem.quoted.items():
-        yield name, paper, None, []
+            yield _line(*method.members, outcome, outcome.members, run.context)
+        scores = [outcome.scores] if outcome.scores else []
+        yield _line(method.name, method.paper, outcome, scores, run.context)
+    yield from (_quoted(*row) for row in problem.quoted.items())
 
 
-def _comparison(problem, done):
-    """Return the table of one problem: a row for each method that was run or quoted."""
-    rows = list(_rows(problem, done))
-    cells = [_cells(*row, entropy=problem.objective == "cross_entropy") for row in rows]
-    headings = dict.fromkeys(heading for row in cells for heading in row)
-    shown = [heading for heading in headings if any(row.get(heading) for row in cells)]
-    table = new_table(shown)
-    for (_, _, outcome, _), row in zip(rows, cells, strict=True):
-        style = "dim" if outcome is None else "red" if outcome.failure else None
-        table.add_row(*(row.get(heading, "") for heading in shown), style=style)
-    return table
-
-
-def _cells(name, paper, outcome, scores, *, entropy):
-    """Return a row's text by heading; a heading without any text is not shown."""
-    failed = outcome is not None and outcome.failure
-    errors = mean_and_deviation([100 * one.error for one in scores], 2)
-    cells = {
-        "\nmethod": name,
-        "paper\n%": paper.get("error", ""),
-        "error\n%": "failed" if failed else errors,
-        "paper\nCE": paper.get("cross entropy", "") if entropy else "",
-        "\nCE": mean_and_deviation(_entropies(scores), 3) if entropy else "",
-    }
-    if outcome is None or outcome.scores is None or name != outcome.method:
-        return cells
-    return cells | {
-        "\nerrors": "" if entropy else f"{round(scores[0].error * outcome.n_test):,}",
-        "direc-\ntions": f"{outcome.directions:,}" if outcome.directions else "",
-        "choose\ns": f"{outcome.choose_seconds:.1f}" if outcome.n_candidates > 1 else "",
-        "train\ns": f"{outcome.train_seconds:.1f}",
-        "test\ns": f"{outcome.test_seconds:.1f}",
-        "peak\nMB": f"{outcome.peak_bytes / 2**20:,.0f}",
+def _quoted(name, paper):
+    return {
+        "method": name,
+        "paper_error_percent": paper.get("error", ""),
+        "paper_cross_entropy": paper.get("cross entropy", ""),
     }
 
 
-def _entropies(scores):
-    return [one.cross_entropy for one in scores if one.cross_entropy is not None]
-
-
-def lines(run):
-    """Return a line for each measured row of the tables."""
-    found = [
-        {
-            "method": name,
-            "paper_error_percent": paper.get("error", ""),
-            "paper_cross_entropy": paper.get("cross entropy", ""),
-            "runs": len(scores),
-            "candidates": outcome.n_candidates,
-            "parameters": json.dumps(outcome.parameters, default=str),
-            **mean_fields("error", [one.error for one in scores]),
-            **mean_fields("cross_entropy", _entropies(scores)),
-            **{field: f"{value:.3f}" for field, value in picked(outcome, *SECONDS).items()},
-            **picked(outcome, "problem", "n_train", "n_test", "directions", "peak_bytes"),
-            "failure": outcome.failure,
-            **picked(run.context, *HOW),
-        }
-        for problem in run.protocol.problems
-        for name, paper, outcome, scores in _rows(problem, run.done(problem))
-        if outcome is not None
-    ]
-    return {"": (FIELDS, found)}
+def _line(name, paper, outcome, scores, context):
+    entropies = [one.cross_entropy for one in scores if one.cross_entropy is not None]
+    return {
+        **picked(outcome, "problem"),
+        **_quoted(name, paper),
+        **mean_fields("error", [one.error for one in scores]),
+        **mean_fields("cross_entropy", entropies),
+        "runs": len(scores),
+        **picked(outcome, "n_train", "n_test"),
+        "directions": outcome.directions or "",
+        "candidates": outcome.n_candidates,
+        **{field: round(value, 3) for field, value in picked(outcome, *SECONDS).items()},
+        **picked(outcome, "peak_bytes", "failure"),
+        "parameters": json.dumps(outcome.parameters, default=str),
+        **picked(context, *HOW),
+    }
 
 
 # ---- protocols -----------------------------------------------------------------------------------
@@ -275,7 +234,7 @@ def _protocols():
     methods = described.pop("methods of defaults")
     for name, entries in described.items():
         problems = tuple(_problem(entry, methods) for entry in entries)
-        yield name, Protocol(name, problems, tell, lines)
+        yield name, Protocol(name, problems, lines, tell)
 
 
 PROTOCOLS = dict(_protocols())

@@ -256,11 +256,10 @@ def resized(images, side):
     return weights @ images @ weights.T
 
 
-def transfer(job, outcome, step):
+def transfer(job, outcome):
     """Fill in an outcome: a score for each split of the target's samples."""
-    step("loading")
     domains = job.load()
-    for seed in seeds(job.context, step):
+    for seed in seeds(job.context):
         known = domains.labelled(seed)
         outcome.splits.append(_score(job.method.build(job.context), domains, known))
         outcome.n_train = len(domains.ys) + len(known)
@@ -380,7 +379,7 @@ IMAGES = tuple(_product_images(*pair) for pair in permutations(DOMAINS, 2))
 PAIRS = tuple(permutations(("mnist", "usps")))
 DIGITS = tuple(_digits(*pair, kind) for kind, pair in product((False, True), PAIRS))
 PROTOCOLS = {
-    name: Protocol(name, problems, told, lines, drawn)
+    name: Protocol(name, problems, lines, told, drawn)
     for name, problems, told, drawn in (
         ("ldg", (*TABLE, SPARSE_PROBLEM), tell, pictures.draw_sets),
         ("ldg-small", SMALL, tell_small, pictures.draw_small),

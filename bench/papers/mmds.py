@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import normalize
@@ -38,7 +37,7 @@ from bench.papers.protocol import (
     read_rows,
     seeds,
 )
-from bench.papers.tables import new_table, picked
+from bench.papers.tables import HOW, frame_of, mean_fields, picked
 
 FIT_C = (1.0, 0.1)  # candidates for C of the SVM that moves samples; held-out samples choose
 CURVE_C = 1.0  # of Figure 3's moves
@@ -64,36 +63,21 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment(Method):
-    """The method of a case: `build` takes a job, an outcome to fill in, and a progress function."""
+    """The method of a case: `build` takes a job and an outcome to fill in."""
 
     case: Case | None = None
 
 
 @dataclass
 class Shifted(Outcome):
-    """Accuracies in percent of features of the original and of the moved samples."""
+    """Results of a case.
+
+    `splits` has the accuracies in percent of features of the original and of the moved samples, and
+    the scale of the move; `curve` has scales, accuracies and reconstruction errors.
+    """
 
     case: Case | None = None
-    original: float = np.nan
-    shifted: float = np.nan
-    scale: float = np.nan
-    deviation: float | None = None
-    original_deviation: float | None = None
-    gain_error: float | None = None
-    n_splits: int = 1
     curve: list[tuple[float, float, float]] = field(default_factory=list)
-
-    def over(self, found):
-        """Set means and deviations of the splits' accuracies without and with moves, and scales."""
-        found = np.array(found)
-        self.n_splits = len(found)
-        self.original, self.shifted = np.mean(found[:, :2], axis=0).tolist()
-        self.scale = float(np.median(found[:, 2]))
-        if len(found) > 1:
-            spread = np.std(found[:, :2], axis=0, ddof=1)
-            self.original_deviation, self.deviation = spread.tolist()
-            gains = found[:, 1] - found[:, 0]
-            self.gain_error = float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
 
 # ---- Tables 3 and 4, Figure 3 --------------------------------------------------------------------
@@ -153,8 +137,8 @@ class Features:
             rebuilt = learnt.inverse_transform(learnt.transform(test.X))
             error = float(((rebuilt - test.X) ** 2).sum(axis=1).mean())
             outcome.curve.append((scale, accuracy, error))
-        outcome.original = outcome.curve[0][1]
-        outcome.scale, outcome.shifted, _ = max(outcome.curve, key=lambda point: point[1])
+        scale, best, _ = max(outcome.curve, key=lambda point: point[1])
+        outcome.splits = [(outcome.curve[0][1], best, scale)]
 
 
 def _mapped(kernel, rows):
@@ -165,15 +149,14 @@ def _mapped(kernel, rows):
 shared = lru_cache(maxsize=N_SPLITS)(Features)  # of all splits of a data set
 
 
-def by_features(job, outcome, step):
+def by_features(job, outcome):
     """Measure a cell of Table 3 or 4, over random splits."""
     _, data, extractor, *_ = outcome.case
     given = data, extractor in BY_KERNELS, job.folder, job.context
-    found = [shared(*given, seed).measure(outcome.case) for seed in seeds(job.context, step)]
-    outcome.over(found)
+    outcome.splits = [shared(*given, seed).measure(outcome.case) for seed in seeds(job.context)]
 
 
-def by_curve(job, outcome, step):
+def by_curve(job, outcome):
     """Measure a panel of Figure 3."""
     _, data, extractor, *_ = outcome.case
     shared(data, extractor in BY_KERNELS, job.folder, job.context, job.context.seed).curve(outcome)
@@ -185,14 +168,6 @@ FACE_COMPONENTS = 10
 FACE_C = (10.0, 1000.0)
 FACE_SCALES = (0.3, 0.6, 1.0, 2.0, 4.0)
 MAX_FOLDS = 5
-
-
-class Choice(NamedTuple):
-    """Index of the preparation of samples, the SVM's C, and the scale of the moves."""
-
-    kind: int
-    C: float
-    scale: float
 
 
 def columns(X):
@@ -207,7 +182,7 @@ def pixels(X):
     return X / np.sqrt((X.astype(np.float64) ** 2).sum(axis=1).mean()).astype(np.float32)
 
 
-def by_faces(job, outcome, step, *, one_split, arrays, per_class, ways):
+def by_faces(job, outcome, *, one_split, arrays, per_class, ways):
     """Measure ten components of original and of moved samples, over random splits.
 
     Folds of the training samples choose the preparation of samples and the parameters of
@@ -215,40 +190,23 @@ def by_faces(job, outcome, step, *, one_split, arrays, per_class, ways):
     """
     rows = read_rows(job.folder / job.problem.file, *arrays)
     kinds = [Rows(way(rows.X), rows.y) for way in ways]
-    found = []
-    for seed in seeds(job.context, step):
+    for seed in seeds(job.context):
         splits = [few_of_each(samples, per_class, seed) for samples in kinds]
-        found.append(one_split(splits, seed, job.context.threads))
-    outcome.over(found)
-
-
-def lda_split(splits, seed, threads):
-    """Return the accuracy of linear discriminant analysis, which moves no samples.
-
-    The first preparation is used if a fold has a single sample of each class.
-    """
-    means = [np.mean([_by_lda(p, threads) for p in _folds(s.train, seed)]) for s in splits]
-    right = _by_lda(splits[int(np.argmax(np.nan_to_num(means)))], threads)
-    return right, right, 0.0
-
-
-def _by_lda(split, threads):
-    train, test = centred(split)
-    if len(train) == len(np.unique(train.y)):
-        return np.nan  # nothing varies within a class
-    count = min(FACE_COMPONENTS, len(np.unique(train.y)) - 1)
-    lda = LinearDiscriminantAnalysis(n_components=count).fit(train.X, train.y)
-    return read_accuracy(lda.transform, train, test, threads)
+        outcome.splits.append(one_split(splits, seed, job.context.threads))
 
 
 def supervised_split(splits, seed, threads, *, kind):
-    """Return the accuracy of a supervised reduction; folds choose preparation and weight."""
-    means = {}
-    for place, split in enumerate(splits):
-        for part in _folds(split.train, seed):
-            for weight in WEIGHTS:
-                means.setdefault((place, weight), []).append(_by(kind, weight, part, threads))
-    place, weight = max(means, key=lambda choice: np.mean(means[choice]))
+    """Return the accuracy of a supervised reduction, which moves no samples.
+
+    Folds choose the preparation and the weight of the labels.
+    """
+
+    def scores(split):
+        for weight in WEIGHTS:
+            yield (weight,), _by(kind, weight, split, threads)
+
+    means = _means(splits, seed, scores)
+    place, weight = max(means, key=means.get)
     right = _by(kind, weight, splits[place], threads)
     return right, right, 0.0
 
@@ -256,36 +214,42 @@ def supervised_split(splits, seed, threads, *, kind):
 def _by(kind, weight, split, threads):
     train, test = centred(split)
     codes = np.unique(train.y, return_inverse=True)[1]
+    if kind == "LDA" and len(train) == codes.max() + 1:
+        return 0.0  # nothing varies within a class
     model = KINDS[kind](FACE_COMPONENTS, weight).fit(train.X, codes)
     return read_accuracy(model.transform, train, test, threads)
 
 
 def pca_split(splits, seed, threads):
     """Return accuracies of PCA of original and of moved samples, and the scale of the moves."""
-    scores = {}
-    for kind, split in enumerate(splits):
-        for part in _folds(split.train, seed):
-            for choice, score in _scores(kind, part, threads):
-                scores.setdefault(choice, []).append(score)
-    # The best mean; of equal means, the smallest move.
-    means = {choice: (float(np.mean(s)), -choice.scale) for choice, s in scores.items()}
-    still = max((choice for choice in means if choice.scale == 0), key=means.__getitem__)
-    moved = max((choice for choice in means if choice.scale > 0), key=means.__getitem__)
+
+    def scores(split):
+        train, held = centred(split)
+        for number, C in enumerate(FACE_C):
+            shifter = Shifter(train, C, threads)
+            still = () if number else (0.0,)  # C has no effect on samples that stay
+            for scale in (*still, *FACE_SCALES):
+                yield (C, scale), shifter.accuracy(_ten(), scale, held)
+
+    means = _means(splits, seed, scores)
     accuracies = []
-    for choice in (still, moved):
-        train, test = centred(splits[choice.kind])
-        shifter = Shifter(train, choice.C, threads)
-        accuracies.append(shifter.accuracy(_ten(), choice.scale, test))
-    return *accuracies, moved.scale
+    for moves in (False, True):
+        choices = (choice for choice in means if (choice[2] > 0) == moves)
+        # The best mean; of equal means, the smallest move.
+        place, C, scale = max(choices, key=lambda choice: (means[choice], -choice[2]))
+        train, test = centred(splits[place])
+        accuracies.append(Shifter(train, C, threads).accuracy(_ten(), scale, test))
+    return *accuracies, scale
 
 
-def _scores(kind, part, threads):
-    train, held = centred(part)
-    for number, C in enumerate(FACE_C):
-        shifter = Shifter(train, C, threads)
-        still = () if number else (0.0,)  # C has no effect on samples that stay
-        for scale in (*still, *FACE_SCALES):
-            yield Choice(kind, C, scale), shifter.accuracy(_ten(), scale, held)
+def _means(splits, seed, scores):
+    """Return mean accuracies over folds by the index of the preparation and the parameters."""
+    found = {}
+    for place, split in enumerate(splits):
+        for part in _folds(split.train, seed):
+            for choice, score in scores(part):
+                found.setdefault((place, *choice), []).append(score)
+    return {choice: float(np.mean(values)) for choice, values in found.items()}
 
 
 def _folds(rows, seed):
@@ -337,14 +301,14 @@ CURVES = {
 }
 
 
-def study(job, outcome, step):
+def study(job, outcome):
     """Fill in an outcome by its method."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         # scikit-learn warns that labels of many people with two faces each look like a regression.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         outcome.case = job.method.case
-        job.method.build(job, outcome, step)
+        job.method.build(job, outcome)
 
 
 def _problem(table, data, file, methods):
@@ -360,7 +324,7 @@ def _faces():
         printed = figures("mmds-1").get(data, {})
         given = {"arrays": arrays, "per_class": count, "ways": ways}
         methods = []
-        kinds = {"PCA": pca_split, "LDA": lda_split}
+        kinds = {"PCA": pca_split}
         kinds |= {kind: partial(supervised_split, kind=kind) for kind in KINDS}
         for kind, split in list(kinds.items())[: None if printed else 1]:
             case = Case("Table 1", data, kind, FACE_COMPONENTS, _paper(printed, kind))
@@ -393,55 +357,47 @@ TITLES = {
     "Table 3": "Table 3: five extractors of kernel features, 5 dimensions",
     "Figure 3": "Figure 3: best of the scales, on the test rows",
 }
-FIELDS = (
-    *("table", "data", "extractor", "n_components", "original", "shifted", "scale"),
-    *("paper_original", "paper_shifted", "original_deviation", "deviation", "gain_error"),
-    *("n_splits", "curve", "quick", "failure"),
+SHOWN = (
+    *("data", "extractor", "n_components", "paper_original", "original", "original_deviation"),
+    *("paper_shifted", "shifted", "shifted_deviation", "gain", "gain_error", "scale", "splits"),
 )
 
 
 def tell(run):
     """Yield a table for each table of the paper."""
+    found = lines(run)
     for name, title in TITLES.items():
-        done = [one for one in run.outcomes if one.case.table == name and not one.failure]
-        if not done:
-            continue
-        numbers = ("paper %", "", "measured %", "", "gain ± error", "move", "splits")
-        table = new_table(["data", "extractor", *numbers], names=2, title=title)
-        for row in done:
-            supervised = row.case.extractor in ("LDA", *KINDS)  # whose samples are not moved
-            figures = [*row.case.paper, row.original, None if supervised else row.shifted]
-            spreads = None, None, row.original_deviation, row.deviation
-            told = [
-                "" if value is None else f"{value:.1f}" + ("" if s is None else f" ± {s:.1f}")
-                for value, s in zip(figures, spreads, strict=True)
-            ]
-            extractor = f"{row.case.extractor} {row.case.n_components}"
-            gain = f"{row.shifted - row.original:+.1f}"
-            gain += "" if row.gain_error is None else f" ± {row.gain_error:.1f}"
-            told += ["", ""] if supervised else [gain, f"{row.scale:g}"]
-            table.add_row(row.case.data, extractor, *told, f"{row.n_splits}")
-        yield table
+        if done := [line for line in found if line["table"] == name]:
+            yield f"\n{title}"
+            yield frame_of(done, *SHOWN)
 
 
 def lines(run):
     """Return a line for each outcome."""
-    found = [
-        {
-            **dict(zip(FIELDS, one.case[:4], strict=False)),
-            **dict(zip(("paper_original", "paper_shifted"), one.case.paper, strict=True)),
-            **picked(one, "original", "shifted", "scale", "deviation", "original_deviation"),
-            **picked(one, "gain_error", "n_splits", "curve", "failure"),
-            "quick": run.context.quick,
-        }
-        for one in run.outcomes
-    ]
-    return {"": (FIELDS, found)}
+    return [_line(outcome, run.context) for outcome in run.outcomes]
+
+
+def _line(outcome, context):
+    case, n = outcome.case, len(outcome.splits)
+    line = {
+        **picked(case, "table", "data", "extractor", "n_components"),
+        **dict(zip(("paper_original", "paper_shifted"), case.paper, strict=True)),
+        **picked(outcome, "curve", "failure"),
+        **picked(context, *HOW),
+    }
+    if not n:
+        return line
+    original, shifted, scales = np.transpose(outcome.splits)
+    gains = mean_fields("gain", shifted - original)
+    if n > 1:
+        gains["gain_error"] = gains["gain_deviation"] / np.sqrt(n)
+    measured = mean_fields("original", original) | mean_fields("shifted", shifted) | gains
+    return line | measured | {"scale": np.median(scales), "splits": n}
 
 
 def draw(run):
     """Draw test digits in two components of original and moved samples, and accuracies by scale."""
-    if any(outcome.case.data == "Digits" for outcome in run.outcomes):
+    if any("Digits" in outcome.problem for outcome in run.outcomes):
         split = mmds_data.load("Digits", run.folder, quick=run.context.quick)
         train, test = (part[np.isin(part.y, EMBEDDED)] for part in (split.train, split.test))
         shifter = Shifter(train, CURVE_C, run.context.threads)
@@ -449,7 +405,7 @@ def draw(run):
             name: PCA(2, random_state=0).fit(shifter.moved(scale)).transform(test.X)
             for name, scale in EMBEDDING_SCALES.items()
         }
-        yield "mmds_embeddings.png", pictures.draw_points(panels, test.y, "digit")
+        yield "mmds_embeddings.png", pictures.draw_points(panels, test.y)
     curves = {f"{o.case.extractor}, {o.case.data}": o.curve for o in run.outcomes if o.curve}
     if curves:
         yield "mmds_scales.png", pictures.draw_scales(curves)
@@ -459,11 +415,9 @@ PROTOCOLS = {
     "mmds": Protocol(
         "mmds",
         (*_faces(), *_shifts()),
-        tell,
         lines,
+        tell,
         draw,
         alone=False,
-        joined=", ",
-        parts="a table, data set or extractor",
     )
 }

@@ -6,6 +6,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import map_coordinates
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF, PCA, FactorAnalysis, FastICA, MiniBatchSparsePCA
@@ -119,21 +120,16 @@ def gradients(images, bins=16):
 
 def _upright(images):
     """Shear images until their second moments show no slant."""
-    from scipy.ndimage import map_coordinates
-
-    n, height, width = images.shape
+    height, width = images.shape[1:]
     y, x = np.mgrid[:height, :width].astype(np.float64)
-    mass = np.maximum(images.sum(axis=(1, 2)), 1e-9)
-    middle_x = (images * x).sum(axis=(1, 2)) / mass
-    middle_y = (images * y).sum(axis=(1, 2)) / mass
-    dy = y - middle_y[:, None, None]
-    dx = x - middle_x[:, None, None]
-    vertical = (images * dy**2).sum(axis=(1, 2))
-    slant = (images * dy * dx).sum(axis=(1, 2)) / np.maximum(vertical, 1e-9 * mass)
     out = np.empty_like(images)
-    for i in range(n):
-        moved = x + slant[i] * (y - height / 2) + middle_x[i] - width / 2
-        out[i] = map_coordinates(images[i], [y, moved], order=1)
+    for image, upright in zip(images, out, strict=True):
+        mass = max(image.sum(), 1e-9)
+        middle_y, middle_x = (image * y).sum() / mass, (image * x).sum() / mass
+        dy, dx = y - middle_y, x - middle_x
+        slant = (image * dy * dx).sum() / max((image * dy**2).sum(), 1e-9 * mass)
+        moved = x + slant * (y - height / 2) + middle_x - width / 2
+        map_coordinates(image, [y, moved], output=upright, order=1)
     return out
 
 

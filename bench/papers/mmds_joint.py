@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 from bench.papers import mmds_data
 from bench.papers.mmds_data import EPOCHS, TOLERANCE, Split, centred, read_accuracy
 from bench.papers.protocol import Method, Problem, Protocol, Rows, seeds, subsample
-from bench.papers.tables import mean_and_deviation, mean_fields, new_table, picked
+from bench.papers.tables import HOW, frame_of, mean_fields, picked
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
 
 MOVE_C = 0.1  # of the SVMs that move rows
@@ -54,9 +54,9 @@ def model(kind, n_components, context):
     return MaxMarginShift(pca, **how.get(kind, {}), **given)
 
 
-def study(job, outcome, step):
+def study(job, outcome):
     """Fill in an outcome: accuracy in percent and seconds of the fit for each split."""
-    for seed in seeds(job.context, step):
+    for seed in seeds(job.context):
         split = job.problem.load(job.folder, seed)
         train, test = centred(mmds_data.fewer(split) if job.context.quick else split)
         made = job.method.build(job.context)
@@ -70,18 +70,38 @@ def study(job, outcome, step):
 
 def tell(run):
     """Yield a table of accuracies, and of gains over PCA and over the single shift by split."""
-    headings = ["data", "method", "accuracy %", "over PCA", "over once", "seconds"]
-    table = new_table(headings, names=2)
-    for problem in run.protocol.problems:
-        done = run.done(problem)
-        for name, outcome in done.items():
-            if outcome.failure:
-                continue
-            cells = [_gain(outcome, done.get(other)) for other in (STILL, ONCE)]
-            right, seconds = np.transpose(outcome.splits)
-            told = mean_and_deviation(right, 1), *cells, f"{seconds.mean():.2f}"
-            table.add_row(problem.name, name, *told)
-    yield table
+    yield frame_of(lines(run), *SHOWN)
+
+
+SHOWN = (
+    *("data", "method", "accuracy", "accuracy_deviation", f"over {STILL}", f"over {ONCE}"),
+    *("mean_seconds", "splits"),
+)
+
+
+def lines(run):
+    """Return a line for each outcome."""
+    return [
+        _line(outcome, run.done(problem), run.context)
+        for problem in run.protocol.problems
+        for outcome in run.done(problem).values()
+    ]
+
+
+def _line(outcome, done, context):
+    line = {"data": outcome.problem, **picked(outcome, "method", "n_train", "n_test", "failure")}
+    line |= picked(context, *HOW)
+    if outcome.failure:
+        return line
+    right, seconds = np.transpose(outcome.splits)
+    return line | {
+        **mean_fields("accuracy", right),
+        **{f"over {name}": _gain(outcome, done.get(name)) for name in (STILL, ONCE)},
+        "mean_seconds": seconds.mean(),
+        "splits": len(right),
+        "accuracies": right.round(3).tolist(),
+        "seconds": seconds.round(3).tolist(),
+    }
 
 
 def _gain(outcome, other):
@@ -90,29 +110,6 @@ def _gain(outcome, other):
         return ""
     gains = np.array([a - b for (a, _), (b, _) in zip(outcome.splits, other.splits, strict=True)])
     return f"{gains.mean():+.1f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.1f}"
-
-
-FIELDS = (
-    *("data", "method", "accuracy", "accuracy_deviation", "accuracies", "seconds"),
-    *("n_train", "n_test", "quick", "failure"),
-)
-
-
-def lines(run):
-    """Return a line for each outcome."""
-    found = []
-    for one in run.outcomes:
-        right = [round(accuracy, 3) for accuracy, _ in one.splits]
-        line = {
-            "data": one.problem,
-            **mean_fields("accuracy", right),
-            "accuracies": right,
-            "seconds": [round(seconds, 3) for _, seconds in one.splits],
-            **picked(one, "method", "n_train", "n_test", "failure"),
-            "quick": run.context.quick,
-        }
-        found.append(line)
-    return {"": (FIELDS, found)}
 
 
 def _problems():
@@ -125,13 +122,4 @@ def _problems():
             yield Problem(name, name, "", file, {}, load, methods, study=study)
 
 
-PROTOCOLS = {
-    "mmds-joint": Protocol(
-        "mmds-joint",
-        tuple(_problems()),
-        tell,
-        lines,
-        alone=False,
-        parts="a data set with its dimension, or a method",
-    )
-}
+PROTOCOLS = {"mmds-joint": Protocol("mmds-joint", tuple(_problems()), lines, tell, alone=False)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 
 class Supervised:
@@ -119,5 +120,10 @@ class SEPCA(Supervised):
         return top @ top.T
 
 
-KINDS = {"SPPCA": SPPCA, "SDR-GLM": SDRGLM, "SEPCA": SEPCA}
+def lda(n_components, weight):
+    """Linear discriminants, which have no weight."""
+    return LinearDiscriminantAnalysis(n_components=n_components)
+
+
+KINDS = {"LDA": lda, "SPPCA": SPPCA, "SDR-GLM": SDRGLM, "SEPCA": SEPCA}
 WEIGHTS = (0.1, 1.0, 10.0, 100.0)  # chosen by folds

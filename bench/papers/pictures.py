@@ -4,62 +4,135 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.papers import curves, families, figures
+from bench.papers import families, figures
 from bench.papers.accuracy_tables import accuracies, done_on
 from bench.papers.families import Rules, accuracy
 
+GREY = "#6b7280"
+COLUMNS = 3  # panels per line
 EMBEDDED_SET = "wine"  # whose samples are drawn in one and two dimensions
 SPARSE = "sparse directions"  # part of the name of the problem of SparseLDG
-WHOLE = ("all columns",)
+WHOLE = "all columns"  # the method without a reduction
 EMBEDDED = (("LDG", families.ldg), ("PCA", families.pca), ("FDA", families.fisher))
+
+
+def figure_of(width, height):
+    """Return a figure without pyplot."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def panels_of(count, width, height):
+    """Return a figure and its axes, three in a line."""
+    columns = min(COLUMNS, count)
+    figure = figure_of(max(width * columns, 7.0), height * -(-count // columns) + 1.2)
+    grid = figure.subplots(-(-count // columns), columns, squeeze=False).ravel()
+    for axes in grid[count:]:
+        axes.set_axis_off()
+    return figure, grid[:count]
+
+
+def legend(figure, columns):
+    """Draw one legend below all panels of a figure."""
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    keys = {label: handle for pair in found for handle, label in zip(*pair, strict=True)}
+    options = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+    figure.legend(keys.values(), keys.keys(), **options)
+
+
+def draw_band(axes, name, curve, number, unit=100.0, most=100.0):
+    """Draw a line of means with a band of deviations, which does not leave 0 .. most.
+
+    `curve` has the values of the splits by their place on the horizontal axis.
+    """
+    places = np.array(sorted(curve))
+    values = [unit * np.asarray(curve[place], dtype=float) for place in places]
+    mean = np.array([one.mean() for one in values])
+    spread = np.array([one.std(ddof=1) if len(one) > 1 else 0.0 for one in values])
+    low, high = np.clip([mean - spread, mean + spread], 0.0, most)
+    axes.plot(places, mean, color=f"C{number}", marker="o", ms=3, label=name)
+    axes.fill_between(places, low, high, color=f"C{number}", alpha=0.14, lw=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+# ---- LDG: Figures 3.4 to 3.8 and 4.5 of the thesis -----------------------------------------------
 
 
 def draw_sets(run):
     """Yield accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
     sets = [problem for problem in run.protocol.problems if SPARSE not in problem.name]
-    panels = panels_of(sets, run)
-    if panels:
-        title = "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis"
-        yield _name(run, "accuracy"), curves.accuracy_panels(panels, title, WHOLE)
+    yield from _accuracy(sets, run, "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis")
     for problem in run.protocol.problems:
         if problem not in sets and done_on(problem, run):
             yield _name(run, "sparsity"), _sparsity(problem, run)
-    for problem in sets:
         if problem.name == EMBEDDED_SET and accuracies(problem, run):
             yield _name(run, "embeddings"), _embeddings(problem, run)
 
 
-def draw_small(run):
-    """Yield the accuracy of LDG among the other methods, on every set."""
-    found = {p.name: accuracies(p, run) for p in run.protocol.problems}
-    found = {name: methods for name, methods in found.items() if "LDG" in methods}
-    if found:
-        printed = {name: float(figures.TABLE_3_4[name]["LDG"]) for name in found}
-        title = "Time series that are fewer than their samples, Table 3.4"
-        figure = curves.comparison(found, "LDG", printed, title)
-        yield _name(run, "accuracy"), figure
-
-
 def draw_transfer(run):
     """Yield accuracy by dimension for every pair of domains."""
-    panels = panels_of(run.protocol.problems, run)
-    if panels:
-        title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
-        yield _name(run, "accuracy"), curves.accuracy_panels(panels, title)
+    title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
+    yield from _accuracy(run.protocol.problems, run, title)
 
 
-def panels_of(problems, run):
-    """Return accuracies by problem, method and dimension."""
-    done = {problem.title: done_on(problem, run) for problem in problems}
-    return {
-        title: {name: _curve(outcome) for name, outcome in methods.items()}
-        for title, methods in done.items()
-        if methods
-    }
+def draw_small(run):
+    """Yield LDG's accuracy on every set among the other methods' and the thesis's."""
+    found = {p.name: accuracies(p, run) for p in run.protocol.problems}
+    found = {name: methods for name, methods in found.items() if "LDG" in methods}
+    if not found:
+        return
+    order = sorted(found, key=lambda name: np.mean(found[name]["LDG"]))
+    figure = figure_of(8.2, 0.36 * len(order) + 2.0)
+    axes = figure.subplots()
+    for place, name in enumerate(order):
+        others = [100 * np.mean(v) for method, v in found[name].items() if method != "LDG"]
+        axes.plot(others, [place] * len(others), "|", ms=11, color=GREY, label="the other methods")
+        ours = 100 * np.asarray(found[name]["LDG"])
+        spread = ours.std(ddof=1) if len(ours) > 1 else 0.0
+        label = "LDG, mean and deviation over splits"
+        axes.errorbar(ours.mean(), place, xerr=spread, fmt="o", color="C0", capsize=2, label=label)
+    printed = [float(figures.TABLE_3_4[name]["LDG"]) for name in order]
+    axes.plot(
+        printed, range(len(order)), "D", ms=7, mfc="none", mec="C1", label="LDG in the thesis"
+    )
+    axes.set_yticks(range(len(order)), order)
+    title = "Time series that are fewer than their samples, Table 3.4"
+    axes.set(xlabel="test accuracy in %, mean over splits", title=title)
+    legend(figure, 3)
+    yield _name(run, "accuracy"), figure
 
 
 def _name(run, picture):
     return f"{run.protocol.name}{'-quick' if run.context.quick else ''}-{picture}.png"
+
+
+def _accuracy(problems, run, title):
+    """Yield accuracy by dimension, a panel for each problem."""
+    done = {problem.title: done_on(problem, run) for problem in problems if done_on(problem, run)}
+    if not done:
+        return
+    numbers = {
+        name: i for i, name in enumerate(dict.fromkeys(n for one in done.values() for n in one))
+    }
+    figure, grid = panels_of(len(done), 3.7, 2.75)
+    for axes, (name, outcomes) in zip(grid, done.items(), strict=True):
+        _draw_accuracy(axes, outcomes, numbers)
+        axes.set_title(name)
+    figure.suptitle(f"{title}\nLines: means over splits; bands: one standard deviation")
+    legend(figure, 4)
+    yield _name(run, "accuracy"), figure
+
+
+def _draw_accuracy(axes, outcomes, numbers):
+    """Draw a curve for each method; one that keeps all columns is a dashed line."""
+    for name, outcome in outcomes.items():
+        if name == WHOLE:
+            mean = 100 * np.mean([score.accuracy for score in outcome.splits])
+            axes.axhline(mean, color=f"C{numbers[name]}", ls="--", label=name)
+        else:
+            draw_band(axes, name, _curve(outcome), numbers[name])
+    axes.set(xlabel="dimensions kept", ylabel="test accuracy in %")
 
 
 def _curve(outcome):
@@ -73,30 +146,25 @@ def _curve(outcome):
     return {m: [score.curve[m] for score in outcome.splits] for m in sorted(shared)}
 
 
-def _legend(figure, axes, columns):
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
-
-
 def _sparsity(problem, run):
+    """Draw the columns with weight in each direction, accuracies, and cosines (Figure 3.7)."""
     done = done_on(problem, run)
     shown = min(len(score.nonzeros) for o in done.values() for score in o.splits)
-    counts = {
-        name: np.array([score.nonzeros[:shown] for score in o.splits]) for name, o in done.items()
-    }
-    most = max(int(one.max()) for one in counts.values())
-    accuracy_by_dimension = next(iter(panels_of([problem], run).values()))
-    figure = curves.figure_of(12.0, 9.0)
+    figure = figure_of(12.0, 9.0)
     (left, right), below = figure.subplots(2, 2)
     sparse = [name for name in done if name.startswith("SparseLDG")]
-    for axes, name in zip(below, sparse, strict=False):  # Figure 3.7
-        axes.imshow(
-            np.mean([score.overlaps for score in done[name].splits], axis=0), "gray", vmax=1
-        )
+    for axes, name in zip(below, sparse, strict=False):
+        cosines = np.mean([score.overlaps for score in done[name].splits], axis=0)
+        axes.imshow(cosines, "gray", vmax=1)
         axes.set(title=f"{name}: absolute cosines", xlabel="direction", ylabel="direction")
-    curves.draw_sparsity(left, counts, most)
-    curves.draw_accuracy(right, accuracy_by_dimension, "3-NN accuracy by dimension")
-    _legend(figure, left, 3)
+    for number, (name, outcome) in enumerate(done.items()):
+        counts = {i + 1: [score.nonzeros[i] for score in outcome.splits] for i in range(shown)}
+        draw_band(left, name, counts, number, unit=1.0, most=np.inf)
+    title = "Columns that each direction has weight on"
+    left.set(xlabel="direction", ylabel="columns with weight", title=title, ylim=0)
+    _draw_accuracy(right, done, {name: number for number, name in enumerate(done)})
+    right.set_title("3-NN accuracy by dimension")
+    legend(figure, 3)
     figure.suptitle(problem.title)
     return figure
 
@@ -106,21 +174,21 @@ def _embeddings(problem, run):
     table = problem.load(run.folder / problem.file, run.context)
     rows, codes, queries, query_codes = table.parts(run.context.seed)
     rules = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=2)
-    figure = curves.figure_of(11.0, 7.0)
+    figure = figure_of(11.0, 7.0)
     grid = figure.subplots(2, len(EMBEDDED), height_ratios=[1.6, 1])
     for column, (name, build) in enumerate(EMBEDDED):
         _, model = next(build(run.context)(rows, codes, rules))
         for line, m in enumerate((2, 1)):
             known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
             right = 100 * accuracy(known, codes, asked, query_codes)
-            told = f"{name}, {m} dimension{'s' if m > 1 else ''}: {right:.0f}% right"
             axes = grid[line, column]
             for code in np.unique(query_codes):
                 own = asked[query_codes == code]
                 heights = own[:, 1] if m > 1 else np.full(len(own), code + 1)
                 axes.scatter(own[:, 0], heights, s=17, alpha=0.75, lw=0, label=str(code + 1))
-            axes.set(title=told, xlabel="first component")
-    _legend(figure, grid[0, 0], 5)
+            title = f"{name}, dimensions: {m}, {right:.0f}% right"
+            axes.set(title=title, xlabel="first component")
+    legend(figure, 5)
     figure.suptitle(
         f"{len(queries)} test rows of {problem.title} in two dimensions and in one, and how many "
         "are classified right by their 3 nearest training rows"
@@ -162,42 +230,39 @@ def draw_early(run):
         done = {name: trial for name, trial in run.done(problem).items() if trial.points}
         for name, upwards, methods in EARLY:
             shown = [method for method in methods if method in done]
-            for figure in upwards if len(shown) > 1 else ():
-                drawn = curves.figure_of(6.4, 4.4)
-                axes = drawn.subplots()
+            for score in upwards if len(shown) > 1 else ():
+                figure = figure_of(6.4, 4.4)
+                axes = figure.subplots()
                 for method in shown:
                     points = done[method].points
-                    values = [getattr(point, figure) for point in points]
+                    values = [getattr(point, score) for point in points]
                     axes.plot([point.mean_time for point in points], values, "o-", label=method)
-                axes.set(xlabel="average time of decision (samples)", ylabel=figure)
+                axes.set(xlabel="average time of decision (samples)", ylabel=score)
                 axes.set_xlim(0, done[shown[0]].n_samples)
-                _legend(drawn, axes, 2)
-                drawn.suptitle(problem.name)
-                end = "-accuracy" if figure == "accuracy" else ""
-                yield f"early-{problem.name}-{name}{end}.png", drawn
+                legend(figure, 2)
+                figure.suptitle(problem.name)
+                end = "-accuracy" if score == "accuracy" else ""
+                yield f"early-{problem.name}-{name}{end}.png", figure
 
 
 # ---- max-margin data shifting: Figures 2 and 3 of its paper --------------------------------------
 
 
-def draw_points(panels, y, title):
+def draw_points(panels, y):
     """Draw rows in two dimensions, a panel for each way of finding these, labels in colours."""
-    figure = curves.figure_of(4.5 * len(panels), 4.5, dpi=120)
-    for axes, (name, points) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+    figure, grid = panels_of(len(panels), 4.5, 4.5)
+    for axes, (name, points) in zip(grid, panels.items(), strict=True):
         for label in np.unique(y):
             axes.scatter(*points[y == label].T[:2], s=6, label=str(label))
         axes.set(title=name, xticks=[], yticks=[])
-    axes.legend(title=title, loc="best", markerscale=2)
+    legend(figure, 10)
     return figure
 
 
 def draw_scales(panels):
     """Draw accuracy and reconstruction error by how far rows are moved."""
-    columns = min(len(panels), 3)
-    lines = -(-len(panels) // columns)
-    figure = curves.figure_of(4 * columns, 3.5 * lines, dpi=120)
-    grid = np.ravel(figure.subplots(lines, columns))
-    for axes, (name, curve) in zip(grid, panels.items(), strict=False):
+    figure, grid = panels_of(len(panels), 4.0, 3.5)
+    for axes, (name, curve) in zip(grid, panels.items(), strict=True):
         scales, right, error = np.array(curve).T
         axes.plot(scales, right, color="tab:red", marker="o", markersize=3)
         axes.set(title=name, xlabel="move relative to the rows")

@@ -179,8 +179,8 @@ class Problem:
 
     Hyperparameters minimise the `objective`, "error" or "cross_entropy". `quoted` are lines of the
     paper's table, by name, that no method here measures. `study` replaces training and testing: it
-    takes a job, an `outcome` to fill in, and a progress function. `beside` has further files with
-    their arrays. A quick run leaves out problems that are not `in_quick`.
+    takes a job and an `outcome` to fill in. `beside` has further files with their arrays. A quick
+    run leaves out problems that are not `in_quick`.
     """
 
     name: str
@@ -202,20 +202,17 @@ class Problem:
 class Protocol:
     """Problems that run together, and functions that report a run.
 
-    `tell` yields tables and lines of text. `lines` returns, by the ending of each file's name, the
-    fields and a mapping for each line; `draw` yields names of files and figures. With `alone`, each
-    method runs in its own process, which measures its memory. A job's name is its problem's and its
-    method's, `joined`; `parts` describes the names that `only` selects.
+    `lines` returns a mapping for each line of the CSV file. `tell` yields text and data frames for
+    the terminal, `draw` names of files and figures. With `alone`, each method runs in its own
+    process, which measures its memory.
     """
 
     name: str
     problems: tuple[Problem, ...]
+    lines: Callable[[Run], list[dict[str, Any]]]
     tell: Callable[[Run], Any]
-    lines: Callable[[Run], Any]
     draw: Callable[[Run], Any] = lambda run: ()
     alone: bool = True
-    joined: str = ": "
-    parts: str = ""
 
     def of(self, context):
         """Return the problems of a run."""
@@ -230,6 +227,11 @@ class Job(NamedTuple):
     folder: Path
     context: Context
 
+    @property
+    def name(self):
+        """Names of the problem and of the method."""
+        return f"{self.problem.name}: {self.method.name}"
+
     def load(self):
         """Read the problem's data."""
         return self.problem.load(self.folder / self.problem.file, self.context)
@@ -238,12 +240,10 @@ class Job(NamedTuple):
 N_SPLITS, QUICK_SPLITS = 10, 2
 
 
-def seeds(context, step=lambda text: None):
-    """Yield the seeds of a run's random splits, and tell of each."""
-    total = context.splits or (QUICK_SPLITS if context.quick else N_SPLITS)
-    for number in range(total):
-        step(f"split {number + 1} of {total}")
-        yield context.seed + number
+def seeds(context):
+    """Return the seeds of a run's random splits."""
+    count = context.splits or (QUICK_SPLITS if context.quick else N_SPLITS)
+    return range(context.seed, context.seed + count)
 
 
 class Run(NamedTuple):
@@ -260,10 +260,10 @@ class Run(NamedTuple):
         return {m.name: found[m.name] for m in problem.methods if m.name in found}
 
 
-def check_files(protocol, folder, context=Context()):
-    """Raise DataError unless all files exist and have their arrays."""
+def check_files(problems, folder):
+    """Raise DataError unless all files of the problems exist and have their arrays."""
     files = {}
-    for problem in protocol.of(context):
+    for problem in problems:
         files |= {problem.file: problem.arrays, **problem.beside}
     for name, arrays in files.items():
         path = folder / name

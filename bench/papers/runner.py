@@ -1,57 +1,66 @@
-"""Run a protocol: its methods in order, tables, CSV files and pictures."""
+"""Run a protocol: its methods in order, tables, a CSV file, and pictures."""
 
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
+import os
+import re
+import signal
+import textwrap
+import time
 import warnings
-from functools import partial
+from pathlib import Path
+from unittest.mock import patch
 
-from bench.papers import measuring, tables
-from bench.papers.protocol import Job, NothingToRunError, Run, check_files
+from bench.papers.choosing import score, train
+from bench.papers.protocol import Job, NothingToRunError, Outcome, Run, check_files
+from bench.papers.tables import show, write_csv
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+# ---- all methods ---------------------------------------------------------------------------------
 
 
 def reproduce(
     protocol, folder, output, context, *, peers=False, only=(), console=None, measure=None
 ):
-    """Run a protocol's methods, print its tables and write its CSV files, and pictures if any.
+    """Run a protocol's methods, print its tables and write its CSV file, and pictures if any.
 
-    Files, ``<protocol>.csv`` with "-quick" in its name after a quick run, are written anew after
-    every method, and the tables are printed even if the run is interrupted, so that nothing is lost
-    that was finished. `peers` says whether methods that are not the package's run, too. With `only`
-    those run whose name contains one of its texts, in any case of letters; with a colon it is
-    compared with "problem: method", so that "wine:" are all methods on wine. `measure` runs one
-    job, by default as the protocol says. DataError tells of a data file that is missing or does not
-    hold what it should, NothingToRunError that `only` leaves no method; nothing has run then.
+    The file, ``<protocol>.csv`` or ``<protocol>-quick.csv``, is written anew after every method,
+    and the tables are printed even if the run is interrupted, so that nothing is lost that was
+    finished. `peers` says whether methods that are not the package's run, too. With `only` those
+    run whose "problem: method" contains one of its texts, in any case of letters. `measure` runs
+    one job, by default as the protocol says. DataError tells of a data file that is missing or does
+    not hold what it should, NothingToRunError that `only` leaves no method; nothing has run then.
     """
     from rich.console import Console
+    from rich.progress import Progress
 
     console = console or Console()
     jobs = _jobs(protocol, folder, context, peers, only)
-    asked = tuple(p for p in protocol.problems if any(job.problem is p for job in jobs))
-    check_files(dataclasses.replace(protocol, problems=asked), folder, context)
+    check_files([job.problem for job in jobs], folder)
     output.mkdir(parents=True, exist_ok=True)
-    stem = f"{protocol.name}{'-quick' if context.quick else ''}"
-    outcomes = []
-    done = Run(protocol, outcomes, context, folder)
-
-    def save():
-        for end, (fields, lines) in protocol.lines(done).items():
-            tables.write_csv(output / f"{stem}{end}.csv", fields, lines)
-
+    file = output / f"{protocol.name}{'-quick' if context.quick else ''}.csv"
+    measure = measure or (run_alone if protocol.alone else run_job)
+    run = Run(protocol, [], context, folder)
     try:
-        measure = measure or (measuring.measure if protocol.alone else measuring.run)
-        _run_all(protocol, jobs, outcomes, measure, console, save)
+        with Progress(console=console) as progress:
+            task = progress.add_task("", total=len(jobs))
+            for job in jobs:
+                progress.update(task, description=job.name)
+                run.outcomes.append(measure(_informed(job, run.outcomes)))
+                write_csv(file, protocol.lines(run))
+                progress.advance(task)
     finally:
-        for told in (*protocol.tell(done), *tables.remarks(outcomes)):
-            tables.tell(told, console)
-        if outcomes:
-            tables.tell(f"Figures in {(output / f'{stem}.csv').resolve()}", console)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Creating legend")  # which a busy machine is slow at
-        for name, figure in protocol.draw(done):
-            figure.savefig(output / name)
-            tables.tell(f"Picture in {(output / name).resolve()}", console)
-    return outcomes
+        if run.outcomes:
+            for told in (*protocol.tell(run), *_remarks(run.outcomes)):
+                show(told, console)
+            show(f"Figures in {file.resolve()}", console)
+    for name, figure in protocol.draw(run):
+        figure.savefig(output / name)
+        show(f"Picture in {(output / name).resolve()}", console)
+    return run.outcomes
 
 
 def _jobs(protocol, folder, context, peers, only):
@@ -61,40 +70,11 @@ def _jobs(protocol, folder, context, peers, only):
         for method in problem.methods
         if (peers or not method.peer or only)
     ]
-
-    def wanted(job, part):
-        whole = ":" in part or protocol.parts  # where a method's name alone says little
-        return part.lower() in (_name(protocol, job) if whole else job.method.name).lower()
-
-    kept = [job for job in jobs if not only or any(wanted(job, part) for part in only)]
+    kept = [job for job in jobs if any(part.lower() in job.name.lower() for part in only or [""])]
     if not kept:
         names = ", ".join(dict.fromkeys(job.method.name for job in jobs))
-        parts = protocol.parts or f"a method's name out of {names}"
-        raise NothingToRunError(f"only: expected part of {parts}, got none")
+        raise NothingToRunError(f"only: expected part of a method's name out of {names}, got none")
     return kept
-
-
-def _name(protocol, job):
-    return f"{job.problem.name}{protocol.joined}{job.method.name}"
-
-
-def _run_all(protocol, jobs, outcomes, measure, console, save):
-    """Append one outcome after another, behind a bar of the jobs that are done."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
-        task = progress.add_task("starting", total=len(jobs))
-
-        def tell(name, text):
-            progress.update(task, description=f"{name}, {text}")
-
-        for job in jobs:
-            step = partial(tell, _name(protocol, job))
-            step("starting")
-            outcomes.append(measure(_informed(job, outcomes), step))
-            save()
-            progress.advance(task)
 
 
 def _informed(job, outcomes):
@@ -104,3 +84,107 @@ def _informed(job, outcomes):
     if not sizes:
         return job
     return job._replace(context=dataclasses.replace(job.context, directions=sizes[-1]))
+
+
+def _remarks(outcomes):
+    """Yield failures and warnings."""
+    for outcome in outcomes:
+        name = f"{outcome.problem}, {outcome.method}"
+        if outcome.failure:
+            yield f"{name} failed: {outcome.failure}"
+        for text in outcome.warnings:
+            yield f"{name} warned: {text}"
+
+
+# ---- one method ----------------------------------------------------------------------------------
+
+
+def run_alone(job):
+    """Run a job in a new process, whose memory is measured and whose crash does not end this one.
+
+    The outcome has a `failure` if there was an error or the process was killed.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_work, args=(job, theirs), daemon=True)
+    threads = job.context.threads
+    limits = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
+    try:
+        with patch.dict(os.environ, limits):
+            process.start()
+        theirs.close()
+        return ours.recv()
+    except EOFError:
+        process.join()
+        reason = f"the process ended early (exit code {process.exitcode})"
+        return job.problem.outcome(job.problem.name, job.method.name, failure=reason)
+    finally:
+        if process.pid is not None:
+            process.terminate()
+            process.join()
+        ours.close()
+
+
+def _work(job, connection):
+    """Send the outcome of a job; the parent handles Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection.send(run_job(job))
+
+
+def run_job(job):
+    """Run a job in this process, and measure its memory; the outcome reports errors."""
+    outcome: Outcome = job.problem.outcome(job.problem.name, job.method.name)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            (job.problem.study or _train_and_test)(job, outcome)
+        except Exception as error:
+            outcome.failure = _one_line(error)
+    told = [w.message for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
+    outcome.warnings = list(dict.fromkeys(map(_one_line, told)))
+    outcome.peak_bytes = _peak_bytes()
+    return outcome
+
+
+def _train_and_test(job, outcome):
+    """Load, choose, train, and read the test samples once at the end."""
+    data = job.load()
+    model = train(job.method, data, job.problem.objective, job.context, outcome)
+    test = data.test()
+    started = time.perf_counter()
+    outcome.scores = score(model, test)
+    outcome.test_seconds = time.perf_counter() - started
+    if job.method.ensemble:
+        outcome.members = [score(member, test) for member in model.members_]
+    outcome.n_train, outcome.n_test = len(data.train), len(test)
+    outcome.directions = _n_directions(model)
+
+
+def _peak_bytes():
+    """Return the peak memory of this process, including the interpreter; 0 except on Linux.
+
+    `ru_maxrss` would include the parent at the time of the fork.
+    """
+    try:
+        text = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) * 1024
+
+
+def _n_directions(model):
+    """Return the number of directions of a model, of its last layer or of its first member."""
+    if hasattr(model, "directions_"):
+        return int(model.directions_.shape[1])
+    if hasattr(model, "layers_"):
+        return len(model.layers_[-1].offset)
+    inside = list(getattr(model, "members_", []))[:1]
+    inside += [part for _, part in getattr(model, "steps", [])]
+    found = [count for part in inside if part is not None and (count := _n_directions(part))]
+    return found[-1] if found else None
+
+
+def _one_line(error):
+    """Return the kind and the beginning of an error or a warning."""
+    text = textwrap.shorten(str(error), 200, placeholder=" ...")
+    return f"{type(error).__name__}: {text}".removesuffix(": ")

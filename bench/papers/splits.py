@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers.families import ByItself, accuracy, chosen_by
+from bench.papers.families import ByItself, accuracy, chosen_by, dealt_folds
 from bench.papers.protocol import seeds
 
 # ---- splits --------------------------------------------------------------------------------------
@@ -70,12 +70,11 @@ def standardised(train, test):
     return apply(train), apply(test)
 
 
-def by_splits(job, outcome, step, *, rules):
+def by_splits(job, outcome, *, rules):
     """Fill in an outcome: a score for each split."""
-    step("loading")
     table = job.load()
     followed = rules.quick() if job.context.quick else rules
-    for seed in seeds(job.context, step):
+    for seed in seeds(job.context):
         parts = table.parts(seed)
         outcome.splits.append(evaluate(job.method.build(job.context), *parts, followed))
         outcome.n_train, outcome.n_test = len(parts[1]), len(parts[3])
@@ -171,10 +170,7 @@ def _by_folds(family, rows, codes, rules):
     n_classes = int(codes.max()) + 1
     dimensions = sorted({max(n_classes + step, 1) for step in rules.steps})
     hits = 0.0  # of each candidate, in each dimension
-    order = np.argsort(codes, kind="stable")
-    for number in range(rules.folds):  # each class is dealt evenly, in the order of rows
-        fold = np.zeros(len(codes), dtype=bool)
-        fold[order[number :: rules.folds]] = True
+    for fold in dealt_folds(codes, rules.folds):
         known, part = codes[~fold], codes[fold]
         right = []
         for _, model in family(rows[~fold], known, rules):

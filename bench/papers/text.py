@@ -13,10 +13,8 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
@@ -25,22 +23,22 @@ from eigenfeat import MultinomialLogit
 from eigenfeat.gem import RandomizedGEM
 
 TOPICS_A_CLASS = 6
+LENGTH = 130  # mean tokens of a document
+TOPICAL = 0.1  # share of a topic's terms
 
 
-def documents(
-    n: int, d: int, k: int, length: int, seed: int, topical: float
-) -> tuple[sparse.csr_matrix, NDArray[np.int64]]:
+def documents(n, d, k, seed):
     """Tf-idf rows (n, d) of unit length and their classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
     n_topics = TOPICS_A_CLASS * k // 2
     preference = rng.dirichlet(np.full(n_topics, 0.15), k)
     start, step = rng.integers(0, d, n_topics), 2 * rng.integers(0, d // 2, n_topics) + 1
-    lengths = rng.poisson(length * rng.gamma(4.0, 0.25, n)) + 5
+    lengths = rng.poisson(LENGTH * rng.gamma(4.0, 0.25, n)) + 5
     parts = []
     for first in range(0, n, 20_000):
         rows = slice(first, first + 20_000)
-        parts.append(_counts(rng, y[rows], lengths[rows], preference, start, step, d, topical))
+        parts.append(_counts(rng, y[rows], lengths[rows], preference, start, step, d))
     X = sparse.vstack(parts, format="csr")
     frequency = np.bincount(X.indices, minlength=d)
     X.data = np.sqrt(X.data) * np.log(n / np.maximum(frequency[X.indices], 1) + 1).astype("f4")
@@ -49,7 +47,7 @@ def documents(
     return X, y
 
 
-def _counts(rng, y, lengths, preference, start, step, d, topical):
+def _counts(rng, y, lengths, preference, start, step, d):
     m = len(y)
     owner = np.repeat(np.arange(m), lengths)
     # Zipf's law by the inverse of its distribution function, nearly log-uniform.
@@ -58,7 +56,7 @@ def _counts(rng, y, lengths, preference, start, step, d, topical):
     topics = [(rng.random((m, 1)) > cumulative[y]).sum(axis=1) for _ in range(2)]
     which = np.where(rng.random(len(owner)) < 0.5, topics[0][owner], topics[1][owner])
     which = np.minimum(which, len(start) - 1)
-    of_topic = rng.random(len(owner)) < topical
+    of_topic = rng.random(len(owner)) < TOPICAL
     # A topic's terms: a permutation of its own of the first tenth of the ranks.
     narrow = (rank**0.8).astype(np.int64)
     term = np.where(of_topic, (start[which] + narrow * step[which]) % d, rank)
@@ -66,7 +64,7 @@ def _counts(rng, y, lengths, preference, start, step, d, topical):
     return sparse.coo_matrix((ones, (owner, term)), shape=(m, d)).tocsr()
 
 
-def main() -> None:
+def main():
     """Make documents, fit, print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -74,15 +72,12 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=6000)
     parser.add_argument("--terms", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--length", type=int, default=130, help="mean tokens of a document")
-    parser.add_argument("--topical", type=float, default=0.1, help="share of a topic's terms")
     parser.add_argument("--directions", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     n = options.samples
-    size = n + min(10_000, n // 4), options.terms, options.classes
-    X, y = documents(*size, options.length, options.seed, options.topical)
-    models: dict[str, Any] = {
+    X, y = documents(n + min(10_000, n // 4), options.terms, options.classes, options.seed)
+    models = {
         "RandomizedGEM, MultinomialLogit": make_pipeline(
             RandomizedGEM(n_directions=options.directions),
             MultinomialLogit(tol=1e-3, temperature="auto", ridge_scale="common"),

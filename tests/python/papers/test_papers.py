@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 from bench.papers import __main__ as cli
-from bench.papers import measuring
 from bench.papers.protocol import Context, DataError, check_files
-from bench.papers.runner import reproduce
+from bench.papers.runner import reproduce, run_job
 
 QUICK = Context(quick=True)
 
@@ -58,9 +57,9 @@ def folder(tmp_path_factory):
 def test_a_protocol_runs_from_end_to_end(name, only, folder, tmp_path):
     problems = [p for p in protocol_of(name).of(QUICK) if (folder / p.file).exists()]
     protocol = dataclasses.replace(protocol_of(name), problems=problems[:2])
-    given = {} if name == "early" else {"measure": measuring.run}
     console = Console(width=160, record=True, file=io.StringIO())
-    outcomes = reproduce(protocol, folder, tmp_path, QUICK, only=only, console=console, **given)
+    given = {"only": only or (), "console": console, "measure": run_job}
+    outcomes = reproduce(protocol, folder, tmp_path, QUICK, **given)
     assert {o.problem for o in outcomes} == {problem.name for problem in protocol.problems}
     assert outcomes[0].method in console.export_text()
     with (tmp_path / f"{name}-quick.csv").open(newline="", encoding="utf-8") as file:
@@ -80,5 +79,5 @@ def test_a_missing_or_strange_file_is_named(tmp_path, capsys):
     assert len(printed.splitlines()) == 1
     np.savez(tmp_path / "mnist.npz", X_train=[0], y_train=[0])
     with pytest.raises(DataError, match="got no X_test, y_test"):
-        check_files(protocol_of("mnist"), tmp_path)
+        check_files(protocol_of("mnist").problems, tmp_path)
     assert not (tmp_path / "out").exists()
