@@ -335,16 +335,14 @@ def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _A
     first = np.zeros(len(stat.bins))
     entries: list[tuple[int, float, int, float]] = []  # column, bound, group, and digit of each
     gates: list[tuple[int, slice]] = []  # columns of gaps, and comparisons that they turn off
-    for g, ((column, edges), (count, members)) in enumerate(
-        zip(stat.bin_edges, stat.bins, strict=True)
-    ):
+    for g, (count, members, edges) in enumerate(stat.bins):
         begin, last = len(entries), int(members[-1])
         gap = len(members) > 1 and last >= n_values
         if len(members) > 1 and not gap:  # indicators of categories
             first[g] = count - 1
             entries += [(int(j), 0.5, g, place - first[g]) for place, j in enumerate(members)]
         else:
-            entries += [(column, edge, g, 1.0) for edge in edges]
+            entries += [(int(members[0]), edge, g, 1.0) for edge in edges]
         if gap:
             gates.append((last, slice(begin, len(entries))))
             entries.append((last, 0.5, g, count - 1.0))

@@ -1,20 +1,5 @@
 """Views of `TableClassifier`: classifiers on several representations of a table's columns.
 
-==================  ================================================================================
-view                classifier
-==================  ================================================================================
-"columns"           logit on the standardised columns; categories are one-hot
-"splines"           logit on cubic B-splines of each numeric column
-"gem"               logit on GEM features of the columns (Karampatziakis and Mineiro 2014)
-"gem_ranks"         logit on GEM features of the columns' ranks
-"kernel"            logit on a Gaussian kernel of the ranks with at most 400 samples
-"interactions"      logit on indicators of the cells of pairs of columns, in bins
-"forest"            random forest (Breiman 2001); beyond 5,000 samples extremely randomised trees
-                    (Geurts, Ernst and Wehenkel 2006), whose splits need no sorting
-"boosting"          gradient boosting of small trees (Friedman 2001)
-"boosting_pairs"    gradient boosting that also reads 16 sums and differences of two columns' ranks
-==================  ================================================================================
-
 Logits are fitted again without each fold, and with them what they learn from labels: directions and
 pairs of columns. The moments outside a fold are sums of those of the other folds. The forest
 predicts each training sample by the trees that were grown without it.
@@ -23,8 +8,9 @@ predicts each training sample by the trees that were grown without it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,15 +52,10 @@ from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestVie
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
 
-__all__ = ["MANY_SAMPLES", "VIEWS", "candidate_views"]
+__all__ = ["MANY_SAMPLES", "VIEWS", "reason_against"]
 
 _Array = NDArray[np.float64]
 _Part = tuple[MemorySamples, MemorySamples]
-
-VIEWS = (
-    *("columns", "splines", "gem", "gem_ranks", "kernel", "interactions"),
-    *("forest", "boosting", "boosting_pairs"),
-)
 
 # bench/tables.py shows the effect of the following numbers.
 MANY_SAMPLES = 5_000  # beyond, some views are smaller
@@ -117,10 +98,6 @@ class LogitView(View):
     ridge = 0.5  # of the logit
     candidates: Sequence[float] = PENALTIES
     learned: Any = None
-
-    def features(self, table: Table) -> Any:
-        """Features of samples."""
-        raise NotImplementedError
 
     def learn(self, samples: Samples) -> None:
         """Learn from all samples what the features need."""
@@ -182,8 +159,8 @@ class LogitView(View):
 
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         """Features of the samples of these indices."""
-        features = self.features(samples.table.subset(indices))
-        return samples.rows.subset(indices).with_features(features)
+        some = samples.subset(indices)
+        return some.with_features(self.features(some.table))
 
     @property
     def _energy(self) -> float:
@@ -202,21 +179,14 @@ class FixedView(LogitView):
         super().__init__(inputs)
         self.common = inputs != "splines"
 
-    def features(self, table: Table) -> Any:
-        return getattr(table, self.inputs)
-
-    def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
-        self.learn(samples)
-        return [self.learned] * len(folds.parts)
-
     def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
-        if not folds.complementary:
-            yield from super().fold_features(samples, folds)
-            return
         self.learn(samples)
-        rows = samples.with_features(self.features(samples.table))
-        for train, held in folds.parts:
-            yield rows.subset(train), rows.subset(held)
+        used = np.union1d(*folds.parts[0])  # all samples, or those of the only fold
+        some = samples.subset(used)
+        rows = some.with_features(self.features(some.table))
+        for part in folds.parts:
+            train, held = (rows.subset(np.searchsorted(used, indices)) for indices in part)
+            yield train, held
 
 
 class KernelView(FixedView):
@@ -227,10 +197,10 @@ class KernelView(FixedView):
     weights: Any  # (m, k) of the similarities with the landmarks
 
     def features(self, table: Table) -> Any:
-        return self.learned.features(getattr(table, self.inputs), table.n_threads)
+        return self.learned.features(super().features(table), table.n_threads)
 
     def learn(self, samples: Samples) -> None:
-        ranks = getattr(samples.table, self.inputs)
+        ranks = super().features(samples.table)
         self.learned = Kernel.fit(ranks, np.random.RandomState(samples.seed))
 
     def fit(self, samples: Samples) -> None:
@@ -239,12 +209,12 @@ class KernelView(FixedView):
         self.weights = Block(self.learned.whitening).scores(W, False, threads)
 
     def products(self, table: Table) -> Any:
-        similar = self.learned.similarities(getattr(table, self.inputs), table.n_threads)
+        similar = self.learned.similarities(super().features(table), table.n_threads)
         return Block(similar).scores(self.weights, False, resolve(table.n_threads))
 
 
 class GemView(LogitView):
-    """Logit on GEM features of the columns or of their ranks."""
+    """Logit on GEM features (Karampatziakis and Mineiro 2014) of the columns or their ranks."""
 
     common = True
 
@@ -313,14 +283,14 @@ class InteractionsView(LogitView):
     @staticmethod
     def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
         most = _MAX_CELLS_OF_MANY if samples.size > MANY_SAMPLES else _MAX_CELLS
-        counts = [count for count, _ in samples.table.statistics.bins]
+        counts = samples.table.statistics.bin_counts
         return Interactions.fit(samples.table.bins[indices], counts, tables, most)
 
     @staticmethod
     def _tables(samples: Samples, indices: Codes | slice) -> _Array:
         return bin_tables(
             samples.table.bins[indices],
-            [count for count, _ in samples.table.statistics.bins],
+            samples.table.statistics.bin_counts,
             samples.targets[indices],
             len(samples.rows.classes),
             samples.weight_of(indices),
@@ -332,10 +302,11 @@ class InteractionsView(LogitView):
 
 
 class ForestClassifierView(ForestView):
-    """Forest; its out-of-bag probabilities take the place of folds.
+    """Random forest (Breiman 2001); its out-of-bag probabilities take the place of folds.
 
-    With T trees and k classes, the mean probabilities p of the leaves become
-    ``(p T + 1 / k) / (T + 1)``, so that no logarithm is infinite.
+    Beyond 5,000 samples its trees are extremely randomised (Geurts, Ernst and Wehenkel 2006), since
+    their splits need no sorting. With T trees and k classes, the mean probabilities p of the leaves
+    become ``(p T + 1 / k) / (T + 1)``, so that no logarithm is infinite.
     """
 
     def unfitted(self, samples: Samples) -> Any:
@@ -354,7 +325,7 @@ class ForestClassifierView(ForestView):
 
 
 class BoostingClassifierView(BoostingView):
-    """Gradient boosting of small trees, one series of trees for each class."""
+    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class."""
 
     steps: int
 
@@ -419,29 +390,21 @@ class ClassifierView(EstimatorView):
 # ---- choice --------------------------------------------------------------------------------------
 
 
-def candidate_views(
-    names: Sequence[str], classifiers: dict[str, Any], samples: Samples
-) -> tuple[dict[str, View], dict[str, str]]:
-    """Views by name that serve these samples, and the reasons why others do not."""
-    reasons = {name: _reason_against(name, names, samples) for name in names}
-    made: dict[str, View] = {
-        "columns": FixedView("columns"),
-        "splines": FixedView("splines"),
-        "gem": GemView("columns", "auto"),
-        "gem_ranks": GemView("ranks", "none"),
-        "kernel": KernelView("ranks"),
-        "interactions": InteractionsView("bins"),
-        "forest": ForestClassifierView("for_trees"),
-        "boosting": BoostingClassifierView("for_trees"),
-        "boosting_pairs": BoostingClassifierView("with_pairs"),
-    }
-    views = {name: made[name] for name in names if not reasons[name]}
-    views |= {name: ClassifierView(one) for name, one in classifiers.items()}
-    return views, {name: why for name, why in reasons.items() if why}
+VIEWS: dict[str, Callable[[], View]] = {
+    "columns": partial(FixedView, "columns"),
+    "splines": partial(FixedView, "splines"),
+    "gem": partial(GemView, "columns", "auto"),
+    "gem_ranks": partial(GemView, "ranks", "none"),
+    "kernel": partial(KernelView, "ranks"),
+    "interactions": partial(InteractionsView, "bins"),
+    "forest": partial(ForestClassifierView, "for_trees"),
+    "boosting": partial(BoostingClassifierView, "for_trees"),
+    "boosting_pairs": partial(BoostingClassifierView, "with_pairs"),
+}
 
 
-def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
-    """Why a view is left out; empty for others."""
+def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
+    """Why the view `name`, one of `names`, does not serve these samples; empty if it does."""
     statistics, k = samples.table.statistics, len(samples.rows.classes)
     varying = int((statistics.scale > 0).sum())
     if varying == 0:
@@ -470,11 +433,10 @@ def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     indicators = bool(statistics.indicator[statistics.scale > 0].all())
     if name == "gem_ranks" and "gem" in names and indicators:
         return "ranks of indicators are the columns themselves"
-    if name == "interactions":
-        counts = [count for count, _ in statistics.bins]
-        if varying > MOST_BINS or not interactions_fit_in(counts, k):
-            return "too many columns, or only one"
-    return ""
+    if name != "interactions":
+        return ""
+    fits = varying <= MOST_BINS and interactions_fit_in(statistics.bin_counts, k)
+    return "" if fits else "too many columns, or only one"
 
 
 def _within_standard_error(logits: Sequence[Logits]) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
@@ -21,7 +22,7 @@ from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import ClassWeight, Codes, Floats, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.logit_problem import loss_at_best
-from eigenfeat.linear.pools import log_probabilities, pool_probabilities, pool_weights
+from eigenfeat.linear.pools import log_probabilities, pool_weights
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
     complete,
@@ -35,8 +36,9 @@ from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 from eigenfeat.tables.classification_views import (
     MANY_SAMPLES,
     VIEWS,
+    ClassifierView,
     GemView,
-    candidate_views,
+    reason_against,
 )
 from eigenfeat.tables.estimator import (
     PooledView,
@@ -45,7 +47,7 @@ from eigenfeat.tables.estimator import (
     prior_weights,
     table_of,
 )
-from eigenfeat.tables.views import Folds, Samples, View
+from eigenfeat.tables.views import Folds, Samples
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
@@ -137,7 +139,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _names, _kind = VIEWS, "classifiers with predict_proba"
+    _views, _own_view, _kind = VIEWS, ClassifierView, "classifiers with predict_proba"
     _measure = "mean log likelihood"
 
     layers_: list[Layer]
@@ -203,17 +205,16 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
                 mean_weight_1=True,
             )
             self.classes_ = rows.classes
-            reason = _why_one_view(rows)
-            if names == ["gem"] and not estimators:
-                self._fit_gem(rows, names, "")
-            elif isinstance(rows, MemorySamples) and not reason:
-                self._fit_views(rows)
-            elif self.views == "auto":
-                self._fit_gem(rows, names, reason)
-            else:
+            only_gem = names == ["gem"] and not estimators
+            reason = "" if only_gem else _why_only_gem(rows)
+            if reason and self.views != "auto":
                 raise ValueError(
                     f"views: expected 'auto' or 'gem' here ({reason}), got {self.views!r}"
                 )
+            if only_gem or reason:
+                self._fit_gem(rows, names, reason)
+            elif isinstance(rows, MemorySamples):
+                self._fit_views(rows)
         return self
 
     def _fit_views(self, rows: MemorySamples) -> None:
@@ -221,8 +222,9 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         self.__dict__.pop("alone_", None)
         samples = self._samples(rows, np.asarray(rows.codes, dtype=np.intp))
         held_out, folds = self._fit_pool(samples)
-        several = len(folds.parts) > 1
-        self.out_of_fold_proba_ = self._out_of_fold(held_out, samples, folds) if several else None
+        self.out_of_fold_proba_ = None
+        if len(folds.parts) > 1:
+            self.out_of_fold_proba_ = softmax(self._out_of_fold(held_out, samples, folds), axis=1)
         gem = [view.model for view in self.views_ if isinstance(view.model, GemView)]
         self.layers_ = [one.learned for one in gem if one.inputs == "columns"]
 
@@ -248,8 +250,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     def _takes(self, estimator: Any) -> bool:
         return hasattr(estimator, "predict_proba")
 
-    def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
-        return candidate_views(*self._asked(), samples)
+    def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
+        return reason_against(name, names, samples)
 
     def _draw_folds(self, samples: Samples) -> Folds:
         """Stratified folds by the number of samples; one fold where they are many."""
@@ -272,9 +274,6 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
         codes, weight = samples.targets[held], samples.weight_of(held)
         return pool_weights(list(held_out.values()), codes, weight, prior_weights(held_out))
-
-    def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
-        return pool_probabilities(outputs, weights)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -302,7 +301,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         return tags
 
 
-def _why_one_view(rows: LabelledSamples) -> str:
+def _why_only_gem(rows: LabelledSamples) -> str:
     """Why the samples can have the view "gem" alone; empty if they can have others."""
     if not isinstance(rows, MemorySamples) or not rows.dense:
         return "sparse samples and blocks of rows have GEM features of the columns alone"

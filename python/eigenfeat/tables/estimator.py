@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from numbers import Integral, Real
@@ -31,7 +31,7 @@ from eigenfeat.samples.estimator import (
     validate_columns,
 )
 from eigenfeat.tables.representations import Table, TableStatistics
-from eigenfeat.tables.views import Folds, Samples, View
+from eigenfeat.tables.views import EstimatorView, Folds, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
@@ -60,7 +60,9 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
-    _names: ClassVar[Sequence[str]]  # of the views, in the order in which they are tried
+    # Functions that make the views, by name, in the order in which they are tried.
+    _views: ClassVar[Mapping[str, Callable[[], View]]]
+    _own_view: ClassVar[type[EstimatorView]]  # of estimators of the user's
     _kind: ClassVar[str]  # of estimators that are views
     _measure: ClassVar[str]  # name of the score
 
@@ -91,8 +93,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         """Whether an estimator can be a view."""
         raise NotImplementedError
 
-    def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
-        """Views that serve these samples, by name, and the reasons why others do not."""
+    def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
+        """Why a view, one of `names`, does not serve these samples; empty if it does."""
         raise NotImplementedError
 
     def _draw_folds(self, samples: Samples) -> Folds:
@@ -110,15 +112,11 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         """Weights of the views from their outputs of the samples `held`."""
         raise NotImplementedError
 
-    def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
-        """Probabilities or predictions of a pool from the outputs of its views."""
-        raise NotImplementedError
-
     # ---- fit -------------------------------------------------------------------------------------
 
     def _asked(self) -> tuple[list[str], dict[str, Any]]:
         """Names of the views to try, and estimators of the user's."""
-        return asked_views(self.views, self._names, self._kind, self._takes)
+        return asked_views(self.views, [*self._views], self._kind, self._takes)
 
     def _most_steps(self) -> int:
         return sum(map(len, self._asked()))
@@ -139,24 +137,36 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     def _fit_pool(self, samples: Samples) -> tuple[dict[str, _Array], Folds]:
         """Fit the views and their weights; return held-out outputs by view, and their folds."""
         started = time.perf_counter()
-        views, reasons = self._candidates(samples)
+        views, found = self._candidates(samples)
         folds = self._draw_folds(samples)
-        held_out, found = self._cross_fit(views, reasons, samples, folds)
-        held_out = self._fit_weighted(views, held_out, found, samples, folds)
+        held_out = self._cross_fit(views, found, samples, folds)
+        self._fit_weighted(views, found, held_out, samples, folds)
         self.views_ = [found[name] for names in self._asked() for name in names]
         self._log(f"pool of {sum(view.weight > 0 for view in self.views_)} views", started)
         return held_out, folds
 
-    def _cross_fit(
-        self, views: dict[str, View], reasons: dict[str, str], samples: Samples, folds: Folds
-    ) -> tuple[dict[str, _Array], dict[str, PooledView]]:
-        """Try views one after the other; a view that raises an error is left out with a warning.
+    def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, PooledView]]:
+        """Views that serve these samples, by name, and the records of the others."""
+        names, estimators = self._asked()
+        reasons = {name: self._reason_against(name, names, samples) for name in names}
+        views = {name: self._views[name]() for name in names if not reasons[name]}
+        views |= {name: self._own_view(one) for name, one in estimators.items()}
+        return views, {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
 
-        Returns the held-out outputs of the views that could be fitted, and all views, without
-        weights. The only view raises its error. ValueError if no view can be fitted.
+    def _cross_fit(
+        self,
+        views: dict[str, View],
+        found: dict[str, PooledView],
+        samples: Samples,
+        folds: Folds,
+    ) -> dict[str, _Array]:
+        """Try views one after the other, and add their records to `found`.
+
+        Returns the held-out outputs of the views that could be fitted. A view that raises an error
+        is left out with a warning; the only view raises its error. ValueError if no view can be
+        fitted.
         """
         held_out: dict[str, _Array] = {}
-        found = {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
         begun, ended = time.perf_counter(), ""
         limit = np.inf if self.time_limit is None else _SHARE_OF_TRIALS * self.time_limit
         for name, view in views.items():
@@ -183,39 +193,40 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
             can = "can be fitted" if views else "these samples allow"
             given = "; ".join(f"{view.name}: {view.note}" for view in found.values())
             raise ValueError(f"views: expected one that {can}, got {given}")
-        return held_out, found
+        return held_out
 
     def _fit_weighted(
         self,
         views: dict[str, View],
-        held_out: dict[str, _Array],
         found: dict[str, PooledView],
+        held_out: dict[str, _Array],
         samples: Samples,
         folds: Folds,
-    ) -> dict[str, _Array]:
-        """Fit the views with weight to all samples; return the held-out outputs of the pool.
+    ) -> None:
+        """Fit the views with weight to all samples, and add them to `found`.
 
-        A view that raises an error leaves the pool with a warning, and the others are weighed
+        A view that raises an error leaves `held_out` with a warning, and the others are weighed
         again. The only view raises its error.
         """
-        weights = self._weights(held_out, samples, folds.held)
-        for name, weight in zip(held_out, weights.tolist(), strict=True):
-            if weight > 0 and found[name].model is None:
-                try:
-                    found[name] = self._fitted(found[name], views[name], samples)
-                except Exception as error:  # whatever an estimator of another package raises
-                    if len(held_out) == 1:
-                        raise
-                    found[name] = _left_out(name, error)
-                    others = {other: held for other, held in held_out.items() if other != name}
-                    return self._fit_weighted(views, others, found, samples, folds)
-        for name, weight in zip(held_out, weights.tolist(), strict=True):
+        while True:
+            given = self._weights(held_out, samples, folds.held).tolist()
+            weights = dict(zip(held_out, given, strict=True))
+            try:
+                for name, weight in weights.items():
+                    if weight > 0 and found[name].model is None:
+                        found[name] = self._fitted(found[name], views[name], samples)
+                break
+            except Exception as error:  # whatever an estimator of another package raises
+                if len(held_out) == 1:
+                    raise
+                found[name] = _left_out(name, error)
+                del held_out[name]
+        for name, weight in weights.items():
             if weight > 0:
                 found[name] = replace(found[name], weight=weight, note="")
                 self._log(f"view {name}: weight {weight:.2f}")
             else:  # it may have been fitted beside a view that left the pool
                 found[name] = replace(found[name], model=None)
-        return held_out
 
     def _fitted(self, tried: PooledView, view: View, samples: Samples) -> PooledView:
         """A view fitted to all samples."""
@@ -230,7 +241,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         )
 
     def _out_of_fold(self, held_out: dict[str, _Array], samples: Samples, folds: Folds) -> _Array:
-        """Pooled outputs with the weights of the other folds, or of the only one.
+        """Sums of the pool with the weights of the other folds, or of the only one.
 
         They are NaN for samples that no fold holds out.
         """
@@ -240,7 +251,9 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
             others = fold != i if len(folds.parts) > 1 else fold == i
             other = {name: one[others] for name, one in held_out.items()}
             weights = self._weights(other, samples, folds.held[others])
-            parts.append(self._mixed([one[fold == i] for one in held_out.values()], weights))
+            given = zip(weights, held_out.values(), strict=True)
+            summands = (weight * self._summand(one[fold == i]) for weight, one in given)
+            parts.append(np.asarray(sum(summands)))
         out = np.full((len(samples), parts[0].shape[1]), np.nan)
         out[folds.held] = np.concatenate(parts)
         return out

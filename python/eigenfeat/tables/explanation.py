@@ -119,62 +119,67 @@ def contributions(
             f"{show(model)}"
         )
     check_is_fitted(model)
-    classes = None if isinstance(model, TableRegressor) else model.classes_
     parts, baseline = _parts(model, X)
     given = parts if background is None else _parts(model, background)[0]
-    centred = []
-    for one, other in zip(parts, given, strict=True):
-        zero, scores = other.scores.mean(axis=0), one.scores - other.scores.mean(axis=0)
-        if classes is not None:
-            scores -= scores.mean(axis=-1, keepdims=True)
-        centred.append(scores)
-        if one.column is None:
-            baseline = baseline + zero
+    zero = {part: scores.mean(axis=0) for part, scores in given.items()}
+    parts = {part: scores - zero[part] for part, scores in parts.items()}
+    sums = {part: scores for part, scores in parts.items() if part.column is None}
+    baseline = sum((zero[part] for part in sums), start=baseline)
+    classes = None if isinstance(model, TableRegressor) else model.classes_
     if classes is not None:
         baseline = baseline - baseline.mean()
-
-    n, k = len(centred[0]), len(baseline)
-    views = list(dict.fromkeys(one.view for one in parts))
-    contrasts = list(dict.fromkeys(one.pair for one in parts if one.pair is not None))
+        for scores in parts.values():
+            scores -= scores.mean(axis=1, keepdims=True)
+    views = list(dict.fromkeys(part.view for part in sums))
+    pairs = list(dict.fromkeys(part.pair for part in sums if part.pair is not None))
     columns = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
-    by_view, by_pair = np.zeros((n, len(views), k)), np.zeros((n, len(contrasts), k))
-    by_column = np.zeros((n, len(columns), k))
-    for one, scores in zip(parts, centred, strict=True):
-        if one.column is not None:
-            by_column[:, one.column] += scores
-            continue
-        by_view[:, views.index(one.view)] += scores
-        if one.pair is not None:
-            by_pair[:, contrasts.index(one.pair)] += scores
-    pairs = np.array(contrasts, dtype=object).reshape(-1, 2)
-    return Contributions(classes, baseline, views, by_view, pairs, by_pair, columns, by_column)
+    return Contributions(
+        classes,
+        baseline,
+        views,
+        _summed(sums, "view", views),
+        np.array(pairs, dtype=object).reshape(-1, 2),
+        _summed(sums, "pair", pairs),
+        columns,
+        _summed(parts, "column", list(range(len(columns)))),
+    )
 
 
 class _Part(NamedTuple):
-    """Weighted scores (n, k) of a view, or of one of its pairs or columns.
+    """A view, one of its pairs, or one of its columns.
 
     The parts of the pairs add up to the view; those of the columns stand beside it.
     """
 
     view: str
-    scores: _Array
     pair: tuple[Any, Any] | None = None
     column: int | None = None
 
 
-def _parts(model: Any, X: Any) -> tuple[list[_Part], _Array]:
-    """Parts of the scores, and the constant (k,) that all views add up to with them."""
+_Scores = dict[_Part, _Array]  # weighted scores (n, k)
+
+
+def _summed(parts: _Scores, field: str, values: list[Any]) -> _Array:
+    """Sums (n, len(values), k) of scores by a field of their parts."""
+    n, k = next(iter(parts.values())).shape
+    out = np.zeros((n, len(values), k))
+    for part, scores in parts.items():
+        value = getattr(part, field)
+        if value is not None:
+            out[:, values.index(value)] += scores
+    return out
+
+
+def _parts(model: Any, X: Any) -> tuple[_Scores, _Array]:
+    """Scores of all parts, and the constant (k,) that all views add up to with them."""
     if isinstance(model, GEMClassifier) or hasattr(model, "alone_"):
         own = isinstance(model, GEMClassifier)
         alone = model if own else model.alone_
         given = model.validated(X) if own else complete(model, checked(model, X))
         features = alone.features(given).toarray()
         return _by_pair("gem", features, alone.layers_[-1], alone.logit_, 1.0)
-    return _of_pool(model, table_of(model, X))
-
-
-def _of_pool(model: TableClassifier | TableRegressor, table: Table) -> tuple[list[_Part], _Array]:
-    out: list[_Part] = []
+    table = table_of(model, X)
+    out: _Scores = {}
     scale: Any = getattr(model, "target_scale_", 1.0)
     constant: Any = getattr(model, "target_mean_", 0.0)
     for view in model.views_:
@@ -182,28 +187,28 @@ def _of_pool(model: TableClassifier | TableRegressor, table: Table) -> tuple[lis
         if isinstance(one, GemView):
             features = one.features(table).toarray()
             parts, intercept = _by_pair(view.name, features, one.learned, one.logit, view.weight)
-            out += parts
+            out |= parts
             constant = constant + intercept
         elif one is not None:
-            out.append(_Part(view.name, scale * summand_of(model, view, table)))
+            out[_Part(view.name)] = scale * summand_of(model, view, table)
             if view.name in ("columns", "splines"):
                 linear = isinstance(one, RidgeView)
                 coef = one.ridge.coef if linear else _all_classes(one.logit)[0].T
-                out += _by_column(model, table, view.name, view.weight * scale * coef)
+                out |= _by_column(model, table, view.name, view.weight * scale * coef)
     return out, constant
 
 
-def _by_column(model: Any, table: Table, features: str, coef: _Array) -> list[_Part]:
-    """Parts of a view that is linear in functions of single columns, for each column of X."""
+def _by_column(model: Any, table: Table, features: str, coef: _Array) -> _Scores:
+    """Scores of a view that is linear in functions of single columns, for each column of X."""
     groups = (
         model.columns_.groups_ if hasattr(model, "columns_") else np.arange(model.n_features_in_)
     )
     owner = np.append(groups, groups[model.gaps_])[table.statistics.owners(features)]
     values = getattr(table, features).astype(np.float64)
-    return [
-        _Part(features, values[:, owner == j] @ coef[owner == j], column=j)
+    return {
+        _Part(features, column=j): values[:, owner == j] @ coef[owner == j]
         for j in np.unique(owner).tolist()
-    ]
+    }
 
 
 def _all_classes(logit: MultinomialLogit) -> tuple[_Array, _Array]:
@@ -217,14 +222,14 @@ def _all_classes(logit: MultinomialLogit) -> tuple[_Array, _Array]:
 
 def _by_pair(
     name: str, features: Any, layer: Layer, logit: MultinomialLogit, weight: float
-) -> tuple[list[_Part], _Array]:
+) -> tuple[_Scores, _Array]:
     """Weighted scores of the directions of each pair, and the weighted intercept."""
     coef, intercept = (weight * one for one in _all_classes(logit))
     pairs = [(a, b) for a, b in layer.pairs.tolist()]
     n_inputs = features.shape[1] - layer.width  # columns of the input have no pair
     of_feature = [None] * n_inputs + pairs * (layer.width // max(len(pairs), 1))
-    out: list[_Part] = []
+    out: _Scores = {}
     for pair in dict.fromkeys(of_feature):
         some = np.flatnonzero([one == pair for one in of_feature])
-        out.append(_Part(name, features[:, some].astype(np.float64) @ coef[:, some].T, pair))
+        out[_Part(name, pair)] = features[:, some].astype(np.float64) @ coef[:, some].T
     return out, intercept

@@ -1,23 +1,5 @@
 r"""Views of `TableRegressor`: regressions on several representations of a table's columns.
 
-==================  ================================================================================
-view                regression
-==================  ================================================================================
-"columns"           ridge regression on the standardised columns; categories are one-hot
-"splines"           ridge regression on cubic B-splines of each numeric column
-"gem"               ridge regression on the columns and on GEM features of them: directions along
-                    which the mean squares of two bins of the target differ (Karampatziakis and
-                    Mineiro 2014, section 5)
-"gem_ranks"         ridge regression on the splines and on GEM features of the columns' ranks
-"kernel"            ridge regression on a Gaussian kernel of the columns with at most 400 samples
-"kernel_ranks"      the same kernel of the columns' ranks
-"kernel_learned"    a Gaussian kernel of a linear map of the ranks, learned from the gradients of
-                    the regression (Radhakrishnan et al. 2024)
-"forest"            random forest of 200 trees (Breiman 2001)
-"boosting"          gradient boosting of 200 trees of 8 leaves (Friedman 2001)
-"boosting_pairs"    gradient boosting that also reads sums and differences of two columns' ranks
-==================  ================================================================================
-
 Ridge regressions on features that need no target predict each training sample by leave-one-out in
 closed form, and the forest predicts it by the trees that were grown without it. Other views are
 fitted again without each fold, directions and maps included.
@@ -25,7 +7,8 @@ fitted again without each fold, directions and maps included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +23,14 @@ from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
-from eigenfeat.tables.representations import Kernel, Table, TableStatistics
+from eigenfeat.tables.representations import Kernel, Table
 from eigenfeat.tables.trees import grow, unequal
 from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Floats
 
-__all__ = ["VIEWS", "candidate_views"]
+__all__ = ["VIEWS", "reason_against"]
 
 _Array = NDArray[np.float64]
 
@@ -71,10 +54,6 @@ _MAX_GROWN = 20_000  # samples of one tree
 class LinearView(View):
     """Ridge regression on features of the columns."""
 
-    def features(self, table: Table) -> Floats:
-        """Features of samples."""
-        raise NotImplementedError
-
     def outputs(self, table: Table) -> _Array:
         return self.ridge.predict(self.features(table), table.n_threads)
 
@@ -93,10 +72,6 @@ class LinearView(View):
 class RidgeView(LinearView):
     """Ridge regression on columns or splines."""
 
-    def features(self, table: Table) -> Floats:
-        features: Floats = getattr(table, self.inputs)
-        return features
-
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         return self.fit_ridge(samples)[folds.held]
 
@@ -109,7 +84,7 @@ class KernelView(LinearView):
 
     def mapped(self, table: Table) -> NDArray[np.float32]:
         """Columns, ranks or a map of them, whose distances the kernel reads."""
-        inputs: NDArray[np.float32] = getattr(table, self.inputs)
+        inputs: NDArray[np.float32] = super().features(table)
         return inputs
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
@@ -140,9 +115,9 @@ class KernelView(LinearView):
 class LearnedKernelView(KernelView):
     r"""Ridge regression on a Gaussian kernel of ``r @ map``, r the ranks of a sample.
 
-    The map starts as the identity. With the gradients :math:`g_i` of the regression at the samples,
-    it becomes a root of the mean of :math:`g_i g_i^T`, so that distances are large along
-    directions in which the regression changes.
+    The map (Radhakrishnan et al. 2024) starts as the identity. With the gradients :math:`g_i` of
+    the regression at the samples, it becomes a root of the mean of :math:`g_i g_i^T`, so that
+    distances are large along directions in which the regression changes.
     """
 
     def mapped(self, table: Table) -> NDArray[np.float32]:
@@ -184,7 +159,11 @@ def _root(products: _Array) -> NDArray[np.float32]:
 
 
 class GemView(LinearView):
-    """Ridge regression on GEM features between bins of the target, beside other features."""
+    """Ridge regression on GEM features between bins of the target, beside other features.
+
+    The mean squares of two bins differ along the directions (Karampatziakis and Mineiro 2014,
+    section 5).
+    """
 
     def __init__(self, inputs: str, beside: str) -> None:
         super().__init__(inputs)
@@ -233,7 +212,7 @@ class GemView(LinearView):
 
 
 class ForestRegressorView(ForestView):
-    """Random forest."""
+    """Random forest (Breiman 2001)."""
 
     def unfitted(self, samples: Samples) -> Any:
         n, tried = len(samples), min(samples.table.for_trees.shape[1], _MAX_TRIED)
@@ -248,7 +227,7 @@ class ForestRegressorView(ForestView):
 
 
 class BoostingRegressorView(BoostingView):
-    """Gradient boosting of small trees, one series of trees for each output."""
+    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each output."""
 
     def grown(
         self, samples: Samples, X: NDArray[np.float32]
@@ -290,37 +269,23 @@ class RegressorView(EstimatorView):
         return outputs
 
 
-VIEWS = (
-    *("columns", "splines", "gem", "gem_ranks", "kernel", "kernel_ranks", "kernel_learned"),
-    *("forest", "boosting", "boosting_pairs"),
-)
+VIEWS: dict[str, Callable[[], View]] = {
+    "columns": partial(RidgeView, "columns"),
+    "splines": partial(RidgeView, "splines"),
+    "gem": partial(GemView, "columns", "columns"),
+    "gem_ranks": partial(GemView, "ranks", "splines"),
+    "kernel": partial(KernelView, "columns"),
+    "kernel_ranks": partial(KernelView, "ranks"),
+    "kernel_learned": partial(LearnedKernelView, "ranks"),
+    "forest": partial(ForestRegressorView, "for_trees"),
+    "boosting": partial(BoostingRegressorView, "for_trees"),
+    "boosting_pairs": partial(BoostingRegressorView, "with_pairs"),
+}
 
 
-def candidate_views(
-    names: Sequence[str], regressors: dict[str, Any], samples: Samples
-) -> tuple[dict[str, View], dict[str, str]]:
-    """Views by name that serve these samples, and the reasons why others do not."""
-    made: dict[str, View] = {
-        "columns": RidgeView("columns"),
-        "splines": RidgeView("splines"),
-        "gem": GemView("columns", "columns"),
-        "gem_ranks": GemView("ranks", "splines"),
-        "kernel": KernelView("columns"),
-        "kernel_ranks": KernelView("ranks"),
-        "kernel_learned": LearnedKernelView("ranks"),
-        "forest": ForestRegressorView("for_trees"),
-        "boosting": BoostingRegressorView("for_trees"),
-        "boosting_pairs": BoostingRegressorView("with_pairs"),
-    }
-    statistics, n_outputs = samples.table.statistics, samples.targets.shape[1]
-    reasons = {name: _reason_against(name, statistics, len(samples), n_outputs) for name in names}
-    views = {name: made[name] for name in names if not reasons[name]}
-    views |= {name: RegressorView(one) for name, one in regressors.items()}
-    return views, {name: why for name, why in reasons.items() if why}
-
-
-def _reason_against(name: str, statistics: TableStatistics, n: int, n_outputs: int) -> str:
-    """Why a view is left out; empty for others."""
+def reason_against(name: str, samples: Samples) -> str:
+    """Why a view does not serve these samples; empty if it does."""
+    statistics, n = samples.table.statistics, len(samples)
     varying = int((statistics.scale > 0).sum())
     if name == "columns":
         return ""
@@ -335,6 +300,6 @@ def _reason_against(name: str, statistics: TableStatistics, n: int, n_outputs: i
         return f"fewer than {_MIN_SAMPLES} samples"
     if name == "kernel_learned" and varying > _MAX_MAP_COLUMNS:
         return f"more than {_MAX_MAP_COLUMNS} columns"
-    if boosts and n_outputs > _MAX_BOOSTED_OUTPUTS:
+    if boosts and samples.targets.shape[1] > _MAX_BOOSTED_OUTPUTS:
         return f"more than {_MAX_BOOSTED_OUTPUTS} outputs"
     return statistics.why_no_pairs if name == "boosting_pairs" else ""

@@ -32,15 +32,18 @@ from eigenfeat.samples.labelled import MemorySamples, weighted_rows
 from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.tables.estimator import TableEstimator, prior_weights, table_of
 from eigenfeat.tables.intervals import ResidualSpread
-from eigenfeat.tables.regression_views import VIEWS, candidate_views
+from eigenfeat.tables.regression_views import VIEWS, RegressorView, reason_against
 from eigenfeat.tables.representations import Table
-from eigenfeat.tables.views import Folds, Samples, View
+from eigenfeat.tables.views import Folds, Samples
 
 __all__ = ["TableRegressor"]
 
 _Array = NDArray[np.float64]
 
-_OPTIONS: dict[str, Any] = {"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"}
+_OPTIONS: dict[str, Any] = {
+    **{"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"},
+    **{"multi_output": True, "y_numeric": True},
+}
 _FOLDS = ((5_000, 5), (20_000, 3))  # samples, and number of folds up to this many
 _MAX_HELD = 5_000  # samples of the one fold beyond
 # bench/regression.py shows the effect of the pull and of the least weight.
@@ -130,7 +133,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         **TableEstimator._parameter_constraints,
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
     }
-    _names, _kind, _measure = VIEWS, "regressors with predict", "R²"
+    _views, _own_view, _kind = VIEWS, RegressorView, "regressors with predict"
+    _measure = "R²"
 
     @with_steps
     def fit(
@@ -204,22 +208,18 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 
         Notes
         -----
-        The coverage is that of all samples together, and not of each X. If training and new samples
-        are exchangeable, split conformal prediction has at least this coverage for any
-        distribution [1]_ [2]_. Intervals from out-of-fold residuals and the models without each
-        fold have at least ``1 - 2 (1 - coverage)``, less a term that vanishes with n, and in
-        practice about `coverage` [3]_. The intervals here come from out-of-fold residuals and the
-        model of all samples. For these no bound holds for every distribution: they have the
-        coverage where that model errs no more than those without a fold. User guide:
-        :doc:`/guide/regression` has measured coverages. Sample weights count in the quantile, for
-        new samples that are distributed as the weighted ones.
+        The coverage is that of all samples together, and not of each X. The intervals come from
+        out-of-fold residuals and the model of all samples. They have the coverage where that model
+        errs no more than those without a fold; no bound holds for every distribution, as it does
+        for split conformal prediction [1]_ and, with ``1 - 2 (1 - coverage)``, for the models
+        without each fold [2]_. User guide: :doc:`/guide/regression` has measured coverages. Sample
+        weights count in the quantile, for new samples that are distributed as the weighted ones.
 
         References
         ----------
-        .. [1] V. Vovk, A. Gammerman and G. Shafer, "Algorithmic learning in a random world", 2005.
-        .. [2] J. Lei, M. G'Sell, A. Rinaldo, R. Tibshirani and L. Wasserman, "Distribution-free
+        .. [1] J. Lei, M. G'Sell, A. Rinaldo, R. Tibshirani and L. Wasserman, "Distribution-free
            predictive inference for regression", JASA 113, 2018.
-        .. [3] R. Barber, E. Candès, A. Ramdas and R. Tibshirani, "Predictive inference with the
+        .. [2] R. Barber, E. Candès, A. Ramdas and R. Tibshirani, "Predictive inference with the
            jackknife+", Annals of Statistics 49, 2021.
         """
         if not 0.0 < check_number(coverage, "coverage") < 1.0:
@@ -278,8 +278,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     def _takes(self, estimator: Any) -> bool:
         return hasattr(estimator, "predict") and not is_classifier(estimator)
 
-    def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, str]]:
-        return candidate_views(*self._asked(), samples)
+    def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
+        return reason_against(name, samples)
 
     def _draw_folds(self, samples: Samples) -> Folds:
         """Folds by the number of samples; one fold of 5,000 samples where they are many."""
@@ -305,15 +305,10 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         outputs = np.stack([self._summand(one) for one in held_out.values()])
         return mixture_weights(outputs, samples.targets[held], share, prior_weights(held_out))
 
-    def _mixed(self, outputs: Sequence[_Array], weights: _Array) -> _Array:
-        parts = np.stack([self._summand(one) for one in outputs])
-        return np.einsum("v,vnq->nq", weights, parts)
-
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Samples, Codes, tuple[int, ...]]:
         """Check samples; return those with weight, their indices, and the shape of the targets."""
-        options = _OPTIONS | {"multi_output": True, "y_numeric": True}
         blocks, whole = read_blocks(self, X, y, sample_weight)
         if whole is not None:
             X, y, sample_weight = whole.X, whole.y, whole.weight
@@ -323,19 +318,21 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
                 "in blocks; fit to an array or a data frame, as Dask's compute returns, or set the "
                 "`memory` of rows of files"
             )
-        X, y = validate_columns(self, X, _numbers(y), sample_weight, reset=True, **options)
+        X, y = validate_columns(self, X, _numbers(y), sample_weight, reset=True, **_OPTIONS)
         if blocks is not None and whole is not None:
             keep_source(self, blocks, whole)
-        shape = y.shape
         X, kept, weight = weighted_rows(X, np.arange(len(X)), sample_weight)
         if len(X) < 2:
             raise ValueError("X: expected at least two samples with weight, got 1 sample")
         weight = np.ones(len(X)) if weight is None else weight / weight.mean()
-        outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
-        one_class = np.zeros(len(X), dtype=np.int32)
-        names = encoded_names(self)
-        rows = MemorySamples.completed(X, one_class, weight, self.n_threads, names)
+        codes = np.zeros(len(X), dtype=np.int32)  # of one class
+        rows = MemorySamples.completed(X, codes, weight, self.n_threads, encoded_names(self))
         keep_completion(self, rows.completion)
+        outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
+        return self._samples(rows, self._standardised(outputs, weight)), kept, y.shape
+
+    def _standardised(self, outputs: _Array, weight: _Array) -> _Array:
+        """Outputs of mean 0 and variance 1; sets `target_mean_` and its kin."""
         if (most := float(np.abs(outputs).max())) > _MAX_TARGET:
             raise ValueError(f"y: expected magnitudes up to {_MAX_TARGET:g}, got {most:g}")
         scale = deviations(outputs, weight)
@@ -343,7 +340,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         self.target_scale_ = np.where(scale > 0, scale, 1.0)
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
         self.target_range_ = np.stack([targets.min(axis=0), targets.max(axis=0)])
-        return self._samples(rows, targets), kept, shape
+        return targets
 
 
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,18 @@ _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
 MOST_BINS = 1200  # of all columns together
 _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
+
+
+class Bins(NamedTuple):
+    """Bins of a group of columns, which are the first column's between `edges`.
+
+    Indicators of categories have a bin each, and one for none of them. The indicator of gaps is
+    the last bin of a column of numbers.
+    """
+
+    size: int  # number of bins
+    columns: NDArray[np.intp]
+    edges: _Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +248,8 @@ class TableStatistics(OmitsCaches):
     @cached_property
     def fine_starts(self) -> NDArray[np.intp]:
         """Where each numeric column's indicators of finer bins begin; last, their number."""
-        return np.cumsum([0, *(len(edges) + 1 for edges in self.fine_edges)], dtype=np.intp)
+        starts = self.flat_fine_edges[1]
+        return starts + np.arange(len(starts))  # a column has one bin more than edges
 
     @property
     def n_fine(self) -> int:
@@ -262,28 +275,24 @@ class TableStatistics(OmitsCaches):
         return quantiles, shares
 
     @cached_property
-    def bins(self) -> list[tuple[int, NDArray[np.intp]]]:
-        """Number of bins of each group, and its columns with spread."""
+    def bins(self) -> list[Bins]:
+        """The bins of each group of columns with spread."""
         edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
         gaps = len(self.groups) - self.n_gaps
         out = []
         for group in np.unique(self.groups[self.scale > 0]):
             columns = np.flatnonzero((self.groups == group) & (self.scale > 0))
-            values = columns[columns < gaps]
-            if len(values) > 1:  # indicators of categories
-                out.append((len(values) + 1, columns))
-                continue
             first = int(columns[0])
-            count = len(edges.get(first, self._between(first))) + 1
-            out.append((count + len(columns) - 1, columns))
+            own = edges[first] if first in edges else self._between(first)
+            values = int(np.count_nonzero(columns < gaps))
+            size = values + 1 if values > 1 else len(own) + len(columns)
+            out.append(Bins(size, columns, own))
         return out
 
-    @cached_property
-    def bin_edges(self) -> list[tuple[int, _Array]]:
-        """First column of each group, and the edges of its bins."""
-        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
-        firsts = [int(columns[0]) for _, columns in self.bins]
-        return [(j, edges.get(j, self._between(j))) for j in firsts]
+    @property
+    def bin_counts(self) -> list[int]:
+        """Number of bins of each group."""
+        return [one.size for one in self.bins]
 
     def _between(self, j: int) -> _Array:
         """Edges between the different quantiles of a column of few values."""
@@ -293,13 +302,13 @@ class TableStatistics(OmitsCaches):
 
     @cached_property
     def flat_bin_edges(self) -> tuple[NDArray[np.intp], _Array, NDArray[np.intp]]:
-        """Columns of `bin_edges`, their edges one after the other, and where each begin."""
-        columns = np.array([j for j, _ in self.bin_edges], dtype=np.intp)
-        return columns, *_side_by_side([edges for _, edges in self.bin_edges])
+        """First columns of the groups, their edges one after the other, and where each begin."""
+        columns = np.array([one.columns[0] for one in self.bins], dtype=np.intp)
+        return columns, *_side_by_side([one.edges for one in self.bins])
 
     def table(self, X: _Array, n_threads: int | None = None) -> Table:
         """Complete samples (n, D), as views read them."""
-        return Table(self, X, n_threads)
+        return Table(self, np.ascontiguousarray(X, dtype=np.float64), n_threads)
 
 
 def _with_one_hot(X: _Array, groups: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -386,8 +395,7 @@ class Table:
     def splines(self) -> _Features:
         """B-splines of numeric columns, and the others standardised."""
         stat = self.statistics
-        x = np.ascontiguousarray(self.X)
-        splines = core.column_splines(x, stat.numeric, *stat.knots, resolve(self.n_threads))
+        splines = core.column_splines(self.X, stat.numeric, *stat.knots, resolve(self.n_threads))
         if not len(stat.others):
             return splines
         rest = self._standardised(stat.others).astype(np.float32)
@@ -397,41 +405,26 @@ class Table:
     def ranks(self) -> _Features:
         """Ranks of the columns, of variance 1 for columns without ties; indicators as 0 and 1."""
         stat = self.statistics
+        threads = resolve(self.n_threads)
+        ranks: _Features = core.column_ranks(self.X, stat.ranked, *stat.ranked_quantiles, threads)
         some = np.flatnonzero(stat.scale > 0)
-        ranks = self._ranks
-        if len(stat.ranked) == len(some):
-            return ranks
         two = stat.indicator[some]
+        if not two.any():
+            return ranks
+        low, high = stat.quantiles[[0, -1]][:, some[two]]
         out = np.empty((len(self.X), len(some)), dtype=np.float32)
-        x, q = self.X[:, some[two]], stat.quantiles[:, some[two]]
-        apart = q[-1] - q[0]
-        out[:, two] = np.where(apart > 0, x - q[0], 0.0) / np.where(apart > 0, apart, 1.0)
+        out[:, two] = (self.X[:, some[two]] - low) / (high - low)
         out[:, ~two] = ranks
         return out
-
-    @property
-    def _ranks(self) -> _Features:
-        """Ranks of the ranked columns."""
-        stat = self.statistics
-        quantiles, shares = stat.ranked_quantiles
-        dtype = np.result_type(self.X, quantiles)
-        x = np.ascontiguousarray(self.X, dtype=dtype)
-        q = quantiles.astype(dtype, copy=False)
-        return core.column_ranks(x, stat.ranked, q, shares, resolve(self.n_threads))
-
-    def _bins(
-        self, columns: NDArray[np.intp], edges: _Array, starts: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        x = np.ascontiguousarray(self.X)
-        return core.column_bins(x, columns, edges, starts, resolve(self.n_threads))
 
     @cached_property
     def bins(self) -> NDArray[np.int32]:
         """The bin (n, G) of each group of columns; a gap has the last one."""
         stat = self.statistics
-        out = self._bins(*stat.flat_bin_edges).astype(np.int32)
+        bins = core.column_bins(self.X, *stat.flat_bin_edges, resolve(self.n_threads))
+        out: NDArray[np.int32] = bins.astype(np.int32)
         gaps = len(stat.groups) - stat.n_gaps
-        for at, (count, columns) in enumerate(stat.bins):
+        for at, (count, columns, _) in enumerate(stat.bins):
             if len(columns) == 1:
                 continue
             if columns[-1] >= gaps:  # numbers and the indicator of their gaps
@@ -445,7 +438,9 @@ class Table:
     def fine(self) -> NDArray[np.intp]:
         """Which indicators of finer bins of the numeric columns (n, columns) are 1."""
         stat = self.statistics
-        return stat.fine_starts[:-1] + self._bins(stat.numeric, *stat.flat_fine_edges)
+        threads = resolve(self.n_threads)
+        bins = core.column_bins(self.X, stat.numeric, *stat.flat_fine_edges, threads)
+        return stat.fine_starts[:-1] + bins
 
 
 @dataclass(frozen=True, eq=False)
@@ -530,7 +525,7 @@ class Interactions:
         """
         sizes = np.asarray(counts, dtype=np.intp)
         chosen, total = [], 0
-        for i, j, occupied in _ranked(tables, sizes):
+        for i, j, occupied in ranked_pairs(tables, sizes):
             if total + occupied > most:
                 break
             chosen.append((i, j))
@@ -595,7 +590,7 @@ def interactions_fit_in(counts: Sequence[int], n_classes: int) -> bool:
     return len(counts) > 1 and width <= MOST_BINS and n_classes * width**2 <= 4e7
 
 
-def _ranked(tables: _Array, sizes: NDArray[np.intp]) -> list[tuple[int, int, int]]:
+def ranked_pairs(tables: _Array, sizes: NDArray[np.intp]) -> list[tuple[int, int, int]]:
     """Pairs of columns with their numbers of cells, by descending standardised gain."""
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
     total = tables.sum(axis=0)

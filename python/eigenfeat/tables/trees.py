@@ -18,7 +18,7 @@ from sklearn.base import clone
 from eigenfeat._base.threads import resolve
 from eigenfeat.tables.representations import BETWEEN
 
-__all__ = ["Nodes", "Trees", "grow", "unequal"]
+__all__ = ["Trees", "grow", "unequal"]
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
@@ -35,6 +35,7 @@ class Nodes(NamedTuple):
     right: NDArray[Any]
     feature: NDArray[Any]
     threshold: NDArray[Any]
+    values: NDArray[np.float64]  # outputs (nodes, q)
     depth: int
 
 
@@ -104,10 +105,8 @@ class Trees:
     depth: int
 
     @classmethod
-    def of(
-        cls, trees: Sequence[Nodes], values: Sequence[NDArray[np.float64]], X: NDArray[np.float32]
-    ) -> Trees:
-        """Join trees, with the outputs (nodes, q) of the nodes of each tree.
+    def of(cls, trees: Sequence[Nodes], X: NDArray[np.float32]) -> Trees:
+        """Join trees.
 
         Each threshold moves to a place between the neighbouring values of the training samples `X`,
         which it separates as before: a mean of two values may itself be a value of new samples,
@@ -141,19 +140,19 @@ class Trees:
             rounded,
             np.concatenate(left).astype(np.int32),
             np.concatenate(right).astype(np.int32),
-            np.concatenate(values),
+            np.concatenate([tree.values for tree in trees]),
             max(tree.depth for tree in trees),
         )
 
     @classmethod
     def of_forest(cls, forest: Any, X: NDArray[np.float32]) -> Trees:
         """Mean outputs of a forest of scikit-learn's that was grown from `X`."""
-        nodes, values = [], []
+        trees = []
         for tree in (one.tree_ for one in forest.estimators_):
             below = tree.children_left, tree.children_right
-            nodes.append(Nodes(*below, tree.feature, tree.threshold, int(tree.max_depth)))
-            values.append(tree.value.reshape(tree.node_count, -1) / len(forest.estimators_))
-        return cls.of(nodes, values, X)
+            values = tree.value.reshape(tree.node_count, -1) / len(forest.estimators_)
+            trees.append(Nodes(*below, tree.feature, tree.threshold, values, int(tree.max_depth)))
+        return cls.of(trees, X)
 
     @classmethod
     def of_boosting(
@@ -163,18 +162,18 @@ class Trees:
 
         `predictors` are pairs of an output and a tree that adds to it.
         """
-        trees, values = [], []
+        trees = []
         for output, predictor in predictors:
             nodes = predictor.nodes
-            leaf = nodes["is_leaf"].astype(bool)
             left, right, feature = (
                 nodes[name].astype(np.intp) for name in ("left", "right", "feature_idx")
             )
-            below, depth = (np.where(leaf, -1, left), right), int(predictor.get_max_depth())
-            trees.append(Nodes(*below, feature, nodes["num_threshold"], depth))
-            values.append(np.zeros((len(nodes), n_outputs)))
-            values[-1][:, output] = nodes["value"]
-        return cls.of(trees, values, X)
+            left[nodes["is_leaf"].astype(bool)] = -1
+            values = np.zeros((len(nodes), n_outputs))
+            values[:, output] = nodes["value"]
+            depth = int(predictor.get_max_depth())
+            trees.append(Nodes(left, right, feature, nodes["num_threshold"], values, depth))
+        return cls.of(trees, X)
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Sums (n, q) of all trees' outputs."""

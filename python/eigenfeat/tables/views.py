@@ -143,6 +143,10 @@ class View:
     def __init__(self, inputs: str) -> None:
         self.inputs = inputs
 
+    def features(self, table: Table) -> Any:
+        """What the model reads of samples."""
+        return getattr(table, self.inputs)
+
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """Outputs (m, k) of held-out samples, in the order of `Folds.held`."""
         parts = []
@@ -163,7 +167,7 @@ class ForestView(View):
     """Forest, whose trees predict the samples that they were grown without."""
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        X, held = getattr(samples.table, self.inputs), folds.held
+        X, held = self.features(samples.table), folds.held
         forest = self.unfitted(samples).fit(X, samples.plain_targets, unequal(samples.weight))
         self.trees = Trees.of_forest(forest, X)
         total = np.zeros((len(held), self.trees.values.shape[1]))
@@ -175,7 +179,7 @@ class ForestView(View):
         return self.of_means(total / np.maximum(count, 1.0))
 
     def outputs(self, table: Table) -> _Array:
-        return self.of_means(self.trees.predict(getattr(table, self.inputs)))
+        return self.of_means(self.trees.predict(self.features(table)))
 
     def unfitted(self, samples: Samples) -> Any:
         """scikit-learn's forest for these samples."""
@@ -190,12 +194,12 @@ class BoostingView(View):
     """Gradient boosting of small trees."""
 
     def fit(self, samples: Samples) -> None:
-        X = getattr(samples.table, self.inputs)
+        X = self.features(samples.table)
         self.start, steps = self.grown(samples, X)
         self.trees = Trees.of_boosting(steps, len(self.start), X)
 
     def outputs(self, table: Table) -> _Array:
-        return self.start + self.trees.predict(getattr(table, self.inputs))
+        return self.start + self.trees.predict(self.features(table))
 
     def grown(
         self, samples: Samples, X: NDArray[np.float32]
@@ -216,7 +220,7 @@ class EstimatorView(View):
         if weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
             options["sample_weight"] = weight
         fitted = self.unfitted(samples)
-        self.fitted = fitted.fit(samples.table.X, samples.plain_targets, **options)
+        self.fitted = fitted.fit(self.features(samples.table), samples.plain_targets, **options)
 
     def unfitted(self, samples: Samples) -> Any:
         """The estimator for these samples."""
