@@ -142,9 +142,11 @@ class _StoredTable(TableSource):
                 f"{self.path}: column {self.target_name!r}: expected labels that are numbers or "
                 f"text, got {show(str(kind))[1:-1]}"
             )
-        dtype = kind.to_pandas_dtype()
+        dtype: Any = str
         if types.is_decimal(kind):
             dtype = float if kind.scale > 0 else int
+        elif str(kind) in {*_PLAIN, "bool"}:
+            dtype = kind.to_pandas_dtype()
         return kind_of(np.dtype(dtype), self._options.labels)
 
 
@@ -303,9 +305,12 @@ def _exact(column: Any) -> npt.NDArray[Any]:
 
 
 def _decoded(column: Any) -> Any:
-    from pyarrow import types
+    import pyarrow as pa
 
-    while types.is_dictionary(column.type):
+    while pa.types.is_dictionary(column.type):
+        if str(column.type.value_type) == "string_view":  # which pyarrow cannot take by indices
+            texts = column.dictionary.cast("large_string")
+            column = pa.DictionaryArray.from_arrays(column.indices, texts)
         column = column.dictionary_decode()
     return column
 

@@ -188,6 +188,19 @@ def test_labels_of_every_kind(tmp_path, name, kind):
     assert moments.classes_.tolist() == sorted(set(wanted))
 
 
+def test_times_are_labels_and_views_of_texts_are_categories(tmp_path):
+    pa = arrow_modules()
+    times = [datetime.time(7), datetime.time(8, 30)]
+    write_table(tmp_path / "a.parquet", pa.table({"x": [1.0, 2.0], "kind": times}))
+    labels = collected(open_rows(tmp_path / "a.parquet", "kind"))[1]
+    assert labels.tolist() == ["07:00:00.000000", "08:30:00.000000"]
+    texts = pa.array(["u", "v"], pa.string_view())  # as polars writes categories
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0], pa.uint32()), texts)
+    write_table(tmp_path / "a.arrow", pa.table({"x": [1.0, 2, 3, 4], "word": words}))
+    block = open_rows(tmp_path / "a.arrow", "x").table()
+    assert block.X["word"].fillna("").tolist() == ["u", "v", "", "u"]
+
+
 def test_labels_of_several_lines(tmp_path):
     arrow_modules()
     (tmp_path / "a.csv").write_text('x,kind\n1,"u\n\nv"\n2, w \n3,"u\n\nv"\n', newline="")
