@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -183,15 +183,14 @@ class FileRows(RowBlocks):
             raise ValueError(_other_width(rows.sources[0], estimator.n_features_in_))
         return rows._encoded_rows() if encodes else rows
 
-    def _changed(self, changed: dict[str, Any], encoder: TableColumns | None = None) -> FileRows:
-        options = replace(self.options, **changed)
-        if options == self.options and encoder is None:
+    def _changed(
+        self, changed: dict[str, Any], encoder: TableColumns | None = None, form: Any = None
+    ) -> FileRows:
+        """These files with other options, encoded or as data frames."""
+        options, plain = replace(self.options, **changed), None if encoder is None else self
+        if options == self.options and encoder is None and form is None:
             return self
-        plain = None if encoder is None else self
-        return self._reopened(options, encoder=encoder, plain=plain)
-
-    def _reopened(self, options: Options, **form: Any) -> FileRows:
-        rows = FileRows(options, self._open_sources, **form)
+        rows = FileRows(options, self._open_sources, encoder=encoder, plain=plain, form=form)
         rows.memory = self.memory
         return rows
 
@@ -202,9 +201,8 @@ class FileRows(RowBlocks):
             return self
         counts = frames.reduce(_column_counts, merge_counts)
         encoder = TableColumns().fit_counts(frames.feature_names, counts)
-        places = frames.sources[0].choice.features
-        used = [(places[at], encoder.kinds_[at]) for at in encoder.used]
-        return self._changed(self._choice_by_places(used), encoder)
+        columns = self._identified(frames.sources[0].choice.features)
+        return self._changed(_choice_of(columns, encoder), encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
         """Places of the features, and their kinds for an encoder; warns of numbers among text."""
@@ -259,19 +257,13 @@ class FileRows(RowBlocks):
         form = _FrameForm(names, kinds, every)
         if not source.named and form.numeric:
             return None
-        changed = self._choice_by_places(zip(places, kinds, strict=True))
-        changed |= {"missing": missing, "mark_bad": False}
-        return self._reopened(replace(self.options, **changed), form=form)
+        changed = _choice(self._identified(places), kinds)
+        return self._changed(changed | {"missing": missing, "mark_bad": False}, form=form)
 
-    def _choice_by_places(self, chosen: Iterable[tuple[int, str]]) -> dict[str, Any]:
-        """Options that choose columns by their places and kinds.
-
-        They name the columns, which may have other places in other files, if the files have names.
-        """
+    def _identified(self, places: Sequence[int]) -> list[str | int]:
+        """Names of columns, which may have other places in other files; without names, places."""
         source = self.sources[0]
-        names = [(source.names[j] if source.named else j, kind) for j, kind in chosen]
-        coded = tuple(name for name, kind in names if kind != "number")
-        return {"columns": tuple(name for name, _ in names), "drop": (), "categorical": coded}
+        return [source.names[j] if source.named else j for j in places]
 
     def _columns_of(self, estimator: Any, encoder: TableColumns | None) -> dict[str, Any]:
         """Options that choose the columns that an estimator was fitted to."""
@@ -308,13 +300,9 @@ class FileRows(RowBlocks):
             changed["columns"] = tuple(places)
         if encoder is not None:
             columns = changed.get("columns", tuple(source.choice.features))
-            if len(columns) == len(encoder.names_):  # the columns left out are among them
-                columns = tuple(columns[at] for at in encoder.used)
-            if len(columns) != len(encoder.used):
+            if len(columns) not in (len(encoder.names_), len(encoder.used)):
                 raise ValueError(_other_width(source, len(encoder.names_)))
-            kinds = [encoder.kinds_[at] for at in encoder.used]
-            coded = [name for name, kind in zip(columns, kinds, strict=True) if kind != "number"]
-            changed |= {"columns": columns, "drop": (), "categorical": tuple(coded)}
+            changed |= _choice_of(columns, encoder)
         return changed
 
     def _choice_by_names(self, known: list[str]) -> dict[str, Any]:
@@ -550,6 +538,19 @@ class _FrameForm:
 
 def _column_counts(block: Block) -> list[tuple[str, Counter[str | None]]]:
     return column_counts(block.X)
+
+
+def _choice(columns: Sequence[str | int], kinds: Sequence[str]) -> dict[str, Any]:
+    """Options that choose columns of these kinds."""
+    coded = tuple(name for name, kind in zip(columns, kinds, strict=True) if kind != "number")
+    return {"columns": tuple(columns), "drop": (), "categorical": coded}
+
+
+def _choice_of(columns: Sequence[str | int], encoder: TableColumns) -> dict[str, Any]:
+    """Options that choose the columns that an encoder uses among all, or among those in use."""
+    if len(columns) == len(encoder.names_):  # the columns left out are among them
+        columns = [columns[at] for at in encoder.used]
+    return _choice(columns, [encoder.kinds_[at] for at in encoder.used])
 
 
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from table_files import arrow_modules, csv_text, table_of, write_table
+from table_files import arrow_modules, csv_text, table_of, write_rows, write_table
 
 from eigenfeat import open_rows
 from eigenfeat.exceptions import BadRowError
@@ -122,31 +122,28 @@ def test_text_columns_are_named(tmp_path):
         assert read(tmp_path / name, drop=["kind"])[0].X.tolist() == X.tolist()
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "stream.arrow"])
-def test_columnar_rows(tmp_path, name):
-    pa = arrow_modules()
-    X = np.arange(2000.0).reshape(1000, 2)
-    labels = [None if i in (611, 940) else i % 3 for i in range(1000)]
-    X[[7, 612], 1] = np.nan, np.inf
-    table = table_of(X, labels)
-    column = pa.array([None if i == 999 else float(v) for i, v in enumerate(X[:, 0])])
-    table = table.set_column(0, "x0", column)
-    path = tmp_path / name
-    write_table(path, table)
+@pytest.mark.parametrize("name", ["a.parquet", "stream.arrow", "a.npy"])
+def test_rows_of_tables_and_arrays(tmp_path, name):
+    arrow_modules()
+    X, labels = np.arange(2000.0).reshape(1000, 2), np.arange(1000) % 3 + 0.0
+    X[[7, 612, 999], [1, 1, 0]] = np.nan, np.inf, np.nan
+    labels[[611, 940]] = np.nan
+    path, target = write_rows(tmp_path, name, X, labels)
+    names, label = ("x0", "x1"), "row 611, column 'kind'"
+    if name == "a.npy":
+        names, label = ("0", "1"), "labels.npy: row 611"
     for options, text in (
-        ({}, "row 7, column 'x1': expected a finite number, got NaN or a missing value"),
-        ({"drop": ["x1"]}, "row 611, column 'kind': expected a label, got a missing value"),
+        (target, f"row 7, column '{names[1]}': expected a finite number, got NaN or a missing"),
+        (target | {"columns": [0]}, f"{label}: expected a label, got a missing value"),
+        ({"columns": [0]}, f"row 999, column '{names[0]}': expected a finite number, got NaN"),
+        (
+            {"columns": [1], "missing": True},
+            f"row 612, column '{names[1]}': expected a finite float64 number, got inf",
+        ),
     ):
-        with pytest.raises(BadRowError, match=message(path, text)):
-            read(path, "kind", **options)
-    with pytest.raises(BadRowError, match=r"row 999, column 'x0': expected a finite number"):
-        read(path, columns=["x0"])
-    write_table(path, table.slice(8))
-    text = "row 604, column 'x1': expected a finite float64 number, got inf"
-    with pytest.raises(BadRowError, match=message(path, text)):
-        read(path, drop=["kind"])
-    write_table(path, table)
-    found = open_rows(path, "kind", skip_bad=True, block_rows=100)
+        with pytest.raises(BadRowError, match=re.escape(text)):
+            read(path, **options)
+    found = open_rows(path, skip_bad=True, block_rows=100, **target)
     whole = list(found.blocks())
     assert (whole[-1][1].rows, whole[-1][1].skipped) == (995, 5)
     np.testing.assert_array_equal(
@@ -155,28 +152,10 @@ def test_columnar_rows(tmp_path, name):
     assert [p for _, p in found.blocks(whole[5][1])] == [p for _, p in whole[6:]]
 
 
-def test_numpy_rows(tmp_path):
-    X = np.arange(2000.0).reshape(1000, 2)
-    y = np.where(np.arange(1000) == 500, np.nan, np.arange(1000) % 3)
-    X[300, 1] = -np.inf
-    np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    path = tmp_path / "X.npy"
-    text = "row 300, column '1': expected a finite float64 number, got -inf"
-    with pytest.raises(BadRowError, match=message(path, text)):
-        read(path, tmp_path / "y.npy", block_rows=64)
-    text = "row 500: expected a label, got a missing value"
-    with pytest.raises(BadRowError, match=message(tmp_path / "y.npy", text)):
-        read(path, tmp_path / "y.npy", columns=[0])
-    found = open_rows(path, tmp_path / "y.npy", skip_bad=True, block_rows=64)
-    whole = list(found.blocks())
-    assert (whole[-1][1].rows, whole[-1][1].skipped) == (998, 2)
-    np.testing.assert_array_equal(
-        np.concatenate([b.X for b, _ in whole]), np.delete(X, [300, 500], axis=0)
-    )
-    np.save(path, np.array([[1e39, 0]]))
+def test_numpy_float32_overflow(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1e39, 0]]))
     with pytest.raises(BadRowError, match=r"row 0, column '0': expected a finite float32 number"):
-        read(path, dtype="float32")
+        read(tmp_path / "a.npy", dtype="float32")
 
 
 def test_numpy_labels_that_are_not_whole(tmp_path):
