@@ -26,25 +26,18 @@ from eigenfeat.io.svmlight import SvmlightSource, settle_columns
 
 __all__ = ["FORMATS", "described", "format_of", "listed_files", "open_rows"]
 
-FORMATS = {
-    "csv": (".csv", ".tsv"),
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".feather", ".ipc"),
-    "npy": (".npy",),
-    "svmlight": (".svm", ".svmlight", ".libsvm"),
+FORMATS: dict[str, tuple[type[Source], tuple[str, ...]]] = {
+    "csv": (DelimitedSource, (".csv", ".tsv")),
+    "parquet": (ParquetSource, (".parquet", ".pq")),
+    "arrow": (IpcSource, (".arrow", ".feather", ".ipc")),
+    "npy": (ArraySource, (".npy",)),
+    "svmlight": (SvmlightSource, (".svm", ".svmlight", ".libsvm")),
 }
 _LABELS = ("auto", "int", "float", "bool", "str", "none")
 _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool, np.bool_),
     "str": (str,),
     "None": (type(None),),
-}
-_SOURCES: dict[str, type[Source]] = {
-    "csv": DelimitedSource,
-    "parquet": ParquetSource,
-    "arrow": IpcSource,
-    "npy": ArraySource,
-    "svmlight": SvmlightSource,
 }
 
 
@@ -224,7 +217,7 @@ def format_of(path: Path) -> str | None:
     """Format of a file by its name; None if it is not known."""
     packed = path.suffix == ".gz"
     suffix = Path(path.stem).suffix if packed else path.suffix
-    for name, suffixes in FORMATS.items():
+    for name, (_, suffixes) in FORMATS.items():
         if suffix.lower() in suffixes and (not packed or name in ("csv", "svmlight")):
             return name
     return None
@@ -285,12 +278,12 @@ def _inside(
 def _open_source(path: Path, keys: dict[str, str], options: Options) -> Source:
     name = options.format or format_of(path)
     if name not in FORMATS:
-        endings = " ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+        endings = " ".join(suffix for _, suffixes in FORMATS.values() for suffix in suffixes)
         raise ValueError(
             f"{path}: expected a name that ends in one of {endings}, or the option format "
             f"({', '.join(FORMATS)})"
         )
-    return _SOURCES[name](path, options, keys)
+    return FORMATS[name][0](path, options, keys)
 
 
 def _sources(

@@ -42,33 +42,22 @@ def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
     needs_arrow(name)
     X, y = rows[0].astype(dtype), rows[1]
     path, options = write_rows(tmp_path, name, X, y)
-    found = open_rows(path, block_rows=170, **options)
+    found = open_rows(path, block_rows=150, **options)  # which divides batches of Arrow files
     assert found.dtype == dtype
-    assert found.n_features == 6
-    assert found.n_rows == 1000
-    assert [len(block) for block in found] == [170] * 5 + [150]
-    assert [block.start for block in found] == [0, 170, 340, 510, 680, 850]
-    for _ in range(2):
-        back, labels = collected(found)
-        assert back.dtype == dtype
-        np.testing.assert_array_equal(back, X)
-        np.testing.assert_array_equal(labels, y)
-        assert labels.dtype == np.int64
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_reading_goes_on_from_any_block(tmp_path, rows, name):
-    needs_arrow(name)
-    size = 100 if name.endswith((".parquet", ".feather", ".arrow")) else 170  # 100 divides batches
-    path, options = write_rows(tmp_path, name, *rows)
-    found = open_rows(path, block_rows=size, **options)
+    assert (found.n_features, found.n_rows) == (6, 1000)
+    back, labels = collected(found)
+    assert back.dtype == dtype
+    np.testing.assert_array_equal(back, X)
+    np.testing.assert_array_equal(labels, y)
+    assert labels.dtype == np.int64
     whole = list(found.blocks())
+    assert [len(block) for block, _ in whole] == [150] * 6 + [100]
     fractions = [position.fraction for _, position in whole]
     if fractions[0] is not None:
         assert fractions == sorted(fractions)
-    for index, (_, position) in enumerate(whole):
-        assert position.rows == min(size * (index + 1), 1000)
-        rest = list(open_rows(path, block_rows=size, **options).blocks(position))
+    for index, (_, position) in enumerate(whole):  # reading goes on from any block
+        assert position.rows == min(150 * (index + 1), 1000)
+        rest = list(open_rows(path, block_rows=150, **options).blocks(position))
         assert len(rest) == len(whole) - index - 1
         for (block, after), (same, there) in zip(rest, whole[index + 1 :], strict=True):
             assert (after, block.start) == (there, same.start)
