@@ -246,3 +246,11 @@ def test_numerators_of_few_different_rows():
             for model in (wide, exact)
         )
         assert_allclose(values, expected[: len(values)], rtol=1e-8)
+
+
+@pytest.mark.parametrize("n", [60, 90, 120])
+def test_constant_columns_keep_their_unit(rng, n):
+    X, y = words(n, d=6)
+    X = sparse.hstack([X, sparse.csr_matrix(np.full((n, 1), 0.1))], format="csr")
+    for weight in (None, rng.random(n)):
+        assert fitted(X, y, weight, scale="columns").column_scale_[-1] == 1.0

@@ -16,7 +16,7 @@ from scipy import sparse
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType
-from eigenfeat._base.validation import varying
+from eigenfeat.moments.columns import deviations
 
 __all__ = ["ClassSamples", "SparseRows", "sort_by_class"]
 
@@ -170,7 +170,7 @@ def sort_by_class(
         X = sparse.csr_array(X if origin is None else (X - origin).astype(X.dtype))
     divisors = np.ones(X.shape[1])
     if scaled:
-        deviation = _deviations(X, share / share.sum())
+        deviation = deviations(X, share)
         divisors = np.where(deviation > 0, deviation, 1.0)
     roots = np.sqrt(share / totals[codes])
     members = [np.flatnonzero(codes == c) for c in range(k)]
@@ -204,14 +204,3 @@ def _rows_of_classes(
         parts = values.astype(X.dtype), number[part.indices], part.indptr.astype(np.int64)
         rows.append(SparseRows(*parts, used).checked())
     return rows, columns.astype(np.int64)
-
-
-def _deviations(X: Any, share: _Array) -> _Array:
-    """Standard deviations of the columns of a CSR matrix; 0 where they are rounding errors."""
-    of_rows = np.repeat(share, np.diff(X.indptr))
-    mean = np.bincount(X.indices, of_rows * X.data, minlength=X.shape[1])
-    about = X.data - mean[X.indices]
-    stored = np.bincount(X.indices, of_rows, minlength=X.shape[1])
-    variance = np.bincount(X.indices, of_rows * about**2, minlength=X.shape[1])
-    variance += np.maximum(1.0 - stored, 0.0) * mean**2
-    return varying(variance, mean, X.shape[0], X.dtype)
