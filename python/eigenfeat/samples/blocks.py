@@ -19,6 +19,7 @@ from eigenfeat._base.validation import (
     check_unmasked,
     check_weights,
     check_whole,
+    naming_text,
     physical_memory,
     plain_rows,
     show,
@@ -53,6 +54,7 @@ __all__ = [
     "as_blocks",
     "check_finite",
     "check_no_list",
+    "frame_numbers",
     "is_blocks",
     "is_collection",
     "joined",
@@ -325,12 +327,24 @@ def _block_of(item: Any, start: int) -> Block:
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
     rows = plain_rows(parts[0], missing=True)
-    rows = rows if hasattr(rows, "dtype") else np.asarray(rows)  # lists and data frames
+    if hasattr(rows, "iloc") and hasattr(rows, "columns"):
+        rows = frame_numbers(rows)
+    elif not hasattr(rows, "dtype"):
+        rows = np.asarray(rows)
     if len(rows.shape) != 2:
         raise ValueError(f"X: expected a matrix of samples, got {show(parts[0])}")
     y, weight = [*parts[1:], None, None][:2]
     n = int(rows.shape[0])
     return Block(rows, _labels(y, n, start), _column(weight, n, "sample_weight"), start)
+
+
+def frame_numbers(frame: Any) -> npt.NDArray[Any]:
+    """The columns of a pandas data frame as an array; missing values are NaN."""
+    plain_rows(frame)  # raises errors for dates
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes):
+        return np.asarray(frame.to_numpy())
+    with naming_text(frame):
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _labels(y: Any, n: int, start: int) -> Any:

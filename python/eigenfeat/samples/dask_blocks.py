@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.validation import aligned, naming_text, plain_rows, show
+from eigenfeat._base.validation import aligned, show
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
+    frame_numbers,
     is_collection,
     joined,
 )
@@ -280,7 +281,7 @@ def _partitions_of(X: Any, y: Any, sample_weight: Any) -> _Partitions:
             read, [(part,) for part in parts], _lengths(parts), len(features)
         )
     y, sample_weight = (X[column] if isinstance(column, str) else column for column in others)
-    numbers = X[features].map_partitions(_numbers, meta=_numbers(X._meta[features]))
+    numbers = X[features].map_partitions(frame_numbers, meta=frame_numbers(X._meta[features]))
     return _of_arrays(numbers, y, sample_weight)
 
 
@@ -329,19 +330,10 @@ def _encoded_part(part: Any, encoder: TableColumns, apart: list[str]) -> Any:
 
 def _read_frame(features: list[Any], target: str | None, weight: str | None, frame: Any) -> Block:
     return Block(
-        _numbers(frame[features]),
+        frame_numbers(frame[features]),
         None if target is None else frame[target],
         None if weight is None else np.asarray(frame[weight]),
     )
-
-
-def _numbers(frame: Any) -> npt.NDArray[Any]:
-    """A partition's columns as an array; missing values are NaN."""
-    plain_rows(frame, missing=True)
-    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes):
-        return np.asarray(frame.to_numpy())
-    with naming_text(frame):
-        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _of_arrays(X: Any, y: Any, sample_weight: Any) -> _Partitions:

@@ -82,10 +82,15 @@ def test_bad_blocks_are_refused(rows):
 def test_lists_and_frames_are_rows(rows):
     X, y, _ = rows
     pandas = pytest.importorskip("pandas")
-    for kind in (X.tolist(), pandas.DataFrame(X)):
+    for kind in (X.tolist(), pandas.DataFrame(X), pandas.DataFrame(X).astype("Float64")):
         block = next(iter(ArrayBlocks(kind, y.tolist(), block_rows=7)))
         np.testing.assert_array_equal(block.X, X[:7])
         np.testing.assert_array_equal(block.y, y[:7])
+    gaps = pandas.DataFrame(X).astype("Float64").mask(X > 1)
+    block = next(iter(GeneratedBlocks([(gaps, y)])))
+    np.testing.assert_array_equal(block.X, np.where(X > 1, np.nan, X))
+    with pytest.raises(ValueError, match=r"X: expected numbers, got text in column 'kind' \('a'"):
+        ArrayBlocks(gaps.assign(kind="a"), y)
 
 
 def test_no_more_than_one_generated_block_is_alive():
