@@ -74,12 +74,8 @@ def correct_rule(
     groups = _class_groups(estimator, model, classes, labels, least)
     promises = _promises(estimator.conditional, groups, least, tau)
     drawn = stratified_draw(labels, n_samples, random)
-    if promises == ("true",):  # more of small groups
-        group = groups(labels)
-        for number in range(groups.n_groups):
-            lacking = 2 * least - np.count_nonzero(drawn & (group == number))
-            others = np.flatnonzero(~drawn & (group == number))
-            drawn[random.permutation(others)[: max(lacking, 0)]] = True
+    if promises == ("true",):
+        _draw_more(drawn, groups(labels), 2 * least, random)
     models: Iterable[tuple[FittedModel, _Codes]] = [(model, np.flatnonzero(drawn))]
     if by_folds:
         models = _fold_models(estimator, rows, labels, layout, drawn, random, known)
@@ -101,20 +97,45 @@ def correct_rule(
         nothing = Correction(np.zeros(1), np.zeros(1), confidence, 0, layout.width)
         return nothing, steps, np.full(len(model.classes), np.nan)
     decisions, labels = HeldOutDecisions.joined(parts), labels[np.concatenate(order)]
-    thresholds, time_weight = np.unique(np.append(0.0, decisions.largest_wrong)), TIE
-    if "time" in promises:  # decisions begin after a time, whatever the rule's tau
-        time_weight = TIME_FIRST
-        thresholds = np.append(0.0, time_weight * steps / layout.length + 1.0)
-    elif "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:
-        at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
-        thresholds = thresholds[at]
+    thresholds = _thresholds(decisions, promises, steps / layout.length)
     given = decisions, thresholds, labels, groups, model.classes, confidence
-    share = strictest(np.concatenate([promised_shares(one, *given) for one in promises]))
     correction = Correction(
-        thresholds, share, confidence, len(labels), layout.width, time_weight, needs_tau
+        thresholds,
+        strictest(np.concatenate([promised_shares(one, *given) for one in promises])),
+        confidence,
+        len(labels),
+        layout.width,
+        _time_weight(promises),
+        needs_tau,
     )
     by_class = certified_by_class(decisions, labels, model.classes, correction, tau)
     return correction, steps, by_class
+
+
+def _draw_more(
+    drawn: NDArray[np.bool_], group: _Codes, least: int, random: np.random.RandomState
+) -> None:
+    """Draw further samples of groups with fewer than `least`, if they have more."""
+    for number in range(group.max(initial=-1) + 1):
+        lacking = least - np.count_nonzero(drawn & (group == number))
+        others = np.flatnonzero(~drawn & (group == number))
+        drawn[random.permutation(others)[: max(lacking, 0)]] = True
+
+
+def _time_weight(promises: Sequence[str]) -> float:
+    """Weight of the share of known entries in the score."""
+    return TIME_FIRST if "time" in promises else TIE
+
+
+def _thresholds(decisions: HeldOutDecisions, promises: Sequence[str], shares: _Array) -> _Array:
+    """Thresholds of the score to test; `shares` are the times of decision, as shares of series."""
+    if "time" in promises:  # decisions begin after a time, whatever the rule's tau
+        return np.append(0.0, TIME_FIRST * shares + 1.0)
+    thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
+    if "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:
+        at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
+        thresholds = thresholds[at]
+    return thresholds
 
 
 def _test_sizes(cost: int, n: int, n_times: int, least: int) -> tuple[int, int]:
@@ -211,7 +232,6 @@ def _held_out_decisions(
     a tau below `least`, for other promises those with the label of the complete sample.
     """
     right_too = bool({"predicted", "time"} & {*promises})
-    time_weight = TIME_FIRST if "time" in promises else TIE
     full = filled(model.completion, samples.rows)
     final = model.predict_codes(full)
     shown = np.where(samples.have_gaps[:, None], samples.rows, full)
@@ -228,7 +248,7 @@ def _held_out_decisions(
         if len(row):
             items = row * (at.stop - at.start) + time
             tau = model.score(rule_input.take(items), best[items])
-            scores = tau + time_weight * times[at][time] / model.layout.width
+            scores = tau + _time_weight(promises) * times[at][time] / model.layout.width
             decided = tau >= (least if right_too else LEAST_TAU)
             score[row, begin + time] = np.where(decided, scores, 0.0)
     return HeldOutDecisions(score, codes)

@@ -388,11 +388,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        reliability : float, optional
-            tau; that of the estimator by default.
-        steps : ascending integers in 1..d, optional
-            Numbers of values after which the series may be decided; by default as in
-            `predict_early`.
+        reliability, steps
+            As in `Stream`.
 
         Returns
         -------
@@ -408,12 +405,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        n_series : int
-            Number of series.
-        reliability : float or (n_series,) array-like, optional
-            tau; that of the estimator by default.
-        steps : ascending integers in 1..d, optional
-            As in `stream`.
+        n_series, reliability, steps
+            As in `Streams`.
 
         Returns
         -------

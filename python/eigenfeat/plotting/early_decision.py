@@ -207,16 +207,15 @@ class EarlyDecisionDisplay:
         spread = 2 * np.sqrt(self.variance[k, channel])
         at = np.arange(1, d + 1)
         ahead = slice(t - 1, d)  # from the last received sample, where the band has width 0
-        style: dict[str, Any] = {
-            "color": figures.BLUE,
-            "label": "completion: two standard deviations",
-        }
-        low, high = (mean - spread)[ahead], (mean + spread)[ahead]
-        ax.fill_between(at[ahead], low, high, alpha=0.18, lw=0, **style)
-        style = {"color": figures.BLUE, "lw": 1.4, "label": "completion: mean"}
-        (self.mean_lines_[channel, k],) = ax.plot(at[ahead], mean[ahead], **style)
+        ax.fill_between(
+            at[ahead], (mean - spread)[ahead], (mean + spread)[ahead], color=figures.BLUE,
+            alpha=0.18, lw=0, label="completion: two standard deviations",
+        )  # fmt: skip
+        (self.mean_lines_[channel, k],) = ax.plot(
+            at[ahead], mean[ahead], color=figures.BLUE, lw=1.4, label="completion: mean"
+        )
         ax.plot(at[ahead], series[ahead], color=figures.MUTED, lw=1.2, label="rest of the series")
-        style = {"color": figures.GREEN, "lw": 2.2, "label": "received samples", **options}
+        style = {"color": figures.GREEN, "lw": 2.2, "label": "received samples"} | options
         (self.known_lines_[channel, k],) = ax.plot(at[:t], series[:t], **style)
         ax.axvline(t, color=self._colour(t), lw=1, ls="--")
         ax.set_xlim(0, d + 0.5)
@@ -228,10 +227,9 @@ class EarlyDecisionDisplay:
     def _state(self, t: int) -> str:
         """Return label and reliability after t samples."""
         traced: Any = self.decision
-        last = int(np.searchsorted(traced.steps, t, side="right")) - 1  # evaluation at or before t
-        k = max(last, 0)
         if t >= traced.time[0]:
             return f"{t} samples: decision\n{figures.short(traced.label[0])}"
+        k = max(int(np.searchsorted(traced.steps, t, side="right")) - 1, 0)  # at or before t
         sure = float(traced.trace_reliability[0, k])
         shown = "1" if sure == 1 else f"{sure:.2f}" if sure < 0.995 else f"1 - {1 - sure:.0e}"
         label = figures.short(traced.trace_label[0, k])

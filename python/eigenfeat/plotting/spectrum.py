@@ -130,12 +130,8 @@ class SpectrumDisplay:
             style: dict[str, Any] = {"lw": 0.7, "color": figures.MUTED, "alpha": 0.6}
             if place < n_named:
                 name = f"{figures.short(pair[0], 16)} against {figures.short(pair[1], 16)}"
-                style = {
-                    "lw": 2,
-                    "zorder": 3,
-                    "color": figures.class_style(place)[0],
-                    "label": name,
-                }
+                color, _ = figures.class_style(place)
+                style = {"lw": 2, "zorder": 3, "color": color, "label": name}
             ranks = np.arange(1, len(values) + 1)
             (self.lines_[pair],) = ax.plot(ranks, values, **{**style, **options})
         if self.threshold is not None and self.threshold > 0:
