@@ -185,12 +185,11 @@ def sparsely_deflated(
     Z: _Array, count: int, sparsity: float, *, tol: float, max_iter: int
 ) -> tuple[list[SparseDirection], _Array]:
     """Find directions (d, count) of Z successively, by sparse deflation."""
-    solutions, directions = [], np.zeros((len(Z), count))
-    rest = Z.copy()
+    solutions: list[SparseDirection] = []
+    rest, moved = Z.copy(), False
     values = np.linalg.eigvalsh(Z)
     rounding = 10 * len(Z) * np.finfo(np.float64).eps * float(np.abs(values).max())
-    moved = False
-    for i in range(count):
+    while len(solutions) < count:
         result = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
         b = result.vector
         value = float(b @ rest @ b)
@@ -199,16 +198,13 @@ def sparsely_deflated(
             # others of eigenvalue 0; a shift makes the remaining eigenvalues negative.
             below = float(np.ptp(values)) or 1.0
             rest = rest - (float(np.linalg.eigvalsh(rest)[-1]) + below) * np.eye(len(Z))
-            moved = True
-            for before in directions[:, :i].T:
+            for before in (found.vector for found in solutions):
                 rest -= float(before @ rest @ before) * np.outer(before, before)
-            result = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
-            b = result.vector
-            value = float(b @ rest @ b)
+            moved = True
+            continue
         rest = rest - value * np.outer(b, b)
         solutions.append(result)
-        directions[:, i] = b
-    return solutions, directions
+    return solutions, np.column_stack([found.vector for found in solutions])
 
 
 def orthonormally_deflated(

@@ -118,10 +118,19 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
         `seen` are the samples that extractors transform.
         """
-        if mover.unit == 0.0:
-            self.cv_scores_ = np.zeros(len(scales))
-            self._tabulate(scales, self.cv_scores_[:, None], 0)
-            return 0.0
+        scores, chosen = np.zeros((len(scales), 1)), 0
+        if mover.unit > 0:
+            scores = self._held_out_scores(X, seen, y, weight, scales)
+            chosen = _best_scale(scales, scores)
+        self.cv_results_ = cv_results([{"scale": scale} for scale in scales.tolist()], scores)
+        self.best_index_ = chosen
+        self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
+        return float(mover.sigma2_of(float(scales[chosen])))
+
+    def _held_out_scores(
+        self, X: Any, seen: Any, y: Any, weight: Any, scales: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the accuracy of each scale on each fold; NaN where the extractor fails."""
         splits = self._splits(X, y, np.flatnonzero(weight))
         scores = np.full((len(scales), len(splits)), np.nan)
         errors: list[Exception] = []
@@ -135,17 +144,9 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                     scores[s, fold] = self._score(extractor, seen, y, weight, train, test)
                 except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
                     errors.append(error)
-        self.cv_scores_ = scores.mean(axis=1)
-        if np.isnan(self.cv_scores_).all():
+        if np.isnan(scores.mean(axis=1)).all():
             raise errors[0]
-        chosen = _best_scale(scales, scores)
-        self._tabulate(scales, scores, chosen)
-        return float(mover.sigma2_of(float(scales[chosen])))
-
-    def _tabulate(self, scales: Any, scores: NDArray[np.float64], chosen: int) -> None:
-        self.cv_results_ = cv_results([{"scale": scale} for scale in scales.tolist()], scores)
-        self.best_index_ = int(chosen)
-        self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
+        return scores
 
     def _part(self, X: Any, y: Any, weight: Any) -> Any:
         """Return the mover of a fold's training samples, with an SVM of loose tolerance."""

@@ -82,7 +82,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         J after every sweep.
     n_iter_ : int
         Number of sweeps.
-    column_mean_, column_scale_, cv_scores_, cv_results_, best_score_, best_index_
+    column_mean_, column_scale_, cv_results_, best_score_, best_index_
         As in `MaxMarginShift`.
 
     Warns

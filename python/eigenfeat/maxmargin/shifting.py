@@ -77,8 +77,6 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         Subtracted from columns before the SVM.
     column_scale_ : (d,) array
         Divisors of columns before the SVM.
-    cv_scores_ : array
-        With "cv", the mean accuracy of each scale.
     cv_results_ : dict
         With "cv", all results, as in ``GridSearchCV``.
     best_score_ : float

@@ -94,9 +94,8 @@ def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pa
 
 def confusion_pairs(
     moments: ClassMoments,
-    neighbours: int | None = None,
-    *,
     n_pairs: int | None = None,
+    *,
     ridge: float = CONFUSION_RIDGE,
     scale: ArrayLike | None = None,
 ) -> list[tuple[Hashable, Hashable]]:
@@ -110,12 +109,10 @@ def confusion_pairs(
     ----------
     moments : ClassMoments
         Moments of at least two classes with weight; classes without weight are ignored.
-    neighbours : int, optional
-        Number of nearest classes that each class is paired with, both ways; 3 by default, at most k
-        - 1.
     n_pairs : int, optional
-        Number of pairs, instead of `neighbours`. Every class is placed in some pair first, which
-        may take more pairs; the nearest pairs follow. Rounded up to an even number.
+        Number of pairs. Every class is placed in some pair first, which may take more pairs; the
+        nearest pairs follow. Rounded up to an even number. By default each class is paired with the
+        three nearest classes.
     ridge : float >= 0
         Added to the diagonal of the pooled covariance, relative to the mean of the diagonal.
     scale : array-like of shape (d,), optional
@@ -139,14 +136,10 @@ def confusion_pairs(
     k = len(labels)
     if k < 2:
         raise ValueError(f"moments: expected at least 2 classes with samples, got {show(labels)}")
-    if neighbours is not None and n_pairs is not None:
-        raise ValueError(f"n_pairs: expected None with neighbours, got {show(n_pairs)}")
+    nearest = _NEIGHBOURS
     if n_pairs is not None:
         check_whole(n_pairs, "n_pairs", at_least=1, at_most=k * (k - 1))
         nearest = -(-n_pairs // k)
-    else:
-        nearest = check_whole(_NEIGHBOURS if neighbours is None else neighbours, "neighbours",
-                              at_least=1)  # fmt: skip
     ridge = check_number(ridge, "ridge", at_least=0.0)
     if scale is not None:
         scale = check_vector(scale, moments.n_features_in_, "scale", positive=True)

@@ -33,6 +33,7 @@ __all__ = [
 _Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_TANGENTS = 100  # angles; about ten are usual
+_TOLERANCE = 1e-6  # difference of the bounds, relative to the upper one
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class CrawfordNumber:
     angle: float
 
 
-def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6) -> CrawfordNumber:
+def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike) -> CrawfordNumber:
     r"""Lower and upper bounds of the Crawford number of a symmetric pencil.
 
     The field of values is convex, so the Crawford number is the maximum over all angles t of the
@@ -68,14 +69,12 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6)
         Symmetric matrix.
     B : array-like of shape (d, d)
         Symmetric matrix.
-    tolerance : float > 0
-        Stop when the difference of the bounds is this fraction of the upper bound.
 
     Returns
     -------
     CrawfordNumber
-        In exact arithmetic, `lower` is a bound for every tolerance. An allowance for rounding
-        errors of eigenvalues is subtracted from it.
+        The bounds differ by at most 1e-6 of the upper bound. An allowance for rounding errors of
+        eigenvalues is subtracted from the lower one.
 
     Raises
     ------
@@ -96,7 +95,6 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6)
     >>> round(found.lower, 6)
     5.0
     """
-    tolerance = check_number(tolerance, "tolerance", at_least=0.0)
     a, b = _matrix(A, "A"), _matrix(B, "B")
     if b.shape != a.shape:
         raise ValueError(f"B: expected A's shape {a.shape}, got {b.shape}")
@@ -106,7 +104,7 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6)
     exponent = int(np.frexp(size)[1])
     a, b = np.ldexp(a, -exponent), np.ldexp(b, -exponent)
     rounding = 4 * len(a) * _EPS * (float(np.linalg.norm(a)) + float(np.linalg.norm(b)))
-    result = _enclosed(a, b, tolerance, rounding)
+    result = _enclosed(a, b, rounding)
     lower, upper = (float(np.ldexp(x, exponent)) for x in (result.lower, result.upper))
     return CrawfordNumber(lower, upper, result.angle)
 
@@ -119,7 +117,7 @@ def _matrix(matrix: Any, name: str) -> _Array:
     return checked
 
 
-def _enclosed(a: _Array, b: _Array, tolerance: float, rounding: float) -> CrawfordNumber:
+def _enclosed(a: _Array, b: _Array, rounding: float) -> CrawfordNumber:
     points = np.empty((0, 2))
     best, at, angle = -np.inf, 0.0, np.pi / 4
     for _ in range(_MAX_TANGENTS):
@@ -133,7 +131,7 @@ def _enclosed(a: _Array, b: _Array, tolerance: float, rounding: float) -> Crawfo
         upper = float(np.linalg.norm(nearest))
         if upper <= rounding or (not best > 0 and _surrounded(points, nearest)):
             return CrawfordNumber(0.0, 0.0, at)
-        if upper - best <= max(tolerance * upper, 2 * rounding):
+        if upper - best <= max(_TOLERANCE * upper, 2 * rounding):
             break
         angle = float(np.arctan2(nearest[1], nearest[0]))
     if not best > 0:  # no angle shows that the pencil is definite

@@ -61,16 +61,17 @@ def test_moves_of_a_table_in_its_own_units(kind):
     X, y = table(40)
     Z = StandardScaler().fit_transform(X)
     plain = kind.fit(Z, y)
-    epochs, known = plain.svm_.n_iter_, plain.cv_scores_
+    epochs, known = plain.svm_.n_iter_, plain.cv_results_["mean_test_score"]
     assert_array_equal(plain.column_scale_, np.ones(4))
     raw = kind.fit(X, y)
     assert raw.svm_.n_iter_ <= 2 * epochs
     assert_allclose(raw.column_scale_, X.std(axis=0), rtol=1e-12)
-    assert_allclose(kind.fit(1e-12 * X, y).cv_scores_, raw.cv_scores_)
+    expected = raw.cv_results_["mean_test_score"]
+    assert_allclose(kind.fit(1e-12 * X, y).cv_results_["mean_test_score"], expected)
     for rows in (1e-12 * Z, np.column_stack([Z + 280.0, np.full(40, 1e9)])):
         other = kind.fit(rows, y)
         assert other.svm_.n_iter_ <= 2 * epochs
-        assert_allclose(other.cv_scores_, known)
+        assert_allclose(other.cv_results_["mean_test_score"], known)
         assert np.isfinite(other.transform(rows)).all()
 
 

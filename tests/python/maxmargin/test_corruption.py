@@ -61,6 +61,6 @@ def test_kinds_of_rows():
     assert_array_equal(still.shift(X, y), np.repeat(X, 4, axis=0))
     assert still.relative_shift_ == 0.0
     model = MaxMarginShift(PCA(1), scales=(0.0, 0.5), cv=3, **given).fit(X, y)
-    assert model.cv_scores_.shape == (2,)
+    assert model.cv_results_["mean_test_score"].shape == (2,)
     forced = MaxMarginShift(PCA(1), scales=(0.5,), cv=3, **given).fit(X, y)
     assert 0.3 < forced.relative_shift_ < 0.7

@@ -98,7 +98,7 @@ class OnlyNear(PCA):
 def test_scales_at_which_the_extractor_fails_are_not_chosen(digits):
     X, y = digits
     shift = MaxMarginShift(OnlyNear(3), svm=SVM, scales=(0.1, 50.0), cv=2).fit(X, y)
-    assert_array_equal(np.isnan(shift.cv_scores_), [False, True])
+    assert_array_equal(np.isnan(shift.cv_results_["mean_test_score"]), [False, True])
     assert_allclose(shift.relative_shift_, 0.1)
     with pytest.raises(ValueError, match="far out"):
         MaxMarginShift(OnlyNear(3), svm=SVM, scales=(50.0, 60.0), cv=2).fit(X, y)
@@ -108,8 +108,8 @@ def test_the_scale_is_chosen_by_folds(digits):
     X, y = digits
     given = {"scales": (0.3, 1.0, 3.0), "cv": 3}
     shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), **given).fit(X, y)
-    assert shift.cv_scores_.shape == (len(shift.scales),)
-    best = np.argmax(shift.cv_scores_)
+    assert shift.cv_results_["mean_test_score"].shape == (len(shift.scales),)
+    best = np.argmax(shift.cv_results_["mean_test_score"])
     assert_allclose(shift.relative_shift_, shift.scales[best])
     moves = shift.shift(X, y) - X
     spread = np.linalg.norm(X - X.mean(axis=0))
@@ -125,7 +125,7 @@ def test_the_only_row_of_a_class_is_in_no_fold(digits):
     X, y = digits
     y = np.where(np.arange(len(y)) == 5, 77, y)
     model = MaxMarginShift(PCA(2)).fit(X, y)
-    assert np.isfinite(model.cv_scores_).all()
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
     with pytest.raises(
         ValueError, match="y: expected a class of two samples or more for sigma2='cv'"
     ):
@@ -145,4 +145,4 @@ def test_choosing_a_scale_does_not_warn_of_fits_that_only_compare():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         shift = MaxMarginShift(PCA(3), svm=svm, cv=2, scales=(0.0, 1.0)).fit(X[:600], y[:600])
-    assert np.isfinite(shift.cv_scores_).all()
+    assert np.isfinite(shift.cv_results_["mean_test_score"]).all()
