@@ -21,7 +21,6 @@ def test_every_result_is_feasible_and_certified(rng, d, sparsity):
     C = symmetric(rng, d)
     found = sparse_direction(C, sparsity, tol=1e-5, max_iter=5000)
     spread = np.ptp(np.linalg.eigvalsh(C))
-    assert found.converged
     assert found.residuals.max() <= 1e-5
     assert np.linalg.eigvalsh(found.matrix)[0] >= -100 * d * EPS
     assert_allclose(np.trace(found.matrix), 1, atol=100 * d * EPS)
@@ -43,7 +42,7 @@ def test_a_planted_sparse_direction_is_found(rng):
     rows = rng.standard_normal((200, d))
     C = rows.T @ rows / 200 - 4.0 * np.outer(planted, planted)
     found = sparse_direction(C, 3.5, tol=1e-4, max_iter=3000)
-    assert found.converged
+    assert found.residuals.max() <= 1e-4
     assert_array_equal(np.flatnonzero(found.vector), np.flatnonzero(planted))
     assert found.leading > 1 - 1e-3
     dense = np.linalg.eigh(C)[1][:, 0]
@@ -59,6 +58,6 @@ def test_directions_that_are_all_equal(C):
 
 def test_the_steps_run_out(rng):
     found = sparse_direction(symmetric(rng, 30), 3.0, tol=1e-8, max_iter=3)
-    assert not found.converged
+    assert found.residuals.max() > 1e-8
     assert found.n_iter == 3
     assert found.bound <= found.value  # certified all the same

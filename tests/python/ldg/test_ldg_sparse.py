@@ -86,7 +86,7 @@ def test_deflated_directions_are_not_found_again(rng, sign):
     Z = sign * (rows.T @ rows)
     for deflate in (sparsely_deflated, orthonormally_deflated):
         solutions, directions = deflate(Z, 9, 2.0, tol=1e-5, max_iter=5000)
-        assert all(found.converged for found in solutions)
+        assert max(found.residuals.max() for found in solutions) <= 1e-5
         overlaps = np.abs(directions.T @ directions) - np.eye(9)
         assert overlaps.max() < 0.9
         assert np.linalg.matrix_rank(directions, tol=1e-2) == 9

@@ -17,8 +17,10 @@ and gives an upper bound. The difference of the bounds certifies the result, con
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.linalg import norm
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
@@ -43,7 +45,6 @@ class SparseDirection:
     leading: float  # largest eigenvalue of M: 1 if the relaxation is exact and the vector optimal
     residuals: _Array  # (2,) primal and dual, relative to the sizes of their terms
     n_iter: int  # 0 if an eigenvector is sparse enough
-    converged: bool  # whether both residuals are within the tolerance
 
 
 def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -> SparseDirection:
@@ -64,19 +65,18 @@ def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -
         return _exact(C, axis)
     # A multiple of the identity shifts all values equally; it moves eigenvalues into [-1, 0].
     scaled = (C - largest * np.eye(len(C))) / spread
-    state = _iterate(scaled, sparsity, first, tol, max_iter)
-    matrix = _feasible(state.inner, np.diag(scaled), sparsity)
-    multiplier = state.penalty * state.dual
-    bound = _smallest_eigenvalue(scaled + multiplier) - sparsity * float(np.abs(multiplier).max())
+    last = _iterate(scaled, sparsity, first, tol, max_iter)
+    matrix = _feasible(last.inner, np.diag(scaled), sparsity)
+    bound = _smallest_eigenvalue(scaled + last.multiplier)
+    bound -= sparsity * float(np.abs(last.multiplier).max())
     return SparseDirection(
-        _leading_vector(state.outer, tol),
+        _leading_vector(last.outer, tol),
         matrix,
         float(np.einsum("ij,ij->", scaled, matrix)) * spread + largest,
         bound * spread + largest,
         -_smallest_eigenvalue(-matrix),
-        state.residuals,
-        state.n_iter,
-        bool((state.residuals <= tol).all()),
+        last.residuals,
+        last.n_iter,
     )
 
 
@@ -130,56 +130,43 @@ def _project_spectrahedron(matrix: _Array, guess: int) -> tuple[_Array, int]:
 # ---- the iteration -------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class _State:
-    """``inner`` lies in the spectrahedron, ``outer`` in the ball; ``dual`` is scaled."""
+class _Iterate(NamedTuple):
+    """Matrices in the spectrahedron and in the ball, the multiplier, residuals, number of steps."""
 
     inner: _Array
     outer: _Array
-    dual: _Array
-    penalty: float
-    rank: int
+    multiplier: _Array
     residuals: _Array
     n_iter: int
 
 
-def _iterate(C: _Array, sparsity: float, first: _Array, tol: float, max_iter: int) -> _State:
-    start = np.outer(first, first)
-    outer = project_sum_ball(start, sparsity)
-    state = _State(start, outer, np.zeros_like(C), 1.0, 1, np.full(2, np.inf), 0)
-    while state.n_iter < max_iter and not (state.residuals <= tol).all():
-        _step(state, C, sparsity)
+def _iterate(C: _Array, sparsity: float, first: _Array, tol: float, max_iter: int) -> _Iterate:
+    inner = np.outer(first, first)
+    outer = project_sum_ball(inner, sparsity)
+    dual, penalty, rank = np.zeros_like(C), 1.0, 1  # the dual is scaled
+    residuals, n_iter = np.full(2, np.inf), 0
+    while n_iter < max_iter and not (residuals <= tol).all():
+        target = outer - dual - C / penalty
+        inner, rank = _project_spectrahedron(target, rank + _EXTRA_PAIRS)
+        relaxed = _OVER_RELAXATION * inner + (1.0 - _OVER_RELAXATION) * outer
+        before, outer = outer, project_sum_ball(relaxed + dual, sparsity)
+        dual += relaxed - outer
+        size = float(np.maximum(norm(inner), norm(outer)))
+        force = float(np.maximum(norm(dual), 1e-3 / penalty))  # C's norm is about 1
+        residuals = np.array([norm(inner - outer) / size, norm(outer - before) / force])
+        n_iter += 1
         # Stop changing the penalty, or the iteration might never converge.
-        if state.n_iter % _BALANCE_EVERY == 0 and 2 * state.n_iter < max_iter:
-            _balance(state)
-    return state
+        if n_iter % _BALANCE_EVERY == 0 and 2 * n_iter < max_iter:
+            factor = _balance(*np.maximum(residuals, 1e-300))
+            penalty *= factor
+            dual /= factor
+    return _Iterate(inner, outer, penalty * dual, residuals, n_iter)
 
 
-def _step(state: _State, C: _Array, sparsity: float) -> None:
-    target = state.outer - state.dual - C / state.penalty
-    state.inner, state.rank = _project_spectrahedron(target, state.rank + _EXTRA_PAIRS)
-    relaxed = _OVER_RELAXATION * state.inner + (1.0 - _OVER_RELAXATION) * state.outer
-    before = state.outer
-    state.outer = project_sum_ball(relaxed + state.dual, sparsity)
-    state.dual += relaxed - state.outer
-    size = max(_norm(state.inner), _norm(state.outer))
-    force = max(_norm(state.dual), 1e-3 / state.penalty)  # C's norm is about 1
-    primal = _norm(state.inner - state.outer) / size
-    state.residuals = np.array([primal, _norm(state.outer - before) / force])
-    state.n_iter += 1
-
-
-def _balance(state: _State) -> None:
-    """Move the penalty so that neither residual lags far behind the other."""
-    primal, dual = np.maximum(state.residuals, 1e-300)
+def _balance(primal: float, dual: float) -> float:
+    """Factor of the penalty with which neither residual lags far behind the other."""
     factor = float(np.clip(np.sqrt(primal / dual), 1.0 / _BALANCE_STEP, _BALANCE_STEP))
-    if not 1.0 / 1.5 <= factor <= 1.5:
-        state.penalty *= factor
-        state.dual /= factor
-
-
-def _norm(matrix: _Array) -> float:
-    return float(np.linalg.norm(matrix))
+    return 1.0 if 1.0 / 1.5 <= factor <= 1.5 else factor
 
 
 # ---- bounds and vectors --------------------------------------------------------------------------
@@ -199,9 +186,7 @@ def _smallest_eigenvalue(matrix: _Array) -> float:
 def _exact(C: _Array, vector: _Array) -> SparseDirection:
     """Return a minimum of rank one that is known without iterating."""
     value = float(vector @ C @ vector)
-    return SparseDirection(
-        vector, np.outer(vector, vector), value, value, 1.0, np.zeros(2), 0, True
-    )
+    return SparseDirection(vector, np.outer(vector, vector), value, value, 1.0, np.zeros(2), 0)
 
 
 def _feasible(matrix: _Array, diagonal: _Array, sparsity: float) -> _Array:
