@@ -49,16 +49,6 @@ def test_sparse_rows_agree_with_the_reference(rng, reference_moments, dtype, den
         assert_agrees(moments, reference_moments, X.astype(dtype), y, w, eps=eps)
 
 
-def test_unseen_labels_arrive_later(rng, reference_moments):
-    X, y = sample(rng, k=4)
-    order = np.argsort(-y, kind="stable")  # class 3 first, class 0 last
-    moments = ClassMoments()
-    for part in np.array_split(order, 7):
-        moments.update(X[part], y[part])
-    assert moments.classes_.tolist() == [0, 1, 2, 3]
-    assert_agrees(moments, reference_moments, X, y)
-
-
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(cuts=st.lists(st.integers(0, 60), max_size=6), loc=st.sampled_from([0.0, 1e3, -1e6]))
 def test_splitting_rows_changes_rounding_only(cuts, loc):

@@ -183,16 +183,6 @@ def test_a_class_of_one_row_below_a_covariance(rng):
     assert_allclose(found.eigenvalues[of_pair(found, (0, 2))], [expected], rtol=1e-9)
 
 
-def test_directions_of_many_classes_are_the_first_of_each_pair(rng):
-    X, y = rng.standard_normal((400, 11)), np.arange(400) % 20
-    moments = ClassMoments().update(X, y)
-    found = pair_directions(moments, n_directions="auto")  # 380 pairs
-    expected = pair_directions(moments, n_directions=7)
-    assert_array_equal(found.vectors, expected.vectors)
-    few = pair_directions(moments, "hypercube", n_directions="auto", random_state=0)
-    assert np.bincount(few.ranks).size == 10
-
-
 @pytest.mark.parametrize(("k", "kind"), [(50, "all"), (51, "random_groups")])
 def test_automatic_pairs(rng, k, kind):
     X, y = rng.standard_normal((3 * k, 3)), np.arange(3 * k) % k

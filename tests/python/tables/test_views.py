@@ -78,19 +78,6 @@ def test_a_column_without_spread_is_in_no_view():
     assert table.bins.shape[1] == 4
 
 
-def test_ranks_do_not_depend_on_units_or_monotone_maps():
-    X = columns()
-    mapped = X.copy()
-    mapped[:, 1] = np.log(X[:, 1])
-    ranks = TableStatistics.fit(X, None).table(X).ranks
-    others = TableStatistics.fit(mapped, None).table(mapped).ranks
-    np.testing.assert_allclose(ranks, others, atol=0.06)  # between two of 201 quantiles
-    scaled = X * 1e-9
-    ours = TableStatistics.fit(scaled, None).table(scaled).ranks
-    np.testing.assert_allclose(ranks, ours, atol=1e-5)
-    assert np.var(ranks[:, 0]) == pytest.approx(1.0, rel=0.05)
-
-
 def hard_columns():
     """Ties, steps, two values, tails, huge and tiny numbers, and samples beyond the others."""
     random = np.random.RandomState(0)
@@ -374,16 +361,6 @@ def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
             model.fit(X[:40], y[:40])
             losses.append(log_loss(y[40:], model.predict_proba(X[40:])))
     assert np.mean(ours) <= 1.05 * np.mean(linear)
-
-
-def test_chosen_views():
-    X, y = load_wine(return_X_y=True)
-    model = TableClassifier(views=["columns", "kernel"]).fit(X, y)
-    assert [view.name for view in model.views_] == ["columns", "kernel"]
-    assert model.layers_ == []
-    alone = TableClassifier("gem").fit(X, y)
-    assert len(alone.layers_) == 1
-    assert [view.name for view in alone.views_] == ["gem"]
 
 
 @pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
