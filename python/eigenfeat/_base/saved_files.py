@@ -109,7 +109,6 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
         if isinstance(error, OSError) and is_of_file(scratch, error):
             raise _about(error, target) from None
         raise
-    _sync_folder(real.parent)
 
 
 def _about(error: OSError, target: Path) -> OSError:
@@ -119,16 +118,6 @@ def _about(error: OSError, target: Path) -> OSError:
         missing = missing.parent
     place = target if missing.is_dir() else missing
     return OSError(error.errno, error.strerror or str(error), str(place))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename durable, if the system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def write_arrays(

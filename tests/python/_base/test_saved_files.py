@@ -120,14 +120,14 @@ def test_a_bit_that_changes_is_found_or_does_not_matter(path, moments):
 
 def test_foreign_files_are_refused(tmp_path):
     path = tmp_path / "foreign"
-    savez, text = io.BytesIO(), npy(np.array("no json"))
-    np.savez(savez, a=np.zeros(3))
-    rewrite(tmp_path / "other", {META: npy(np.array('{"format": "other"}'))})
-    rewrite(tmp_path / "not json", {META: text})
-    rewrite(tmp_path / "objects", {META: npy(np.array([{}], dtype=object), allow_pickle=True)})
-    ours = [(tmp_path / name).read_bytes() for name in ("other", "not json", "objects")]
-    for content in (b"", b"some text\n" * 99, savez.getvalue(), *ours):
+    np.savez(path.with_name("a.npz"), a=np.zeros(3))
+    for content in (b"", b"some text\n" * 99, path.with_name("a.npz").read_bytes()):
         path.write_bytes(content)
+        refusal(path)
+    texts = ('{"format": "other"}', "no json", "[" * 10**5, "1" * 10**5, "NaN", "null", "")
+    objects = npy(np.array([{}], dtype=object), allow_pickle=True)
+    for header in (*(npy(np.array(text)) for text in texts), objects):
+        rewrite(path, {META: header})
         refusal(path)
     with pytest.raises(FileNotFoundError):
         ClassMoments.load(tmp_path / "missing")
@@ -151,14 +151,6 @@ def test_foreign_files_are_refused(tmp_path):
 def test_headers_are_checked(path, changes, message):
     change_header(path, **changes)
     assert message in refusal(path)
-
-
-@pytest.mark.parametrize(
-    "text", ["[" * 10**5, '{"a":' * 10**5, "1" * 10**5, "NaN", "1e999", "null", ""], ids=len
-)
-def test_malformed_headers(path, text):
-    rewrite(path, members(path) | {META: npy(np.array(text))})
-    refusal(path)
 
 
 def test_arrays_are_checked(path):
