@@ -147,7 +147,7 @@ def _check_names(node: Any, name: str) -> None:
 def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
     """Copy the archive of skops, with numbers in place of addresses, dates and random names."""
     schema = json.loads(written.read(SCHEMA))
-    numbers: dict[int, int] = {}
+    numbers: dict[tuple[int, int], int] = {}
     first: dict[int, dict[str, Any]] = {}
     repeated = []
     members: dict[str, str] = {}
@@ -157,7 +157,9 @@ def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
         raise ValueError(f"model: cannot be saved: {error}") from None
     _check_names(schema, "model")
     for node in nodes:
-        number = node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
+        # Whether equal numbers or texts are one object depends on Python: each has its own number.
+        place = id(node) if node["__loader__"] == "JsonNode" else 0
+        number = node["__id__"] = numbers.setdefault((node["__id__"], place), len(numbers) + 1)
         if first.setdefault(number, node) is not node:
             repeated.append(node)
         elif isinstance(node.get("file"), str):
