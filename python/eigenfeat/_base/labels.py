@@ -197,21 +197,9 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
     uint64 if necessary; text becomes objects unless it was a text array. Objects with several
     columns, and objects that are not arrays, are returned unchanged.
 
-    Parameters
-    ----------
-    y : object
-    name : str
-        Name of the argument in messages.
-    start : int
-        Number of the first row in messages.
-    what : str
-        Name of an entry in messages.
-
-    Raises
-    ------
-    ValueError
-        If labels are missing (NaN, None, NaT, pandas.NA, masked), complex, integers of more than 64
-        bits, or of several types.
+    ValueError if labels are missing (NaN, None, NaT, pandas.NA, masked), complex, integers of more
+    than 64 bits, or of several types. Its message has the argument's `name`, says `what` an entry
+    is, and numbers rows from `start` on.
     """
     if y is None or isinstance(y, (str, bytes)):
         return y

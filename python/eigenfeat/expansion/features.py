@@ -304,25 +304,13 @@ _PIECE_BYTES = 4e6  # of a piece of projections that fits a cache
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """F directions, with eigenvalues and pairs.
+    """F directions, with eigenvalues and pairs; projections are ``X @ directions + offset``."""
 
-    Attributes
-    ----------
-    directions : (d, F) array
-        In the units of the samples: projections are ``X @ directions + offset``.
-    offset : (F,) array
-    eigenvalues : (F,) array
-    pairs : (F, 2) array
-        Labels of numerator and denominator class, or names of contrasts.
-    ranks : (F,) array of int
-        Ranks within the pairs.
-    """
-
-    directions: Any
-    offset: NDArray[np.float64]
-    eigenvalues: NDArray[np.float64]
-    pairs: Labels
-    ranks: NDArray[np.intp]
+    directions: Any  # (d, F) in the units of the samples
+    offset: NDArray[np.float64]  # (F,)
+    eigenvalues: NDArray[np.float64]  # (F,)
+    pairs: Labels  # (F, 2) labels of numerator and denominator class, or names of contrasts
+    ranks: NDArray[np.intp]  # (F,) within the pairs
 
     def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Projections (n, F) of samples."""
@@ -342,15 +330,9 @@ class Directions:
 
 @dataclass(frozen=True, eq=False)
 class Layer(Directions):
-    """Directions of one layer, and how their projections are expanded.
+    """Directions of one layer, and how their projections are expanded."""
 
-    Attributes
-    ----------
-    expansion : {"half_wave", "shifted", "polynomial", "none"}
-    powers : tuple of int
-    """
-
-    expansion: str
+    expansion: str  # one of `EXPANSIONS`
     powers: tuple[int, ...]
 
     @property

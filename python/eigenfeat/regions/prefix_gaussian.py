@@ -26,23 +26,12 @@ class PrefixGaussian:
     Given the first t permuted entries of x, y is Gaussian with mean
     ``feature_mean + gains[:t].T @ e`` and covariance ``gains[t:].T @ gains[t:]``, where ``e`` are
     innovations and ``gains = L^T B`` (Parrish 2012, (5.19); see prefix_gaussian.hpp).
-
-    Attributes
-    ----------
-    factor : (d, d) array
-        L, the Cholesky factor of the permuted covariance.
-    mean : (d,) array
-        Permuted mean.
-    gains : (d, ell) array
-        ``L^T B``.
-    feature_mean : (ell,) array
-        Mean of y.
     """
 
-    factor: _Float64s
-    mean: _Float64s
-    gains: _Float64s
-    feature_mean: _Float64s
+    factor: _Float64s  # (d, d) L, the Cholesky factor of the permuted covariance
+    mean: _Float64s  # (d,) permuted
+    gains: _Float64s  # (d, ell)
+    feature_mean: _Float64s  # (ell,) mean of y
     n_threads: int
 
     @classmethod

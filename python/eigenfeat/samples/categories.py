@@ -87,23 +87,12 @@ class Categories(OmitsCaches):
     """Categories of a column, and the columns of numbers that encode them.
 
     Each category is encoded by a column of indicators, by its code, or by a row of statistics.
-
-    Attributes
-    ----------
-    texts : list of str or None
-        Texts of the categories; None is a missing value.
-    pools : bool
-        Whether rare categories and unknown values have a common indicator.
-    coded : bool
-        Whether the categories are encoded by their codes, from which statistics are made.
-    statistics : (L + 1, m) array or None
-        Encoded values of the L categories, followed by a row for all other values.
     """
 
-    texts: list[str | None]
-    pools: bool = False
-    coded: bool = False
-    statistics: NDArray[np.float64] | None = None
+    texts: list[str | None]  # of the L categories; None is a missing value
+    pools: bool = False  # whether rare categories and unknown values have a common indicator
+    coded: bool = False  # whether categories are encoded by codes, from which statistics are made
+    statistics: NDArray[np.float64] | None = None  # (L + 1, m), the last row for all other values
 
     @property
     def indicates(self) -> bool:

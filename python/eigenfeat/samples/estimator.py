@@ -368,19 +368,16 @@ def prepare(
     """Check the samples, labels and weights of a fit.
 
     Sets the estimator's attributes of the input: `n_features_in_`, the names and the encoder of the
-    columns, and `completion_`. Samples without weight are left out.
+    columns, and `completion_`. An estimator with `categorical_features` accepts tables with
+    categories. Samples without weight are left out.
 
     Parameters
     ----------
-    estimator : estimator
-        With `categorical_features` it accepts tables with categories.
     X : array-like, sparse matrix, ExpandedFeatures, RowBlocks, Dask collection, or prepared samples
         Blocks that fit into memory are read, as a data frame if their columns have names; see
         `RowBlocks.table` and `RowBlocks.in_memory`.
-    y : array-like
-        Labels; None with blocks, which contain labels and weights.
-    sample_weight : array-like, optional
-        Nonnegative weights.
+    y, sample_weight : array-like
+        Labels and weights; None with blocks, which contain them.
     allows_missing : bool
         Whether NaN is a missing entry instead of an error.
     small : bool

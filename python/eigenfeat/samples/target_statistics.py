@@ -40,29 +40,14 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Targets whose means encode categories.
+    """Targets whose means encode categories."""
 
-    Attributes
-    ----------
-    values : (k, m) array
-        Targets of the samples, or indicators of the classes.
-    names : list of str
-        Names of the columns of `values`.
-    mean, variance : (m,) arrays
-        Weighted means and variances of the targets.
-    codes : (n,) array of int
-        Row of `values` of each sample.
-    folds : (n,) array of int
-        Fold of each sample, stratified by the targets; samples of weight 0 have a fold of their
-        own.
-    """
-
-    values: _Array
-    names: list[str]
-    mean: _Array
-    variance: _Array
-    codes: Codes
-    folds: NDArray[np.uint8]
+    values: _Array  # (k, m) targets of the samples, or indicators of the classes
+    names: list[str]  # of the columns of `values`
+    mean: _Array  # (m,) weighted
+    variance: _Array  # (m,) weighted
+    codes: Codes  # (n,) row of `values` of each sample
+    folds: NDArray[np.uint8]  # (n,) stratified by the targets; `_FOLDS` for samples of weight 0
 
     @classmethod
     def of(cls, y: Any, weight: _Array | None, *, continuous: bool) -> Targets:
@@ -116,19 +101,14 @@ def _folds(y: NDArray[Any], used: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, eq=False)
 class FoldStatistics:
-    """Statistics by the fold of a sample, for columns of codes of categories.
+    """Statistics by the fold of a sample, for columns of codes of categories, by their index.
 
-    Attributes
-    ----------
-    by_fold : dict of int to (6, L, m) array
-        Statistics of the L codes of each column from the samples outside each fold; the last ones
-        are of all samples.
-    folds : (n,) array of int
-        Fold of each sample.
+    Arrays (6, L, m) hold statistics of L codes from the samples outside each fold; the last ones
+    are of all samples.
     """
 
     by_fold: dict[int, _Array]
-    folds: NDArray[np.uint8]
+    folds: NDArray[np.uint8]  # (n,) of the samples
 
     @classmethod
     def fit(cls, blocks: RowBlocks, n_codes: Mapping[int, int], targets: Targets) -> FoldStatistics:
