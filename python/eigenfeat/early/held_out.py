@@ -97,7 +97,7 @@ def correct_rule(
         nothing = Correction(np.zeros(1), np.zeros(1), confidence, 0, layout.width)
         return nothing, steps, np.full(len(model.classes), np.nan)
     decisions, labels = HeldOutDecisions.joined(parts), labels[np.concatenate(order)]
-    thresholds = _thresholds(decisions, promises, steps / layout.length)
+    thresholds = _thresholds(decisions, promises, steps, layout.length)
     given = decisions, thresholds, labels, groups, model.classes, confidence
     correction = Correction(
         thresholds,
@@ -127,10 +127,12 @@ def _time_weight(promises: Sequence[str]) -> float:
     return TIME_FIRST if "time" in promises else TIE
 
 
-def _thresholds(decisions: HeldOutDecisions, promises: Sequence[str], shares: _Array) -> _Array:
-    """Thresholds of the score to test; `shares` are the times of decision, as shares of series."""
+def _thresholds(
+    decisions: HeldOutDecisions, promises: Sequence[str], steps: NDArray[np.int64], length: int
+) -> _Array:
+    """Thresholds of the score to test."""
     if "time" in promises:  # decisions begin after a time, whatever the rule's tau
-        return np.append(0.0, TIME_FIRST * shares + 1.0)
+        return np.append(0.0, TIME_FIRST * steps / length + 1.0)
     thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
     if "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:
         at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
