@@ -41,8 +41,8 @@ class Streams:
 
     Parameters
     ----------
-    model : ReliableClassifier
-        Fitted model.
+    model : ReliableClassifier or ReliableClassifierCV
+        Fitted model; of a search, its best estimator.
     n_series : int >= 1
         Number of series.
     reliability : float or (n_series,) array-like, optional
@@ -64,6 +64,7 @@ class Streams:
         *,
         steps: _Given = None,
     ) -> None:
+        model = getattr(model, "best_estimator_", model)
         check_is_fitted(model)
         n = check_whole(n_series, "n_series", at_least=1)
         self._tau = taus_of(model, reliability, n)

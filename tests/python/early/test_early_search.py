@@ -11,6 +11,7 @@ from eigenfeat.early import (
     MixtureCompletion,
     ReliableClassifier,
     ReliableClassifierCV,
+    Streams,
     early_scores,
 )
 from eigenfeat.early.series import fold_masks
@@ -51,6 +52,7 @@ def test_the_choice_is_that_of_plain_loops(series):
     early, expected = model.predict_early(X), again.predict_early(X, model.reliability_)
     assert_array_equal(early.label, expected.label)
     assert_array_equal(early.time, expected.time)
+    assert_array_equal(Streams(model, len(X)).push(X[:, 0]), np.flatnonzero(early.time == 1))
     assert_array_equal(model.predict(X), again.predict(X))
     holes = np.where(np.arange(12) < 5, X, np.nan)
     decided = again.decide(holes, model.reliability_)
