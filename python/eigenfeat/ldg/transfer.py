@@ -283,7 +283,7 @@ class TransferLDG(Reducer):
         with unchanged_on_error(self):
             self._validate_params()
             rows, labels = validate_data(self, X, y, dtype=FLOATS, order="C", ensure_min_samples=2)
-            self._fit_checked(rows, labels, split_domains(rows, labels, sample_domain))
+            self._fit_checked(rows, labels, split_domains(len(rows), sample_domain))
         return self
 
     def transform(  # type: ignore[override]  # not of blocks

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.validation import FLOATS, show
+from eigenfeat._base.validation import FLOATS, real_array, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import deviations
 from eigenfeat.pencils.fitted_directions import MAX_SPREAD
@@ -245,10 +245,7 @@ def _best_scale(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int
 
 def _check_scales(scales: Any) -> NDArray[np.float64]:
     """Return the scales in ascending order."""
-    try:
-        checked = np.asarray(scales, dtype=np.float64)
-    except (TypeError, ValueError):
-        checked = np.empty(0)
+    checked = np.asarray(real_array(scales, "scales"), dtype=np.float64)
     if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
         raise ValueError(f"scales: expected finite numbers >= 0, got {show(scales)}")
     return np.unique(checked)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.types import Codes
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import (
     check_number,
     check_vector,
@@ -176,45 +174,30 @@ def confusion_pairs_from(
     ValueError
         If lengths differ, fewer than two classes occur, or `n_pairs` is out of range.
     """
-    truth = np.asarray(y_true)
-    codes, table = _encoded(LabelTable(), truth, len(truth) if truth.ndim else -1, "y_true")
-    guesses, table = _encoded(table, y_pred, len(codes), "y_pred")
-    pairs, counts = np.unique(np.column_stack([codes, guesses]), axis=0, return_counts=True)
-    edges = _most_confused(table, pairs, counts.astype(np.float64), n_pairs)
-    return _both_ways(edges, table.classes.tolist())
-
-
-def _most_confused(table: LabelTable, pairs: Codes, counts: _Array, n_pairs: int | None) -> _Pairs:
-    """Edges between sorted classes, of `counts` of (true, predicted) indices in the table."""
-    k = len(table)
+    truth, guesses = np.asarray(plain_labels(y_true, "y_true")), plain_labels(y_pred, "y_pred")
+    if truth.ndim != 1 or np.shape(guesses) != truth.shape:
+        raise ValueError(
+            f"y_pred: expected {truth.size} labels, as many as y_true, got shape "
+            f"{np.shape(guesses)}"
+        )
+    together = plain_labels([*truth.tolist(), *np.asarray(guesses).tolist()])
+    classes, codes = np.unique(together, return_inverse=True)
+    k = len(classes)
     if k < 2:
-        raise ValueError(f"classes: expected at least 2, got {show(list(table.labels))}")
+        raise ValueError(f"classes: expected at least 2, got {show(classes.tolist())}")
     if n_pairs is not None:
         check_whole(n_pairs, "n_pairs", at_least=1, at_most=k * (k - 1))
-    sorted_at = {label: place for place, label in enumerate(table.classes.tolist())}
-    place = np.array([sorted_at[label] for label in table.labels])
-    wrong = pairs[:, 0] != pairs[:, 1]
-    ends = np.sort(place[pairs[wrong]], axis=1).reshape(-1, 2)
-    edges, which = np.unique(ends, axis=0, return_inverse=True)
-    total: _Array = np.zeros(len(edges))
-    np.add.at(total, which.ravel(), counts[wrong])
+    ends = np.sort(codes.reshape(2, -1), axis=0).T
+    edges, counts = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0, return_counts=True)
     alone = np.setdiff1d(np.arange(k), edges)
     if len(alone) % 2:
         alone = np.append(alone, 0 if alone[0] else 1)
     added = np.sort(alone.reshape(-1, 2), axis=1)
     edges = np.concatenate([edges, added]).astype(np.int64)
-    total = np.append(total, np.zeros(len(added)))
-    return edges if n_pairs is None else closest_cover(edges, -total, k, n_pairs)
-
-
-def _encoded(
-    table: LabelTable, labels: Any, n: int, name: str
-) -> tuple[npt.NDArray[Any], LabelTable]:
-    try:
-        return table.encode(labels, n)
-    except ValueError as error:
-        text = str(error).replace("one per sample", "as many as y_true")
-        raise ValueError(re.sub(r"^y: ", f"{name}: ", text)) from None
+    if n_pairs is not None:
+        times = np.append(counts, np.zeros(len(added))).astype(np.float64)
+        edges = closest_cover(edges, -times, k, n_pairs)
+    return _both_ways(edges, classes.tolist())
 
 
 def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Hashable, Hashable]]:

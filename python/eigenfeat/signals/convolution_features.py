@@ -226,9 +226,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         check_is_fitted(self, "thresholds_")
         cuts = np.asarray(times)
-        if cuts.ndim != 1 or not len(cuts) or cuts.dtype.kind not in "iu":
-            raise ValueError(f"times: expected ascending integers, got {show(times)}")
-        if cuts[0] < 1 or (np.diff(cuts) <= 0).any():
+        integers = cuts.ndim == 1 and len(cuts) > 0 and cuts.dtype.kind in "iu"
+        if not integers or cuts[0] < 1 or (np.diff(cuts) <= 0).any():
             raise ValueError(f"times: expected ascending integers >= 1, got {show(times)}")
         series, lengths = self._series(X)
         return self._features(series, np.minimum(cuts[None, :], lengths[:, None]))

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
-from eigenfeat._base.validation import show, warn_caller
+from eigenfeat._base.validation import real_array, show, warn_caller
 from eigenfeat.linear.logit_problem import loss_at_best
 from eigenfeat.linear.pools import PooledView, asked_views, pool_probabilities, pool_weights
 from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
@@ -348,10 +348,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             return []
         if self.sfreq_ is None:
             raise ValueError("sfreq: expected samples per second with frequencies, got None")
-        try:
-            found = [float(one) for one in self.frequencies]
-        except (TypeError, ValueError):
-            found = []
+        found: list[float] = real_array(self.frequencies, "frequencies").ravel().tolist()
         if not found or not all(0 < one < self.sfreq_ / 2 for one in found):
             raise ValueError(
                 f"frequencies: expected numbers in (0, sfreq / 2 = {self.sfreq_ / 2:g}), got "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,15 +112,11 @@ def filter_bank(
     """
     if bands is None:
         return [X]
-    if sfreq is None or isinstance(sfreq, bool) or not isinstance(sfreq, Real) or not sfreq > 0:
-        raise ValueError(f"sfreq: expected samples per second with bands, got {show(sfreq)}")
-    edges = []
-    try:
-        for low, high in bands:
-            edges.append((float(low), float(high)))
-    except (TypeError, ValueError):
-        raise ValueError(f"bands: expected pairs (low, high), got {show(bands)}") from None
-    if not edges or not all(0 < low < high < sfreq / 2 for low, high in edges):
+    if sfreq is None:
+        raise ValueError("sfreq: expected samples per second with bands, got None")
+    edges = real_array(bands, "bands")
+    pairs = edges.shape[1:] == (2,) and len(edges) > 0
+    if not pairs or not all(0 < low < high < sfreq / 2 for low, high in edges):
         raise ValueError(
             f"bands: expected pairs 0 < low < high < sfreq / 2 = {sfreq / 2:g}, got {show(bands)}"
         )

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenfeat._base.types import Floats, Labels
-from eigenfeat._base.validation import RealArray, check_unmasked
+from eigenfeat._base.validation import RealArray, check_vector
 from eigenfeat.moments.columns import deviations
 
 _Array = NDArray[np.float64]
@@ -19,12 +18,11 @@ _Array = NDArray[np.float64]
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
-def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
+def split_domains(n: int, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
     """Return the mask (n,) of the samples of the source; `sample_domain` None means all samples.
 
-    ValueError if lengths differ, a number is 0 or not an integer, or a domain has no samples.
+    ValueError if a number is 0 or not an integer, or a domain has no samples.
     """
-    n = len(X)
     if sample_domain is None:
         return np.ones(n, dtype=bool)
     source = domain_rows(sample_domain, n)
@@ -36,20 +34,11 @@ def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDAr
 
 def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
     """As `split_domains`, but a domain may have no samples."""
-    try:
-        numbers = np.asarray(check_unmasked(sample_domain, "sample_domain"))
-    except ValueError:
-        numbers = np.empty((0, 0))
-    if numbers.shape != (n,):
-        raise ValueError(f"sample_domain: expected shape ({n},), got {numbers.shape}")
-    if numbers.dtype.kind == "O":
-        numbers = np.asarray(numbers.tolist())
-    if numbers.dtype.kind not in "iuf":
-        raise ValueError(f"sample_domain: expected {_EXPECTED}, got dtype {numbers.dtype}")
-    wrong = (numbers == 0) | (numbers != np.round(numbers)) | ~np.isfinite(numbers)
+    numbers = check_vector(sample_domain, n, "sample_domain", positive=False)
+    wrong = (numbers == 0) | (numbers != np.round(numbers))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(f"sample_domain: expected {_EXPECTED}, got {numbers[row]} in row {row}")
+        raise ValueError(f"sample_domain: expected {_EXPECTED}, got {numbers[row]:g} in row {row}")
     source: NDArray[np.bool_] = numbers > 0
     return source
 
