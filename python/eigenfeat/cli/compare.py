@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat._base.saved_files import taking_the_place_of
-from eigenfeat.cli.output import Output, UsageError, naming_options
+from eigenfeat.cli.output import Output, UsageError, naming_options, wrapped
 from eigenfeat.cli.training import read_training
+from eigenfeat.report.card import reasons
 from eigenfeat.report.comparison import compare as compare_models
 from eigenfeat.report.comparison import comparison_figure
 from eigenfeat.tables import TableClassifier, TableRegressor
@@ -84,10 +85,10 @@ def compare(options: SimpleNamespace) -> int:
 def models_table(found: DataFrame) -> str:
     """Aligned lines of a comparison, and the reasons why models or folds were not measured."""
     measured = found[found["n_folds"] > 0].drop(columns=["n_folds", "note"]).rename_axis(None)
-    lines = [f"{name}: {note}" for name, note in found["note"].items() if note]
+    lines = wrapped(reasons({name: note for name, note in found["note"].items() if note}))
     if len(measured):
         table = measured.rename(columns=lambda name: _TITLES.get(name, name.replace("_", " ")))
         form = "{:.4f}".format if "auc" in found else "{:.5g}".format
-        seconds = dict.fromkeys(("fit s", "predict s"), "{:.2f}".format)
+        seconds = dict.fromkeys(("fit s", "predict s"), "{:10.2f}".format)
         lines.insert(0, table.to_string(float_format=form, formatters=seconds, na_rep="-"))
     return "\n".join(lines)

@@ -89,7 +89,7 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
         figures.append(("Errors", f"{measures.errors:,}", f"in {n:,} samples"))
     if evidence.proba is not None:
         error = _reliability(evidence)[0]
-        figures.append(("Calibration error", f"{error:.3f}", "expected"))
+        figures.append(("Calibration error", f"{error:.3f}", "mean gap to the observed share"))
     return [*figures, _samples(evidence)]
 
 

@@ -104,7 +104,7 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     frame = pd.DataFrame({"sure": chances.max(axis=1), "right": labels == truth})
     tenths = frame.groupby(np.ceil(10 * frame["sure"])).sum()
     error = (tenths["sure"] - tenths["right"]).abs().sum() / 100
-    assert f"Calibration error {error:.3f} expected" in page.words
+    assert f"Calibration error {error:.3f} mean gap" in page.words
     for name in model.get_params():
         assert name in page.words
     assert f"eigenfeat {ef.__version__}" in page.words
