@@ -21,12 +21,12 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from threadpoolctl import threadpool_limits
@@ -53,34 +53,25 @@ def main() -> None:
                 continue
             data = read_set(options.data, name, options.rows, options.seed)
             if peer in OURS:
-                found = _measured(data, OURS[peer]())
+                found = _measured(data, clone(OURS[peer]))
             else:
                 found = _peer(peer.removeprefix("aeon "), data, options)
             line = pd.DataFrame([{"problem": name, "classifier": peer} | found])
             add_lines(options.output, line.reindex(columns=COLUMNS))
 
 
-def _lda() -> LinearDiscriminantAnalysis:
-    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-
-
-def _local() -> ReliableClassifier:
-    return ReliableClassifier(LocalQDA(n_threads=1), rule="quadratic", correct=False, n_threads=1)
-
-
-def _trees() -> ExtraTreesClassifier:
-    return ExtraTreesClassifier(50, random_state=0)
-
-
-OURS: dict[str, Callable[[], Any]] = {
-    "LDA, pairwise, tau 0.95": lambda: ReliableClassifier(_lda(), correct=False, n_threads=1),
-    "ReliableClassifierCV": lambda: ReliableClassifierCV(n_threads=1),
-    "minimum cost, LDA": lambda: MinimumCostClassifier(_lda()),
-    "minimum cost, convolutions": lambda: MinimumCostClassifier(),
-    "minimum cost, trees": lambda: MinimumCostClassifier(_trees()),
-    "ECTS": ECTS,
-    "fixed time, 1-NN": FixedTime,
-    "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
+LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+LOCAL = ReliableClassifier(LocalQDA(n_threads=1), rule="quadratic", correct=False, n_threads=1)
+TREES = ExtraTreesClassifier(50, random_state=0)
+OURS = {
+    "LDA, pairwise, tau 0.95": ReliableClassifier(LDA, correct=False, n_threads=1),
+    "ReliableClassifierCV": ReliableClassifierCV(n_threads=1),
+    "minimum cost, LDA": MinimumCostClassifier(LDA),
+    "minimum cost, convolutions": MinimumCostClassifier(),
+    "minimum cost, trees": MinimumCostClassifier(TREES),
+    "ECTS": ECTS(),
+    "fixed time, 1-NN": FixedTime(),
+    "local QDA, quadratic, chosen tau": ReliableClassifierCV({"local QDA": LOCAL}),
 }
 FIGURES = ("harmonic_mean", "accuracy", "earliness", "fit_seconds", "row_seconds")
 COLUMNS = ["problem", "classifier", *FIGURES, "note"]

@@ -112,14 +112,8 @@ def main():
     parser.add_argument("--output", type=Path, default=Path("early_reliability.csv"))
     parser.add_argument("--sets", nargs="+", help="default: all")
     parser.add_argument("--rules", default="", help="part of a rule's name")
-    parser.add_argument(
-        "--average",
-        dest="correct",
-        action="store_const",
-        const="average",
-        default=True,
-        help="correct for tau on average, not with confidence 0.9",
-    )
+    average = {"dest": "correct", "action": "store_const", "const": "average", "default": True}
+    parser.add_argument("--average", help="correct on average, not with confidence 0.9", **average)
     parser.add_argument("--tau", nargs="+", type=float, default=TAUS)
     parser.add_argument("--rows", type=int, default=1000, help="most test series")
     parser.add_argument("--looks", type=int, default=60, help="most times of decision")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +38,11 @@ def documents(n: int, n_labels: int, n_words: int, length: int = 60) -> Task:
     source = rng.random((len(y), length))
     words = rng.choice(n_words, source.shape, p=frequencies(n_words))
     row = np.arange(len(y))[:, None]
-    words = np.where(
-        source < 0.3, shared[y % len(shared)][row, rng.integers(40, size=source.shape)], words
-    )
-    words = np.where(source < 0.15, own[y][row, rng.integers(12, size=source.shape)], words)
-    parts = (
-        np.ones(words.size, dtype=np.float32),
-        words.ravel(),
-        np.arange(0, words.size + 1, length),
-    )
+    of_group = shared[y % len(shared)][row, rng.integers(40, size=source.shape)]
+    of_label = own[y][row, rng.integers(12, size=source.shape)]
+    words = np.select([source < 0.15, source < 0.3], [of_label, of_group], words)
+    ends = np.arange(0, words.size + 1, length)
+    parts = np.ones(words.size, dtype=np.float32), words.ravel(), ends
     X = sparse.csr_array(parts, shape=(len(y), n_words))
     X.sum_duplicates()
     X.data = np.sqrt(X.data / length)
@@ -60,10 +56,8 @@ def gaussians(n: int, n_labels: int, several: bool) -> Task:
     means += 0.3 * rng.standard_normal(means.shape)
     count = rng.integers(1, 6, n + 5000) if several else np.ones(n + 5000, dtype=int)
     labels = rng.choice(n_labels, count.sum(), p=frequencies(n_labels))
-    Y = sparse.csr_array(
-        (np.ones(len(labels)), labels, np.concatenate([[0], count.cumsum()])),
-        shape=(len(count), n_labels),
-    )
+    parts = np.ones(len(labels)), labels, np.concatenate([[0], count.cumsum()])
+    Y = sparse.csr_array(parts, shape=(len(count), n_labels))
     Y.sum_duplicates()
     Y.data[:] = 1
     X = (Y @ means + 0.7 * rng.standard_normal((len(count), 128))).astype(np.float32)
@@ -83,9 +77,8 @@ def precision(top: np.ndarray, y: Any) -> str:
     """Share of right labels among the first 1, 3 and 5, in percent."""
     Y = y if sparse.issparse(y) else sparse.csr_array((np.ones(len(y)), y, np.arange(len(y) + 1)))
     last = min(top.max() + 1, Y.shape[1])
-    right = np.stack(
-        [Y[np.arange(len(top)), np.minimum(column, last - 1)] for column in top.T], axis=1
-    )
+    rows = np.arange(len(top))
+    right = np.stack([Y[rows, np.minimum(column, last - 1)] for column in top.T], axis=1)
     return ", ".join(f"{100 * right[:, :k].mean():.1f}" for k in (1, 3, 5))
 
 
@@ -94,26 +87,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     data = parser.parse_args().data
-    tasks: dict[str, Callable[[], Task]] = {
-        "documents, 200,000 x 20,000 words, 20,000 classes": lambda: documents(
-            200_000, 20_000, 20_000
+    tasks = {
+        "documents, 200,000 x 20,000 words, 20,000 classes": partial(
+            documents, 200_000, 20_000, 20_000
         ),
-        "rows, 100,000 x 128, 20,000 classes": lambda: gaussians(100_000, 20_000, False),
-        "rows, 20,000 x 128, 2,000 labels, several each": lambda: gaussians(20_000, 2_000, True),
-        "rows, 20,000 x 128, 200 labels, several each": lambda: gaussians(20_000, 200, True),
-        "documents, 10,000 x 2,000 words, 200 classes": lambda: documents(10_000, 200, 2_000),
+        "rows, 100,000 x 128, 20,000 classes": partial(gaussians, 100_000, 20_000, False),
+        "rows, 20,000 x 128, 2,000 labels, several each": partial(gaussians, 20_000, 2_000, True),
+        "rows, 20,000 x 128, 200 labels, several each": partial(gaussians, 20_000, 200, True),
+        "documents, 10,000 x 2,000 words, 200 classes": partial(documents, 10_000, 200, 2_000),
     }
     if data is not None:
-        tasks["letters, 26 classes"] = lambda: public(data / "ocr_letters.npz", 40_000)
-        tasks["Isolet, 26 classes"] = lambda: public(data / "uci_isolet.npz", 5_000)
+        tasks["letters, 26 classes"] = partial(public, data / "ocr_letters.npz", 40_000)
+        tasks["Isolet, 26 classes"] = partial(public, data / "uci_isolet.npz", 5_000)
     for name, make in tasks.items():
         X, y, X_test, y_test = make()
         n_labels = y.shape[1] if sparse.issparse(y) else int(y.max()) + 1
         models: dict[str, Any] = {f"LabelEmbedding({m})": LabelEmbedding(m) for m in (30, 100, 300)}
         if n_labels <= 200:
-            models["logit, one against rest"] = OneVsRestClassifier(
-                LogisticRegression(C=10, max_iter=200)
-            )
+            logit = LogisticRegression(C=10, max_iter=200)
+            models["logit, one against rest"] = OneVsRestClassifier(logit)
         for method, model in models.items():
             start = time.process_time()
             model.fit(X, y)

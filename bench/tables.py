@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn import datasets
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
@@ -81,12 +81,6 @@ def arrays(path, end=""):
         return file[f"X{end}"].astype(float), file[f"y{end}"]
 
 
-SMALL_OF_SKLEARN = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "breast cancer": load_breast_cancer,
-    "digits": load_digits,
-}
 SMALL = [(name, count) for name in ("iris", "wine") for count in (60, 120)]
 SMALL += [
     (name, count)
@@ -102,13 +96,13 @@ TWELVE = {
     "Isolet": ("uci_isolet.npz", gem.load_official, 1),
     "OCR letters": ("ocr_letters.npz", gem.load_ocr, 1),
     "OpenCV digits": ("opencv_digits.npz", gem.load_opencv, 3),
-    "digits": ("", load_digits, 3),
+    "digits": ("", datasets.load_digits, 3),
     "Satimage": ("uci_satimage.npz", gem.load_official, 1),
     "twonorm": ("uci_twonorm_standardized.npz", gem.load_half, 3),
     "ringnorm": ("uci_ringnorm_standardized.npz", gem.load_half, 3),
     "Covertype": ("covtype_subset.npz", gem.load_cover, 3),
     "ionosphere": ("uci_ionosphere.npz", gem.load_half, 3),
-    "breast cancer": ("", load_breast_cancer, 3),
+    "breast cancer": ("", datasets.load_breast_cancer, 3),
     "Pima": ("uci_pima.npz", gem.load_half, 3),
     "German credit": ("uci_german_numeric.npz", gem.load_half, 3),
 }
@@ -125,7 +119,7 @@ def load(folder, group, name, split):
         parts = divided(*arrays(folder / "covtype_subset.npz", "_random50k"), split, **sizes)
     elif group == "small":
         name, count = name.rsplit(maxsplit=1)
-        own = SMALL_OF_SKLEARN.get(name)
+        own = getattr(datasets, f"load_{name.replace(' ', '_')}", None)
         X, y = own(return_X_y=True) if own else arrays(folder / f"uci_{name}.npz")
         parts = divided(X, y, split, train_size=int(count), test_size=len(y) - int(count))
     else:

@@ -11,37 +11,28 @@ from eigenfeat.cli.output import UsageError, report_error
 
 DESCRIPTION = """\
 Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
-Hyperparameters are chosen without the test rows, which are read once at the end. Every method runs
-in a process of its own; its memory is the most that process has held, with the interpreter and the
-data. A quick run checks that all works: its errors are of fewer rows. Of the GEM paper (ICML 2014):
+Hyperparameters are chosen without the test rows, which are read once at the end. A quick run checks
+that all works: its errors are of fewer rows. Of the GEM paper (ICML 2014):
 
-  mnist      handwritten digits, Table 2                            mnist.npz
-  gem-figures  eigenvectors of five pairs of digits, Figures 1 and 2  mnist.npz
-  covertype  forest cover types, Table 3                            covtype_subset.npz
-  speech     frames of spoken digits in place of TIMIT's, Table 4   fsdd.npz
-  defaults   six further data sets, nothing chosen    uci_isolet.npz, uci_satimage.npz,
-                               opencv_digits.npz, ocr_letters.npz, uci_ringnorm_standardized.npz,
-                               covtype_subset.npz
+  mnist        handwritten digits, Table 2
+  gem-figures  eigenvectors of five pairs of digits, Figures 1 and 2
+  covertype    forest cover types, Table 3
+  speech       frames of spoken digits in place of TIMIT's, Table 4
+  defaults     six further data sets, nothing chosen
 
 of Parrish's thesis (University of Washington, 2012), all but the last over ten random splits:
 
-  ldg           LDG and others on 13 sets, Table 3.1 and Figures 3.4-3.8   uci_*.npz, mnist.npz,
-                                                                           usps.npz
-  ldg-small     15 sets of few time series, Tables 3.3-3.5                 ucr/*.npz
-  ldg-training-files  four sets whose test part is missing, by splits      ucr/train_only/*.npz
-  ldg-offsets   Beef and Coffee with an offset and unit of each series     ucr/*.npz
-  ldg-transfer  images of one domain with help from another, Figure 4.5    office_surf.npz
-  ldg-digits    digits of one domain, Figures 4.5 and 4.6                  mnist.npz, usps.npz
-  early         when incomplete series are decided, chapter 5              ucr/*.npz
+  ldg                 LDG and others on 13 sets, Table 3.1 and Figures 3.4-3.8
+  ldg-small           15 sets of few time series, Tables 3.3-3.5
+  ldg-training-files  four sets whose test part is missing, by splits
+  ldg-transfer        images of one domain with help from another, Figure 4.5
+  ldg-digits          digits of one domain, Figures 4.5 and 4.6
+  early               when incomplete series are decided, chapter 5
 
-and of the paper on max-margin data shifting (AAAI 2016), Tables 1, 3 and 4 and Figures 2 and 3:
+and of the paper on max-margin data shifting (AAAI 2016), over ten random splits:
 
-  mmds       mnist.npz, opencv_digits.npz, ocr_letters.npz, faces_yale.npz, faces_yaleb.npz,
-             faces_orl.npz, microarray_standins.npz
-  mmds-joint its joint moves, corrupted copies and max-margin PCA, ten splits (the paper has no
-             table of them)                 mnist.npz, opencv_digits.npz, ocr_letters.npz
-
-All of the thesis and `mmds` also draw pictures.
+  mmds        Tables 1, 3 and 4 and Figures 2 and 3
+  mmds-joint  joint moves, corrupted copies and max-margin PCA, without a table in the paper
 
 A file that is missing or of another kind is named, with the arrays that it should hold. Ctrl-C ends
 a run; what is finished is printed and kept."""
@@ -51,7 +42,7 @@ a run; what is finished is printed and kept."""
 TASKS = {
     **dict.fromkeys(("mnist", "covertype", "speech", "defaults"), "gem"),
     "gem-figures": "gem_figures",
-    **dict.fromkeys(("ldg", "ldg-small", "ldg-training-files", "ldg-offsets"), "ldg"),
+    **dict.fromkeys(("ldg", "ldg-small", "ldg-training-files"), "ldg"),
     **dict.fromkeys(("ldg-transfer", "ldg-digits"), "ldg"),
     "mmds": "mmds",
     "mmds-joint": "mmds_joint",

@@ -57,21 +57,10 @@ def made(context, *, where, **parameters):
     parts = []
     for module, _, name in (path.rpartition(".") for path in where):
         kind = getattr(import_module(module), name)
-        known = signature(kind).parameters
-        given = {"random_state": context.seed} if "random_state" in known else {}
-        if "gem" in known:
-            given |= gem_parts()
-        parts.append(kind(**given))
+        seeded = "random_state" in signature(kind).parameters
+        parts.append(kind(random_state=context.seed) if seeded else kind())
     model = parts[0] if len(parts) == 1 else make_pipeline(*parts)
     return model.set_params(**parameters)
-
-
-def gem_parts():
-    """Return GEM and the logit of a classifier, with defaults, for nested parameters."""
-    from eigenfeat import gem
-    from eigenfeat.gem.classifier import default_logit
-
-    return {"gem": gem.GEM(), "logit": default_logit()}
 
 
 GEM, LOGIT = "eigenfeat.gem.classifier.GEMClassifier", "eigenfeat.linear.logistic.MultinomialLogit"

@@ -27,9 +27,7 @@ RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis ha
 SPARSITY = 3  # section 3.4.1
 SLACKS = (0.1, 1.0, 10.0)  # of ITML; the thesis uses the values of ITML's code
 SLACK_FOLDS = 3
-SMALL_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
-LARGE_GAMMAS = (1.5, 3.0, 10.0)
-SMALL_NEIGHBOURS = (1, 4, 16)
+UNION_GAMMAS = (0.01, 0.3, 0.7)
 MAX_NCA_DIMENSIONS = 40
 
 # ---- 3-NN ----------------------------------------------------------------------------------------
@@ -140,40 +138,13 @@ def ldg_by_itself(context):
 
 
 @family
-def ldg_by_folds(context, X, codes, rules, *, gammas=SMALL_GAMMAS):
-    """LDG, with parameters chosen by folds like those of the other methods.
-
-    A gamma above 1 shrinks V: the eigenvectors of ``(1 - s) V + s I - gamma A`` are those of
-    ``V - gamma / (1 - s) A``.
-    """
-    most = _max_directions(X, codes, rules)
-    for gamma in gammas:
-        for count in SMALL_NEIGHBOURS:
-            given = {"gamma": gamma, "n_neighbors": count}
-            # Smaller classes use all of their samples, with a warning.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
-                yield given, reductions.LDG(most, random_state=context.seed, **given).fit(X, codes)
-
-
-ldg_larger_gamma = partial(ldg_by_folds, gammas=SMALL_GAMMAS + LARGE_GAMMAS)
-
-
-@family
-def ldg_or_fisher(context, X, codes, rules):
-    """LDG or Fisher's directions, by accuracy on held-out samples."""
-    yield from ldg_by_folds(context)(X, codes, rules)
-    yield from regularized_fisher(context)(X, codes, rules)
-
-
-@family
 def ldg_and_fisher(context, X, codes, rules):
     """Fisher's directions of length 1, then LDG's of their orthogonal complement."""
     for ridge in rules.ridges:
         first = reductions.RegularizedFisher(ridge=ridge).fit(X, codes)
         units = np.linalg.qr(first.components_.T)[0].T
         rest = X - (X @ units.T) @ units
-        for gamma in SMALL_GAMMAS[::2]:
+        for gamma in UNION_GAMMAS:
             most = max(_max_directions(X, codes, rules) - len(units), 1)
             given = {"gamma": gamma, "n_neighbors": 4}
             with warnings.catch_warnings():

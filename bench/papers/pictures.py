@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.papers import families, figures
-from bench.papers.accuracy_tables import accuracies, done_on
-from bench.papers.families import Rules, accuracy
+from bench.papers.accuracy_tables import done_on
 
-GREY = "#6b7280"
 COLUMNS = 3  # panels per line
-EMBEDDED_SET = "wine"  # whose samples are drawn in one and two dimensions
 SPARSE = "sparse directions"  # part of the name of the problem of SparseLDG
 WHOLE = "all columns"  # the method without a reduction
-EMBEDDED = (("LDG", families.ldg), ("PCA", families.pca), ("FDA", families.fisher))
 
 
 def figure_of(width, height):
@@ -60,47 +55,18 @@ def draw_band(axes, name, curve, number, unit=100.0, most=100.0):
 
 
 def draw_sets(run):
-    """Yield accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
+    """Yield accuracy by dimension, and sparsity of SparseLDG's directions."""
     sets = [problem for problem in run.protocol.problems if SPARSE not in problem.name]
     yield from _accuracy(sets, run, "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis")
     for problem in run.protocol.problems:
         if problem not in sets and done_on(problem, run):
             yield _name(run, "sparsity"), _sparsity(problem, run)
-        if problem.name == EMBEDDED_SET and accuracies(problem, run):
-            yield _name(run, "embeddings"), _embeddings(problem, run)
 
 
 def draw_transfer(run):
     """Yield accuracy by dimension for every pair of domains."""
     title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
     yield from _accuracy(run.protocol.problems, run, title)
-
-
-def draw_small(run):
-    """Yield LDG's accuracy on every set among the other methods' and the thesis's."""
-    found = {p.name: accuracies(p, run) for p in run.protocol.problems}
-    found = {name: methods for name, methods in found.items() if "LDG" in methods}
-    if not found:
-        return
-    order = sorted(found, key=lambda name: np.mean(found[name]["LDG"]))
-    figure = figure_of(8.2, 0.36 * len(order) + 2.0)
-    axes = figure.subplots()
-    for place, name in enumerate(order):
-        others = [100 * np.mean(v) for method, v in found[name].items() if method != "LDG"]
-        axes.plot(others, [place] * len(others), "|", ms=11, color=GREY, label="the other methods")
-        ours = 100 * np.asarray(found[name]["LDG"])
-        spread = ours.std(ddof=1) if len(ours) > 1 else 0.0
-        label = "LDG, mean and deviation over splits"
-        axes.errorbar(ours.mean(), place, xerr=spread, fmt="o", color="C0", capsize=2, label=label)
-    printed = [float(figures.TABLE_3_4[name]["LDG"]) for name in order]
-    axes.plot(
-        printed, range(len(order)), "D", ms=7, mfc="none", mec="C1", label="LDG in the thesis"
-    )
-    axes.set_yticks(range(len(order)), order)
-    title = "Time series that are fewer than their samples, Table 3.4"
-    axes.set(xlabel="test accuracy in %, mean over splits", title=title)
-    legend(figure, 3)
-    yield _name(run, "accuracy"), figure
 
 
 def _name(run, picture):
@@ -169,68 +135,31 @@ def _sparsity(problem, run):
     return figure
 
 
-def _embeddings(problem, run):
-    """Draw test samples of the first split in one and two dimensions, by three reductions."""
-    table = problem.load(run.folder / problem.file, run.context)
-    rows, codes, queries, query_codes = table.parts(run.context.seed)
-    rules = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=2)
-    figure = figure_of(11.0, 7.0)
-    grid = figure.subplots(2, len(EMBEDDED), height_ratios=[1.6, 1])
-    for column, (name, build) in enumerate(EMBEDDED):
-        _, model = next(build(run.context)(rows, codes, rules))
-        for line, m in enumerate((2, 1)):
-            known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
-            right = 100 * accuracy(known, codes, asked, query_codes)
-            axes = grid[line, column]
-            for code in np.unique(query_codes):
-                own = asked[query_codes == code]
-                heights = own[:, 1] if m > 1 else np.full(len(own), code + 1)
-                axes.scatter(own[:, 0], heights, s=17, alpha=0.75, lw=0, label=str(code + 1))
-            title = f"{name}, dimensions: {m}, {right:.0f}% right"
-            axes.set(title=title, xlabel="first component")
-    legend(figure, 5)
-    figure.suptitle(
-        f"{len(queries)} test rows of {problem.title} in two dimensions and in one, and how many "
-        "are classified right by their 3 nearest training rows"
-    )
-    return figure
-
-
 # ---- early decisions: Figures 5.6 to 5.11 of the thesis ------------------------------------------
 
-QDA, SVM = "local QDA, quadratic", "linear SVM, quadratic"
-# Pictures: name, scores on the vertical axis, and methods.
-EARLY = (
-    ("sets", ("reliability",), tuple(
-        f"{kind}, {which}"
-        for kind in ("local QDA", "linear SVM")
-        for which in ("quadratic", "box", "Chebyshev")
-    )),
-    ("completions", ("reliability",), (QDA, f"{QDA}, mixture", SVM, f"{SVM}, mixture")),
-    ("literal-sets", ("reliability",), tuple(
-        f"{kind}, {which}"
-        for kind in ("local QDA", "linear SVM")
-        for which in ("quadratic, literal", "box", "Chebyshev, literal")
-    )),
-    ("literal-completions", ("reliability",), tuple(
-        f"{kind}, {which}"
-        for kind in (QDA, SVM)
-        for which in ("literal", "mixture, literal")
-    )),
-    ("methods", ("reliability", "accuracy"), (
-        QDA, "local QDA on LDG, quadratic", "LDA, pairwise", "ECTS",
-        "fixed time, local QDA", "fixed time, 1-NN",
-    )),
-)  # fmt: skip
+EARLY = {  # methods by picture
+    name: [f"{kind}, {rule}" for kind in ("local QDA", "linear SVM") for rule in rules]
+    for name, rules in {
+        "sets": ("quadratic", "box", "Chebyshev"),
+        "completions": ("quadratic", "quadratic, mixture"),
+        "literal-sets": ("quadratic, literal", "box", "Chebyshev, literal"),
+        "literal-completions": ("quadratic, literal", "quadratic, mixture, literal"),
+    }.items()
+}
+EARLY["methods"] = [
+    *("local QDA, quadratic", "local QDA on LDG, quadratic", "LDA, pairwise", "ECTS"),
+    *("fixed time, local QDA", "fixed time, 1-NN"),
+]
 
 
 def draw_early(run):
     """Yield reliability and accuracy against the average time of decision, for each set."""
     for problem in run.protocol.problems:
         done = {name: trial for name, trial in run.done(problem).items() if trial.points}
-        for name, upwards, methods in EARLY:
+        for name, methods in EARLY.items():
             shown = [method for method in methods if method in done]
-            for score in upwards if len(shown) > 1 else ():
+            scores = ("reliability", "accuracy") if name == "methods" else ("reliability",)
+            for score in scores if len(shown) > 1 else ():
                 figure = figure_of(6.4, 4.4)
                 axes = figure.subplots()
                 for method in shown:
