@@ -302,7 +302,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         tau: float | None = None,
         **options: Any,
     ) -> None:
-        """Correct the rule by held-out samples."""
+        """Correct the rule by held-out samples; `classes` are the labels of the fit."""
         self.reliability_ = float(self.reliability) if tau is None else tau
         self.correction_, steps, self.reliability_by_class_ = correct_rule(
             self, self.fitted_, rows, y, classes, self.reliability_, **options

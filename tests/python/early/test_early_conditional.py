@@ -1,6 +1,7 @@
 """Promises by class and by time: they hold for rare classes, as often as they say."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binom
@@ -163,7 +164,7 @@ def test_only_the_target_is_decided_before_the_end(rng, rule, correct):
     assert np.all(early.label[early.time < 10] == 1)
     assert (early.time < 10).any()
     assert np.mean(agrees[early.time < 10]) > 0.7
-    both = fitted(X, y, 0.8, target=[1, 2], **options).predict_early(new)
+    both = fitted(X, y, 0.8, target=pd.Series([1, 2]), **options).predict_early(new)
     assert set(np.unique(both.label[both.time < 10])) == {1, 2}
     partly = np.where(np.arange(10) < 8, new, np.nan)
     found = model.decide(partly)
