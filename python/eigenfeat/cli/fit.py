@@ -70,7 +70,7 @@ def fit(options: SimpleNamespace) -> int:
     result = {"output": str(options.output), "estimator": type(model).__name__, **result}
     result |= {"seconds": time.perf_counter() - started}
     head = f"{options.output}: {result['estimator']}, {lines[0]}; {result['seconds']:.1f} s"
-    output.result(result, "\n".join([head, *lines[1:]]))
+    output.result(result, "\n".join([*wrapped(head), *lines[1:]]))
     return 0
 
 

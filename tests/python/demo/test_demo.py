@@ -1,7 +1,5 @@
 """The command line, and the demonstration from end to end."""
 
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -83,11 +81,3 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
     err = capsys.readouterr().err
     assert "taken" in err
     assert len(err.splitlines()) == 1
-
-
-def test_the_module_runs():
-    run = subprocess.run(
-        [sys.executable, "-m", "eigenfeat", "--version"], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.startswith("eigenfeat ")
-    assert run.stderr == ""
