@@ -11,7 +11,7 @@ from sklearn.base import is_regressor
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.validation import check_number, check_whole, is_table, show
-from eigenfeat.report.evidence import quietly
+from eigenfeat.report.evidence import pandas_table, quietly
 from eigenfeat.report.held_out import cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import measures_of
 from eigenfeat.report.peers import Peer, peer_table, peers
@@ -105,7 +105,7 @@ def compare(
     """
     import pandas as pd
 
-    samples: Any = X if is_table(X) else np.asarray(X)
+    samples: Any = pandas_table(X) if is_table(X) else np.asarray(X)
     if len(samples.shape) != 2:
         raise ValueError(f"X: expected a data frame or a dense array (n, d), got {show(X)}")
     labels = np.asarray(plain_labels(y))

@@ -15,13 +15,13 @@ from sklearn.base import is_regressor
 from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import is_table, show
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting.directions import check_image_shape
 from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import measures_of
 
-__all__ = ["Evidence", "codes_of", "evidence_of", "predictions", "quietly"]
+__all__ = ["Evidence", "codes_of", "evidence_of", "pandas_table", "predictions", "quietly"]
 
 _N_NEIGHBORS = 3
 
@@ -137,7 +137,7 @@ def evidence_of(
 
 def _with_names(model: Any, X: Any) -> tuple[Any, list[str]]:
     """Samples with the columns of the fit, if they have its names; and the names of the columns."""
-    known = getattr(model, "feature_names_in_", None)
+    known, X = getattr(model, "feature_names_in_", None), pandas_table(X)
     if hasattr(X, "iloc"):
         if known is not None and set(known) <= set(X.columns):
             X = X[list(known)]
@@ -180,6 +180,11 @@ def _of_neighbours(evidence: Evidence) -> Evidence:
             np.add.at(votes, (np.arange(len(codes)), near[:, place]), 1 - 0.01 * place)
     by = f"{_N_NEIGHBORS} nearest neighbours in the features of the other samples"
     return replace(evidence, predicted=votes.argmax(axis=1), features=features, by=by)
+
+
+def pandas_table(X: Any) -> Any:
+    """A table of polars or pyarrow as a pandas data frame; other samples as they are."""
+    return X.to_pandas() if is_table(X) and not hasattr(X, "iloc") else X
 
 
 def codes_of(classes: Any, y: NDArray[Any]) -> NDArray[np.intp]:

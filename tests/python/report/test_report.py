@@ -262,6 +262,18 @@ def test_tables_with_words_and_gaps(rng):
     assert "unused" not in page.words
 
 
+def test_tables_of_other_libraries_have_the_same_page(rng):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    frame = pd.DataFrame({"x": rng.standard_normal(80), "word": rng.choice(["red", "blue"], 80)})
+    y = np.where((frame["x"] > 0) ^ (frame["word"] == "red"), "yes", "no")
+    model = TableClassifier(["columns"]).fit(frame, y)
+    page = report.write_report(model, frame, y)
+    for table in (polars.from_pandas(frame), arrow.Table.from_pandas(frame)):
+        assert report.write_report(model, table, y) == page
+    report.write_report(model, table, y, cv=2)
+
+
 def test_a_page_about_a_regression(rng):
     rows = rng.standard_normal((300, 4))
     y = 3 * rows[:, 2] + rng.standard_normal(300)
