@@ -28,15 +28,6 @@ def test_they_are_weights_of_the_rows(factors):
     assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-4)
 
 
-def test_balanced_counts_the_rows_weights():
-    weight = np.random.default_rng(0).integers(1, 4, len(RARE))
-    options = {"n_directions": 2, "class_weight": "balanced", "temperature": 1.0}
-    one = gem_classifier(**options).fit(X[RARE], Y[RARE], weight)
-    repeated = np.repeat(RARE, weight)
-    other = gem_classifier(**options).fit(X[repeated], Y[repeated])
-    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
-
-
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
 def test_searches_and_ensembles_pass_them_on(factors):
     model = gem_classifier(n_directions=1, class_weight=factors, temperature=1.0).fit(

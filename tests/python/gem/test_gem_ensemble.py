@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from flat_gem import gem_classifier, with_params
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -52,16 +52,6 @@ def test_probabilities_are_geometric_means(digits, model):
     assert_array_equal(model.predict(X), expected.argmax(axis=1))
     assert model.decision_function(X).shape == (300, 10)
     assert model.score(X, y) > 0.93
-
-
-def test_two_classes():
-    X, y = load_wine(return_X_y=True)
-    X, y = X[y < 2], np.array(["no", "yes"])[y[y < 2]]
-    model = GEMEnsemble(n_members=3).fit(X[::2], y[::2])
-    expected = geometric_mean(model.members_, X[1::2])
-    assert model.decision_function(X).shape == (len(X),)
-    assert_allclose(model.predict_proba(X[1::2]), expected, rtol=1e-4)
-    assert_array_equal(model.predict(X[1::2]), model.classes_[expected.argmax(axis=1)])
 
 
 @pytest.mark.parametrize(
