@@ -394,26 +394,12 @@ def hidden_features(
 def project_rows(
     X: Floats | csr_array, layers: Sequence[Layer], n_threads: int | None
 ) -> NDArray[np.float32]:
-    """Return float32 projections (n, F) on the last layer; hidden features are formed in blocks."""
-    n, last = X.shape[0], layers[-1]
-    out: NDArray[np.float32] | None = None
+    """Return float32 projections (n, F) on the last layer, from pieces that fit a cache."""
+    last = layers[-1]
+    out = np.empty((X.shape[0], len(last.offset)), dtype=np.float32)
     for rows, block in hidden_features(X, layers[:-1], n_threads):
-        result = _projected(block, last, n_threads)
-        if len(result) == n:
-            return result
-        if out is None:
-            out = np.empty((n, len(last.offset)), dtype=np.float32)
-        out[rows] = result
-    return np.empty((0, len(last.offset)), dtype=np.float32) if out is None else out
-
-
-def _projected(X: Floats | csr_array, layer: Layer, n_threads: int | None) -> NDArray[np.float32]:
-    """Return float32 projections (n, F), from float64 pieces that fit a cache."""
-    if X.dtype == np.float32 or not isinstance(X, np.ndarray):
-        return layer.project(X, n_threads).astype(np.float32, copy=False)
-    out = np.empty((len(X), len(layer.offset)), dtype=np.float32)
-    for rows in row_blocks(len(X), out.shape[1], _PIECE_BYTES):
-        out[rows] = layer.project(X[rows], n_threads)
+        for piece in row_blocks(block.shape[0], out.shape[1], _PIECE_BYTES):
+            out[rows][piece] = last.project(block[piece], n_threads)
     return out
 
 

@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -76,7 +76,6 @@ class DaskBlocks(RowBlocks):
     ) -> None:
         self._given: tuple[Any, Any, Any] = X, y, sample_weight
         self._encoder: TableColumns | None = None
-        self._known: _Partitions | None = None
         if not is_dask_frame(X) and (not is_dask_array(X) or X.ndim != 2):
             raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
 
@@ -191,12 +190,10 @@ class DaskBlocks(RowBlocks):
                 parts.append(pick(self._partitions.read, start, own, *sources))
         return joined(_computed(parts))
 
-    @property
+    @cached_property
     def _partitions(self) -> _Partitions:
         """The partitions, measured when they are first needed."""
-        if self._known is None:
-            self._known = _partitions_of(*self._given)
-        return self._known
+        return _partitions_of(*self._given)
 
     def _sources(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Arguments of `read` for each partition, and the index of its first sample."""

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.expansion.features import ExpandedFeatures, core_rows, expand, take_rows
+from eigenfeat.expansion.features import ExpandedFeatures, core_rows, take_rows
 from eigenfeat.linear.logistic import MultinomialLogit
 
 EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
@@ -54,16 +54,6 @@ def test_features_by_hand(parts, expansion, include_input, kind):
     assert_allclose(got, expected, rtol=20 * np.finfo(got.dtype).eps, atol=1e-6)
     assert_array_equal(rows.take([3, 1]).toarray(), got[[3, 1]])
     assert_array_equal(take_rows(rows, np.arange(40) > 30).toarray(), got[31:])
-
-
-def test_stored_projections_are_the_rows_projections(parts):
-    X, V, offset = parts
-    rows = ExpandedFeatures(X, V, offset)
-    stored = rows.stored(n_threads=1)
-    assert_array_equal(stored.projections, expand(X, V, offset, expansion="none"))
-    assert stored.stored() is stored
-    assert stored.shape == rows.shape
-    assert_array_equal(stored.toarray(), rows.toarray())
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, np.float16, np.int32])

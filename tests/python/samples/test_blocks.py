@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from eigenfeat import ClassMoments
-from eigenfeat.samples.blocks import ArrayBlocks, GeneratedBlocks, as_blocks, is_blocks
+from eigenfeat.samples.blocks import ArrayBlocks, GeneratedBlocks, as_blocks
 from eigenfeat.samples.out_of_core import class_moments
 
 
@@ -109,13 +109,3 @@ def test_no_more_than_one_generated_block_is_alive():
             del rows
 
     assert GeneratedBlocks(blocks).reduce(len, lambda a, b: a + b) == 50
-
-
-def test_arrays_are_not_taken_for_blocks(rows):
-    X, y, _ = rows
-    assert not is_blocks(X)
-    assert not is_blocks(X.tolist())
-    assert not is_blocks(sp.csr_matrix(X))
-    assert is_blocks(ArrayBlocks(X, y))
-    assert is_blocks(iter([(X, y)]))
-    assert is_blocks(lambda: [(X, y)])

@@ -122,13 +122,6 @@ def test_a_fit_that_takes_all_its_steps_ends(shape):
     pipeline.fit(rows, labels)
 
 
-@needs
-def test_a_progress_bar(capsys):
-    pytest.importorskip("rich")
-    model = ef.MulticlassSVM().set_callbacks(sklearn.callback.ProgressBar()).fit(X, Y)
-    assert model.n_iter_ > 0
-
-
 @pytest.mark.long
 @needs
 def test_an_older_scikit_learn_has_none():

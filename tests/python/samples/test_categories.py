@@ -8,12 +8,7 @@ import pytest
 from table_files import arrow_modules
 
 from eigenfeat import TableClassifier, open_rows
-from eigenfeat.samples.categories import (
-    Categories,
-    category_codes,
-    category_text,
-    distinct_values,
-)
+from eigenfeat.samples.categories import category_codes, category_text, distinct_values
 from eigenfeat.samples.columns import TableColumns
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -145,11 +140,6 @@ def test_rare_categories_are_pooled_and_unknown_ones_with_them():
     columns = TableColumns().fit(as_pandas(["a", "a", "b", "b", None, None]))
     assert columns.feature_names_.tolist() == ["c_a", "c_b", "c_None"]
     np.testing.assert_array_equal(columns.transform(as_pandas(["new"])), [[0, 0, 0]])
-
-
-def test_forged_codes_are_refused():
-    with pytest.raises(IndexError):
-        Categories(["a"], statistics=np.zeros((2, 1))).encoded(np.array([5]))
 
 
 def test_lists_are_refused_by_name():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eigenfeat.samples.targets import assign_bins, bin_edges, discretize_target, target_groups
+from eigenfeat.samples.targets import discretize_target, target_groups
 
 integers = st.lists(st.integers(-40, 40), min_size=2, max_size=60).filter(lambda y: len(set(y)) > 1)
 n_bins = st.integers(2, 12)
@@ -66,12 +66,6 @@ def test_a_weight_counts_as_so_many_rows(y, b, seed):
 def test_a_heavy_tie_takes_several_quantiles():
     y = np.concatenate([np.zeros(60), np.arange(1, 41)])
     assert np.bincount(discretize_target(y, 10)).tolist() == [60, 10, 10, 10, 10]
-
-
-def test_edges_are_values_and_sort_new_targets():
-    edges = bin_edges(np.array([1.0, 2.0, 3.0, 4.0]), 2)
-    assert edges.tolist() == [3.0]
-    assert assign_bins(np.array([-9.0, 2.9, 3.0, 99.0]), edges).tolist() == [0, 0, 1, 1]
 
 
 def test_one_column_is_a_single_output(rng):
