@@ -38,10 +38,8 @@ def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, n
     for band, all_epochs in enumerate(banks):
         X = all_epochs[rows]
         for block in epoch_blocks(X):
-            epochs = X[block].astype(np.float64)
-            epochs -= epochs.mean(axis=2, keepdims=True)
-            out[band] += np.einsum("n,nct,ndt->cd", share[block], epochs, epochs, optimize=True)
-        out[band] /= X.shape[2] * share.sum()
+            out[band] += np.tensordot(share[block], epoch_covariances(X[block], None), axes=1)
+        out[band] /= share.sum()
         if not np.trace(out[band]) > 0:
             raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")
     return out
