@@ -515,7 +515,7 @@ class _FrameForm:
     """Form of the data frames of samples."""
 
     names: list[str]
-    kinds: list[str]  # "number", "category" or "declared" as one
+    kinds: list[str]  # "number", "category", or "declared": a category by an option
     every: list[str]  # columns of a frame; those that are not among `names` are empty
 
     @property
