@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,10 @@ class ArraySource(Source):
         if not self.n_rows and width > _MAX_EMPTY_COLUMNS:
             raise ValueError(f"{path}: expected rows of these columns, got shape {X.shape}")
         if isinstance(options.target, str) and options.target.endswith(".npy"):
-            self._labels_path = Path(options.target)
+            self._labels_path, options = Path(options.target), replace(options, target=None)
         self.names = [str(j) for j in range(width)]
         self.types, self.kinds = [X.dtype.name] * width, ["number"] * width
-        self.choice = Choice.of(path, self.names, options, target=self._labels_path is None)
+        self.choice = Choice.of(path, self.names, options)
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         self.dtype = np.dtype(np.float32 if small else np.float64)
         fortran = X.flags.f_contiguous and not X.flags.c_contiguous

@@ -182,16 +182,16 @@ def _stream_header(
     }
     words = {
         "TAU": format(tau, ".15g"),
-        "CHANNELS": str(layout.channels),
-        "LENGTH": str(layout.length),
-        "PARTS": str(len(parts)),
-        "ENTRIES": str(d),
+        "CHANNELS": layout.channels,
+        "LENGTH": layout.length,
+        "PARTS": len(parts),
+        "ENTRIES": d,
         "TARGETS": ", ".join(map(str, is_target.astype(int))),
         "LOOKS": _integers(looks),
-        "N_LOOKS": str(max(1, len(times))),
-        "N_PAIRS": str(max(1, len(higher))),
-        "FACTOR_LENGTH": str(max(1, len(rows))),
-        "STATE_BYTES": str(numbers.itemsize * (len(parts) * (d + k + 1) + layout.channels) + 8),
+        "N_LOOKS": max(1, len(times)),
+        "N_PAIRS": max(1, len(higher)),
+        "FACTOR_LENGTH": max(1, len(rows)),
+        "STATE_BYTES": numbers.itemsize * (len(parts) * (d + k + 1) + layout.channels) + 8,
     }
     return _filled_template("early_stream.h.in", name, fitted.classes, numbers, words, arrays)
 
@@ -252,16 +252,16 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
         if pads
         else "It is decided at its end.",
         "FINISH": "It is padded with its last sample to the next decision time." if pads else "",
-        "PADS": str(int(pads)),
-        "CHANNELS": str(channels),
-        "LENGTH": str(length),
-        "ONSET": str(onset),
-        "STAGES": str(p),
-        "DILATIONS": str(len(features.dilations_)),
-        "FEATURES": str(len(features.thresholds_)),
-        "CONTESTS": str(contests),
+        "PADS": int(pads),
+        "CHANNELS": channels,
+        "LENGTH": length,
+        "ONSET": onset,
+        "STAGES": p,
+        "DILATIONS": len(features.dilations_),
+        "FEATURES": len(features.thresholds_),
+        "CONTESTS": contests,
         "RIVALS": _integers([*features.rivals_.ravel(), 0]),
-        "BUFFER": str(buffer),
+        "BUFFER": buffer,
         "DILATION": _integers(features.dilations_),
         "ORDER": _integers(features.orders_),
         "PER_KERNEL": _integers(features.thresholds_per_kernel_),
@@ -271,14 +271,12 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
         "SUMMARY_BEGIN": _integers(
             [-1 if one.n_times_ is None else at for one, at in zip(stages, begin, strict=True)]
         ),
-        "N_SUMMARIES": str(max(1, len(arrays["SUMMARY_WEIGHTS"]))),
+        "N_SUMMARIES": max(1, len(arrays["SUMMARY_WEIGHTS"])),
         "POLICY_BEGIN": _integers(np.cumsum([0, *(len(one.known) for one in regressions)])),
-        "N_POINTS": str(max(1, len(arrays["POLICY_POINTS"]))),
-        "STATE_BYTES": str(
-            numbers.itemsize * (channels * (buffer + 1) + k + 168 * contests)
-            + 4 * len(features.thresholds_)
-            + 8
-        ),
+        "N_POINTS": max(1, len(arrays["POLICY_POINTS"])),
+        "STATE_BYTES": numbers.itemsize * (channels * (buffer + 1) + k + 168 * contests)
+        + 4 * len(features.thresholds_)
+        + 8,
     }
     return _filled_template("convolutions.h.in", name, model.classes_, numbers, words, arrays)
 
@@ -332,7 +330,7 @@ def _filled_template(
     name: str,
     classes: NDArray[Any],
     numbers: _Numbers,
-    words: dict[str, str],
+    words: dict[str, Any],
     arrays: dict[str, NDArray[Any]],
 ) -> str:
     """Replace the words of a template, and its arrays of numbers."""
@@ -343,16 +341,16 @@ def _filled_template(
         "VERSION": __version__,
         "F": "f" if numbers.itemsize == 4 else "",
         "REAL": "float" if numbers.itemsize == 4 else "double",
-        "CLASSES": str(len(classes)),
+        "CLASSES": len(classes),
         "LABEL_TYPE": kind,
         "LABELS": labels,
         "FORMAT": f'"{print_as} after %d samples\\n"',
-        "TABLE_BYTES": str(numbers.itemsize * sum(array.size for array in arrays.values())),
+        "TABLE_BYTES": numbers.itemsize * sum(array.size for array in arrays.values()),
         **words,
         **{key: numbers(array) for key, array in arrays.items()},
     }
     text = files("eigenfeat.io").joinpath(template).read_text(encoding="utf-8")
-    return re.sub(r"@([A-Z_]+)@", lambda match: words[match.group(1)], text)
+    return re.sub(r"@([A-Z_]+)@", lambda match: str(words[match.group(1)]), text)
 
 
 def _labels(classes: NDArray[Any]) -> tuple[str, str, str]:

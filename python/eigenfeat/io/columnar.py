@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,11 @@ class TableSource(Source):
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
         """Yield start, number, arrays by column, mask of bad samples, and fraction of the file."""
 
-    def _set_columns(self, names: Sequence[str], indexes: frozenset[int] = frozenset()) -> None:
+    def _set_columns(self, names: Sequence[str], indexes: Collection[int] = ()) -> None:
         """Choose among the columns of the file and of its path."""
         self._stored = len(names)
         self.names = [*names, *self._keys]
-        self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)
+        self.choice = Choice.of(self.path, self.names, self._options, indexes)
 
     def _set_types(
         self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None
@@ -280,16 +280,14 @@ def _is_duration(kind: Any) -> bool:
     return str(kind).startswith("duration")
 
 
-def _index_columns(schema: Any) -> frozenset[int]:
+def _index_columns(schema: Any) -> list[int]:
     """Columns that number the rows of a data frame, by pandas' metadata or Dask's names."""
     try:
         note = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         named = {name for name in note.get("index_columns", ()) if isinstance(name, str)}
     except (ValueError, AttributeError, TypeError, RecursionError):
         named = set()
-    return frozenset(
-        j for j, name in enumerate(schema.names) if name in named or _INDEX.fullmatch(name)
-    )
+    return [j for j, name in enumerate(schema.names) if name in named or _INDEX.fullmatch(name)]
 
 
 def _exact(column: Any) -> npt.NDArray[Any]:

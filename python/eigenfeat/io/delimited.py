@@ -120,15 +120,12 @@ class DelimitedSource(TableSource):
         """Set the types of columns, and the kind of labels, from the counts in all files."""
         found = [tallies[key] for key in self._column_keys]
         self.mixed = {j: str(tally.word) for j, tally in enumerate(found) if tally.mixed}
-        kinds = [tally.kind for tally in found]
-        types = [_TYPES.get(kind, kind) for kind in kinds]
-        for j in self.mixed:
-            types[j] = "string"
+        types = ["string" if tally.mixed else _TYPES.get(tally.kind, tally.kind) for tally in found]
         goal, label_kind = self.choice.target, None
         if goal is not None and goal < self._stored:
             label_kind = kind_of_texts(found[goal].texts, self._options.labels)
         self._typed = True
-        self._set_types(types, kinds, label_kind)
+        self._set_types(types, [tally.kind for tally in found], label_kind)
 
     @property
     def _column_keys(self) -> list[tuple[str, int]]:

@@ -151,7 +151,7 @@ class FileRows(RowBlocks):
         if self._n_rows is None:
             known = [source.n_rows for source in self.sources]
             if None in known or self.options.skip_bad:
-                self._n_rows = self.reduce(len, lambda a, b: a + b)
+                self._n_rows = super().n_rows
             else:
                 self._n_rows = sum(n for n in known if n is not None)
         return self._n_rows

@@ -68,13 +68,7 @@ class Choice:
 
     @classmethod
     def of(
-        cls,
-        path: Path,
-        names: Sequence[str],
-        options: Options,
-        *,
-        indexes: frozenset[int] = frozenset(),
-        target: bool = True,
+        cls, path: Path, names: Sequence[str], options: Options, indexes: Collection[int] = ()
     ) -> Choice:
         """Find the columns that the options name; OptionError for a missing or repeated name.
 
@@ -99,7 +93,7 @@ class Choice:
                 raise OptionError(option, f"expected {what} {1 + len(others)} times")
             return place
 
-        goal = place_of(options.target, "target") if target and options.target is not None else None
+        goal = None if options.target is None else place_of(options.target, "target")
         left_out = {place for column in options.drop for place in all_of(column, "drop")} | {goal}
         if options.columns is not None:
             chosen = [place_of(column, "columns") for column in options.columns]
@@ -111,7 +105,8 @@ class Choice:
                 raise OptionError("columns", f"{what}, got {list(options.columns)!r}")
             unclear: list[int] = []
         else:
-            chosen = [j for j in range(len(names)) if j not in left_out | indexes]
+            left_out.update(indexes)
+            chosen = [j for j in range(len(names)) if j not in left_out]
             unclear = [j for j in chosen if not names[j].strip() or len(places[names[j]]) > 1]
         if not chosen:
             what = f"{path}: expected at least one feature column, got none"
