@@ -12,8 +12,6 @@ tau, and the mean time as a share of the series. Rules and sets that FILE has al
 agreement, for promises about all series together and by class.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 import warnings

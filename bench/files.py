@@ -9,8 +9,6 @@ own reading of the file, by which it is bounded. A file is read once before it i
 it is larger than the memory: then it comes from the disk every time.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """What benchmarks share: series of the UCR archive, files of results, and tables in Markdown."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

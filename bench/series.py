@@ -6,8 +6,6 @@ DIR holds sets of the UCR archive as ``ucr/<set>.npz``. ``--peers`` adds Hydra a
 of aeon. Times are of one thread.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from pathlib import Path

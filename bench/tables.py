@@ -18,8 +18,6 @@ CatBoost come with ``pip install ".[bench]"``; without them they are left out.
 Prints mean ranks, mean errors, log losses and seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Accuracies over several splits beside the thesis's figures: tables and CSV files."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections import Counter

@@ -1,7 +1,5 @@
 """Estimators of eigenfeat and scikit-learn by name; hyperparameters chosen on held-out samples."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Early decisions beside the thesis's figures: lines of the CSV file, and tables."""
 
-from __future__ import annotations
-
 from bench.papers.figures import figures
 from bench.papers.tables import HOW, frame_of, picked
 

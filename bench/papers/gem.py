@@ -4,8 +4,6 @@ Problems, methods and their hyperparameters are in gem.json, the paper's figures
 This module has the splits, and tables of errors beside the paper's.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -3,8 +3,6 @@
 Equations 4 to 7 and 12 to 15 of the paper on max-margin data shifting, which has no table of them.
 """
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

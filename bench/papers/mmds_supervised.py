@@ -4,8 +4,6 @@ Each method has a weight of the labels relative to the samples, and reduces new 
 labels. Samples (n, d) have mean 0, codes (n,) are integers; Y (n, k) are one-hot labels.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis

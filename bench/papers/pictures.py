@@ -1,7 +1,5 @@
 """The figures of the papers from measured results: pairs of file names and figures."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bench.papers.accuracy_tables import done_on

@@ -14,8 +14,6 @@ The recipe, as in section 4.3 of the GEM paper:
 Steps 5 and 6 repeat edges, so every frame has a row of columns from its own recording.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -7,8 +7,6 @@ sampled every `STRIDE` pixels: 16 x 16 pixels give 127 x 16 = 2,032 numbers, as 
 Parrish's thesis.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

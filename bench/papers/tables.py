@@ -1,7 +1,5 @@
 """Means with deviations, tables for the terminal, and CSV files that are replaced as a whole."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenfeat._base.saved_files import replacing

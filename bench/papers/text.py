@@ -8,8 +8,6 @@ float32. `RandomizedGEM` with a logit and scikit-learn's classifiers are fitted 
 seconds, peak memory, residuals, and accuracy on held-out documents (GEM paper, section 5).
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import time

@@ -1,7 +1,5 @@
 """scikit-learn's models on tables with categories and gaps."""
 
-from __future__ import annotations
-
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline

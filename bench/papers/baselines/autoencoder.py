@@ -1,7 +1,5 @@
 """A shallow autoencoder of sigmoids, an extractor of the max-margin paper (equation 18)."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit

@@ -4,8 +4,6 @@ Each domain is standardised separately, the target by its labelled samples; colu
 constant in either domain are left out. `fit` and `transform` are as in `TransferLDG`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA

@@ -1,7 +1,5 @@
 """Random pairs of classes that the GEM paper compares with the hypercube (section 4.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 

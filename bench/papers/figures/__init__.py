@@ -7,8 +7,6 @@ prints no spreads. mmds: Wangni and Chen, "Nonlinear Feature Extraction with Max
 Shifting", AAAI 2016.
 """
 
-from __future__ import annotations
-
 import csv
 from functools import cache
 from pathlib import Path
