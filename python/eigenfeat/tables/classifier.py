@@ -47,7 +47,7 @@ from eigenfeat.tables.estimator import (
     prior_weights,
     table_of,
 )
-from eigenfeat.tables.views import Folds, Samples
+from eigenfeat.tables.views import Samples
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
@@ -59,9 +59,7 @@ _Array = NDArray[np.float64]
 
 _MAX_CLASSES = 100  # of other views than "gem"
 # bench/tables.py shows the effect of the following numbers.
-# Largest number of samples, and its number of folds.
-_FOLDS = ((300, 10), (MANY_SAMPLES, 5), (10_000, 3))
-_FOLDS_OF_MANY = 4  # with more samples, of which the first fold alone is held out
+_FOLDS_OF_MANY = 4  # of which the first is held out alone
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 
 
@@ -141,6 +139,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     }
     _views, _own_view, _kind = VIEWS, ClassifierView, "classifiers with predict_proba"
     _measure = "mean log likelihood"
+    _folds = ((300, 10), (MANY_SAMPLES, 5), (10_000, 3))
 
     layers_: list[Layer]
     # Set for all objects: early classifiers look for it before a fit.
@@ -253,17 +252,10 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
         return reason_against(name, names, samples)
 
-    def _draw_folds(self, samples: Samples) -> Folds:
-        """Stratified folds by the number of samples; one fold where they are many."""
-        n, k, codes = len(samples), len(self.classes_), samples.targets
-        random = np.random.RandomState(samples.seed)
-        count = next((folds for most, folds in _FOLDS if n <= most), 1)
-        if count > 1:
-            return Folds(fold_indices(codes, k, count, random), n)
-        train, held = fold_indices(codes, k, _FOLDS_OF_MANY, random)[0]
+    def _one_fold(self, codes: Codes, random: np.random.RandomState) -> tuple[Codes, Codes]:
+        train, held = fold_indices(codes, len(self.classes_), _FOLDS_OF_MANY, random)[0]
         train = train[draw_subsample(len(train), _MAX_TRAINED, codes[train])]
-        held = held[draw_subsample(len(held), _MAX_HELD, codes[held])]
-        return Folds([(train, held)], n)
+        return train, held[draw_subsample(len(held), _MAX_HELD, codes[held])]
 
     def _summand(self, outputs: _Array) -> _Array:
         return log_probabilities(outputs)

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.core import core
+from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import warn_caller
@@ -65,6 +66,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     _own_view: ClassVar[type[EstimatorView]]  # of estimators of the user's
     _kind: ClassVar[str]  # of estimators that are views
     _measure: ClassVar[str]  # name of the score
+    # Largest numbers of samples, ascending, and their numbers of folds.
+    _folds: ClassVar[Sequence[tuple[int, int]]]
 
     statistics_: TableStatistics
     gaps_: NDArray[np.intp]
@@ -97,7 +100,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         """Why a view, one of `names`, does not serve these samples; empty if it does."""
         raise NotImplementedError
 
-    def _draw_folds(self, samples: Samples) -> Folds:
+    def _one_fold(self, codes: Codes, random: np.random.RandomState) -> tuple[Codes, Codes]:
+        """Indices of the samples to train on and to hold out, of many samples."""
         raise NotImplementedError
 
     def _summand(self, outputs: _Array) -> _Array:
@@ -152,6 +156,14 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         views = {name: self._views[name]() for name in names if not reasons[name]}
         views |= {name: self._own_view(one) for name, one in estimators.items()}
         return views, {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
+
+    def _draw_folds(self, samples: Samples) -> Folds:
+        """Folds by the number of samples; one fold where they are many."""
+        n, codes, random = len(samples), samples.rows.codes, np.random.RandomState(samples.seed)
+        count = next((folds for most, folds in self._folds if n <= most), 1)
+        if count == 1:
+            return Folds([self._one_fold(codes, random)], n)
+        return Folds(fold_indices(codes, len(samples.rows.classes), count, random), n)
 
     def _cross_fit(
         self,

@@ -13,7 +13,6 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.types import Codes, Labels, Rows, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show
 from eigenfeat.moments.columns import deviations
@@ -34,7 +33,7 @@ from eigenfeat.tables.estimator import TableEstimator, prior_weights, table_of
 from eigenfeat.tables.intervals import ResidualSpread
 from eigenfeat.tables.regression_views import VIEWS, RegressorView, reason_against
 from eigenfeat.tables.representations import Table
-from eigenfeat.tables.views import Folds, Samples
+from eigenfeat.tables.views import Samples
 
 __all__ = ["TableRegressor"]
 
@@ -44,8 +43,7 @@ _OPTIONS: dict[str, Any] = {
     **{"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"},
     **{"multi_output": True, "y_numeric": True},
 }
-_FOLDS = ((5_000, 5), (20_000, 3))  # samples, and number of folds up to this many
-_MAX_HELD = 5_000  # samples of the one fold beyond
+_MAX_HELD = 5_000  # of many samples
 # bench/regression.py shows the effect of the pull and of the least weight.
 _PULL = 10.0  # of the weights to their prior, in samples of the best view's error
 _MIN_WEIGHT = 0.01
@@ -135,6 +133,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     }
     _views, _own_view, _kind = VIEWS, RegressorView, "regressors with predict"
     _measure = "R²"
+    _folds = ((5_000, 5), (20_000, 3))
 
     @with_steps
     def fit(
@@ -281,14 +280,9 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
         return reason_against(name, samples)
 
-    def _draw_folds(self, samples: Samples) -> Folds:
-        """Folds by the number of samples; one fold of 5,000 samples where they are many."""
-        n, random = len(samples), np.random.RandomState(samples.seed)
-        count = next((folds for most, folds in _FOLDS if n <= most), 1)
-        if count > 1:
-            return Folds(fold_indices(np.zeros(n, dtype=np.intp), 1, count, random), n)
-        order = random.permutation(n)
-        return Folds([(np.sort(order[_MAX_HELD:]), np.sort(order[:_MAX_HELD]))], n)
+    def _one_fold(self, codes: Codes, random: np.random.RandomState) -> tuple[Codes, Codes]:
+        order = random.permutation(len(codes))
+        return np.sort(order[_MAX_HELD:]), np.sort(order[:_MAX_HELD])
 
     def _summand(self, outputs: _Array) -> _Array:
         """Standardised outputs within the range of the training targets."""
