@@ -146,8 +146,7 @@ def demo() -> None:
     opt.EXTRACTOR,
     opt.CATEGORICAL,
     opt.MEMORY,
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="""\
 eigenfeat fit rows.csv --target kind -o model.efm --set views=columns,splines --seed 1
 eigenfeat fit rows.csv --target kind -o model.efm --cv 5
@@ -179,15 +178,13 @@ def fit() -> None:
 
 @_command(
     "models",
-    opt.MODEL,
-    opt.DATA,
+    *opt.INPUTS,
     opt.output(": .csv, .parquet or .npy"),
     Option(["--proba"], is_flag=True, help="Also write probabilities of the classes."),
     Option(
         ["--early"], is_flag=True, help="Decide as early as possible; also write time, reliability."
     ),
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="""\
 eigenfeat predict model.efm new.csv -o predictions.csv
 eigenfeat predict model.efm new.parquet --proba -o probabilities.parquet
@@ -206,14 +203,12 @@ def predict() -> None:
 
 @_command(
     "evaluate",
-    opt.MODEL,
-    opt.DATA,
+    *opt.INPUTS,
     *opt.TARGET,
     *opt.HELD_OUT,
     opt.SEED,
     opt.WEIGHT,
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="""\
 eigenfeat evaluate model.efm test.csv --target kind
 eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
@@ -237,8 +232,7 @@ def evaluate() -> None:
 
 @_command(
     "report",
-    opt.MODEL,
-    opt.DATA,
+    *opt.INPUTS,
     *opt.TARGET,
     opt.output(),
     Option(
@@ -257,8 +251,7 @@ def evaluate() -> None:
     *opt.HELD_OUT,
     opt.SEED,
     opt.WEIGHT,
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="""\
 eigenfeat report model.efm test.csv --target kind -o report.html
 eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html""",
@@ -292,8 +285,7 @@ def report() -> None:
     opt.WEIGHT,
     opt.CATEGORICAL,
     opt.MEMORY,
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="""\
 eigenfeat compare rows.csv --target kind
 eigenfeat compare houses.csv --target price --cv 3 --time-limit 60 --picture models.png""",
@@ -350,8 +342,7 @@ def inspect() -> None:
     *opt.model("gem", ("gem", "reliable")),
     opt.CATEGORICAL,
     opt.MEMORY,
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="""\
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
 eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
@@ -369,11 +360,9 @@ def search() -> None:
 
 @_command(
     "models",
-    opt.MODEL,
-    opt.DATA,
+    *opt.INPUTS,
     opt.output(": .csv, .parquet or .npy"),
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="eigenfeat transform features.efm new.parquet -o features.npy",
 )
 def transform() -> None:
@@ -398,8 +387,7 @@ def transform() -> None:
         help="Rows between checkpoints (default: a minute).",
     ),
     Option(["--resume"], is_flag=True, help="Continue from the checkpoint, if there is one."),
-    *opt.RUN,
-    *opt.READING,
+    *opt.ROWS,
     examples="""\
 eigenfeat moments rows.parquet --target kind -o rows.efm
 eigenfeat moments X.npy --target y.npy -o rows.efm --resume

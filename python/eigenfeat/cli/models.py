@@ -109,13 +109,13 @@ def _text(result: dict[str, Any]) -> str:
     def settings(params: Mapping[str, Any]) -> str:
         return ", ".join(f"{name}={value}" for name, value in params.items()) or "as given"
 
-    score = f"; score {result['best_score']:.4f}" if "best_score" in result else ""
     tried = [f"  {one['score']:.4f}  {settings(one['params'])}" for one in result["results"]]
     if len(tried) > SHOWN:
         tried[SHOWN:] = [f"  ... and {len(tried) - SHOWN} more; --json prints all"]
     return "\n".join([
         f"{result['output']}: {result['estimator']}, {result['rows']:,} rows; "
-        f"{settings(result['best_params'])}{score}; {result['seconds']:.1f} s",
+        f"{settings(result['best_params'])}; score {result['best_score']:.4f}; "
+        f"{result['seconds']:.1f} s",
         *tried,
     ])  # fmt: skip
 

@@ -37,8 +37,8 @@ def _character(text: str) -> str:
 # ---- arguments and options -----------------------------------------------------------------------
 
 
-MODEL = Argument(["model"], type=click.Path())
 DATA = Argument(["data"], nargs=-1, required=True, type=click.Path())
+INPUTS = [Argument(["model"], type=click.Path()), DATA]
 OPTIONAL_DATA = Argument(["data"], nargs=-1, required=False, type=click.Path())
 JSON = Option(["--json"], is_flag=True, help="Print the result as one JSON object.")
 RUN = [  # options that do not change the result
@@ -142,6 +142,7 @@ READING = [
         help="Whether columns of svmlight files are counted from 0 (default: if one is 0).",
     ),
 ]
+ROWS = [*RUN, *READING]  # of commands that read rows
 TASK = Option(
     ["--task"],
     type=Choice(["auto", *TASKS]),

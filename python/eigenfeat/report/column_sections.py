@@ -87,11 +87,10 @@ def _effects(evidence: Evidence, importances: DataFrame) -> Html | None:
 
 def _draw(ax: Any, evidence: Evidence, effect: Effect) -> None:
     """One effect: lines over numbers, points over categories."""
-    count, names = effect.means.shape[1], evidence.labels
-    shown = [1] if count == 2 and not evidence.regression else list(range(min(count, _MAX_CURVES)))
-    if count > _MAX_CURVES:  # the classes that change most
-        change = np.ptp(effect.means, axis=0)
-        shown = sorted(np.argsort(-change, kind="stable")[:_MAX_CURVES].tolist())
+    change, names = np.ptp(effect.means, axis=0), evidence.labels
+    shown = sorted(np.argsort(-change, kind="stable")[:_MAX_CURVES].tolist())
+    if len(names) == 2:
+        shown = [1]  # the other probability is one minus this one
     at = effect.values if effect.numeric else range(len(effect.values))
     for code in shown:
         colour, marker = class_style(code)

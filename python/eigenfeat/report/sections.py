@@ -90,13 +90,9 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
     if evidence.proba is not None:
         error = _reliability(evidence)[0]
         figures.append(("Calibration error", f"{error:.3f}", "mean gap to the observed share"))
-    return [*figures, _samples(evidence)]
-
-
-def _samples(evidence: Evidence) -> tuple[str, str, str]:
     left = f"; {evidence.unknown:,} with unknown labels left out" if evidence.unknown else ""
     kinds = "" if evidence.regression else f"of {len(evidence.classes)} classes{left}"
-    return "Samples", f"{len(evidence.true):,}", kinds
+    return [*figures, ("Samples", f"{n:,}", kinds)]
 
 
 # ---- predictions ---------------------------------------------------------------------------------
