@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenfeat.plotting.figures import class_style, legend_above, new_figure, plain, short
-from eigenfeat.report.columns import Effect, column_effect, column_importances
+from eigenfeat.report.columns import column_effect, column_importances
 from eigenfeat.report.evidence import Evidence, quietly
 from eigenfeat.report.html import Html, bar, number, paragraph, picture, table
 
@@ -85,25 +85,26 @@ def _effects(evidence: Evidence, importances: DataFrame) -> Html | None:
     return Html(paragraph(text) + picture(figure, f"Mean {what} by the value of a column."))
 
 
-def _draw(ax: Any, evidence: Evidence, effect: Effect) -> None:
+def _draw(ax: Any, evidence: Evidence, effect: DataFrame) -> None:
     """One effect: lines over numbers, points over categories."""
-    change, names = np.ptp(effect.means, axis=0), evidence.labels
+    change, names = np.ptp(effect.to_numpy(), axis=0), evidence.labels
     shown = sorted(np.argsort(-change, kind="stable")[:_MAX_CURVES].tolist())
     if len(names) == 2:
         shown = [1]  # the other probability is one minus this one
-    at = effect.values if effect.numeric else range(len(effect.values))
+    numeric = effect.index.dtype.kind == "f"
+    at = effect.index if numeric else range(len(effect))
     for code in shown:
         colour, marker = class_style(code)
         label = None if evidence.regression else short(names[code], 12)
-        style = "-" if effect.numeric else "none"
-        ax.plot(at, effect.means[:, code], ls=style, marker=marker, ms=4, color=colour, label=label)
-    if not effect.numeric:
-        texts = [short(str(value), 12) for value in effect.values]
+        style = "-" if numeric else "none"
+        ax.plot(at, effect[code], ls=style, marker=marker, ms=4, color=colour, label=label)
+    if not numeric:
+        texts = [short(value, 12) for value in effect.index]
         ax.set_xticks(range(len(texts)), texts, rotation=90 if len(texts) > 4 else 0)
     what = "prediction" if evidence.regression else "probability"
     if len(shown) == 1 and not evidence.regression:
         what = f"probability of {short(names[shown[0]], 12)}"
-    ax.set(xlabel=short(effect.name, 30), ylabel=what)
+    ax.set(xlabel=short(effect.index.name, 30), ylabel=what)
     plain(ax, grid="y")
     if len(shown) > 1:
         legend_above(ax)

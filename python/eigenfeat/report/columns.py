@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from eigenfeat.expansion.features import take_rows
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-__all__ = ["Effect", "column_effect", "column_importances"]
+__all__ = ["column_effect", "column_importances"]
 
 _MAX_SAMPLES = 400  # samples that are predicted
 _REPEATS = 5  # permutations of a column, fewer if there are many columns
@@ -26,16 +25,6 @@ _PREDICTIONS = 200  # of all samples
 _MAX_POINTS, _MAX_CATEGORIES = 15, 12  # values at which an effect is shown
 
 _Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Effect:
-    """Mean prediction as a function of the value of one column."""
-
-    name: str
-    values: list[Any]  # quantiles of numbers, or the most frequent categories as text
-    means: _Array  # (values, classes): mean probabilities; (values, 1) of a regression
-    numeric: bool
 
 
 def column_importances(
@@ -68,19 +57,19 @@ def _log_score(model: Any, X: Any, y: NDArray[Any]) -> float:
     return -float(log_loss(y, _proba(model, X), labels=model.classes_))
 
 
-def column_effect(model: Any, X: Any, column: int, name: str) -> Effect | None:
+def column_effect(model: Any, X: Any, column: int, name: str) -> DataFrame | None:
     """Mean predictions after all samples got one value of a column; None for a constant one.
 
     This is the partial dependence of scikit-learn, also for categories and missing values. At most
-    400 samples, drawn at random, are used.
+    400 samples, drawn at random, are used. The frame has a line for each value, a quantile of
+    numbers or one of the most frequent categories as text, and a column for each class.
     """
     import pandas as pd
 
     X, _ = _some(X, np.arange(X.shape[0]))
     given = pd.Series(X.iloc[:, column] if hasattr(X, "iloc") else X[:, column])
     given = given.reset_index(drop=True)
-    numeric = pd.api.types.is_numeric_dtype(given)
-    shown = _quantiles(given) if numeric else _categories(given)
+    shown = _quantiles(given) if pd.api.types.is_numeric_dtype(given) else _categories(given)
     if len(shown) < 2:
         return None
     means = []
@@ -92,7 +81,7 @@ def column_effect(model: Any, X: Any, column: int, name: str) -> Effect | None:
             samples[:, column] = X[same, column]
         found = model.predict(samples) if is_regressor(model) else _proba(model, samples)
         means.append(np.asarray(found, dtype=np.float64).reshape(len(given), -1).mean(axis=0))
-    return Effect(name, shown.tolist(), np.stack(means), numeric)
+    return pd.DataFrame(means, index=pd.Index(shown, name=name))
 
 
 def _some(X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
