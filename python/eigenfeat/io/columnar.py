@@ -34,7 +34,7 @@ _BATCH_BYTES = 64e6
 _BUFFER_BYTES = 64e6  # of the buffers of all columns
 _MAX_UNBUFFERED_BYTES = 16e6  # of a row group that is read without buffers
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
-_SECOND = np.timedelta64(1, "s")
+_TICKS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # in a second
 _Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
 
 
@@ -94,9 +94,10 @@ class TableSource(Source):
         column = _decoded(column)
         if kind == "text":
             return _exact(column)
-        if _is_duration(column.type):
-            seconds: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False) / _SECOND
-            return seconds
+        if _is_span(column.type):
+            ticks = column.cast(f"int{column.type.bit_width}").cast("float64", safe=False)
+            seconds: npt.NDArray[Any] = ticks.to_numpy(zero_copy_only=False)
+            return seconds / _TICKS[column.type.unit]
         if kind in ("number", "bool") and str(column.type) not in _PLAIN:
             column = column.cast("float64")  # booleans, decimals, and columns of nulls
         values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
@@ -130,7 +131,7 @@ class _StoredTable(TableSource):
         goal, label_kind = self.choice.target, None
         if goal is not None and goal < self._stored:
             label_kind = self._stored_label_kind(types[goal])
-        kinds = ["number" if _is_duration(kind) else _kind(kind) for kind in types]
+        kinds = ["number" if _is_span(kind) else _kind(kind) for kind in types]
         self._set_types([str(kind) for kind in types], kinds, label_kind)
 
     def _stored_label_kind(self, kind: Any) -> str:
@@ -276,8 +277,9 @@ def _kind(kind: Any) -> str:
     return "date" if types.is_temporal(kind) else "other"
 
 
-def _is_duration(kind: Any) -> bool:
-    return str(kind).startswith("duration")
+def _is_span(kind: Any) -> bool:
+    """Whether a type is of durations or times of the day, which are numbers of seconds."""
+    return str(kind).startswith(("duration", "time32", "time64"))
 
 
 def _index_columns(schema: Any) -> list[int]:

@@ -1,5 +1,6 @@
 """Files with words, booleans and empty cells: as frames of the same table."""
 
+import datetime
 import warnings
 
 import numpy as np
@@ -237,8 +238,9 @@ def test_bad_rows_beside_words(tmp_path, credit):
         classifier().fit(open_rows(tmp_path / "none.csv", "kind", skip_bad=True))
 
 
-def test_durations_are_seconds(tmp_path, credit):
-    X = credit.drop(columns="kind").assign(spell=pd.to_timedelta(credit["age"], unit="h"))
+def test_durations_and_times_are_seconds(tmp_path, credit):
+    X = credit.drop(columns="kind").assign(spell=pd.to_timedelta(credit["age"], unit="W"))
+    X["opened"] = [datetime.time(i % 24, i % 7) if i % 5 else None for i in range(len(X))]
     path = written(X.assign(kind=credit["kind"]), tmp_path / "spells.parquet")
     expected = classifier().fit(X, credit["kind"]).predict_proba(X)
     found = predicted(classifier().fit(open_rows(path, "kind")), open_rows(path, "kind"))
