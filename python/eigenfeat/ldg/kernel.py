@@ -13,7 +13,6 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, show
@@ -169,10 +168,8 @@ class KernelLDG(LocalDiscriminant):
     def _n_features_out(self) -> int:
         return int(self.dual_coef_.shape[1])
 
-    def _problem(self, X: Any, y: Any) -> Problem:
+    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
         """Return coordinates of the samples in the feature space."""
-        classes, codes = np.unique(y, return_inverse=True)
-        check_two_labels(classes)
         check_kernel_memory("KernelLDG", X.shape[0])
         self.X_fit_ = X.copy()
         self.mean_, self.scale_ = self._standards(X)

@@ -173,7 +173,9 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
         check_classification_targets(y)
-        problem = self._problem(X, y)
+        classes, codes = np.unique(y, return_inverse=True)
+        check_two_labels(classes)
+        problem = self._problem(X, classes, codes)
         candidates = self._candidates(problem)
         several = self._greedy or any(len(values) > 1 for values in candidates.values())
         if problem.spread_out and several:
@@ -201,7 +203,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 RuntimeWarning,
             )
 
-    def _problem(self, X: Any, y: Any) -> Problem:
+    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
         raise NotImplementedError
 
     def _candidates(self, problem: Problem) -> dict[str, Any]:
@@ -276,14 +278,8 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if len(counts) == 1:
             return int(counts[0])
         folds = class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
-        accuracies = selection.local_qda_accuracies(
-            problem.rows,
-            problem.codes,
-            counts,
-            folds,
-            coordinates=problem.coordinates,
-            n_threads=self.n_threads,
-        )
+        samples = problem.rows, problem.coordinates, problem.codes
+        accuracies = selection.local_qda_accuracies(*samples, counts, folds, self.n_threads)
         problem.record("n_neighbors", counts, accuracies)
         return int(counts[int(np.argmax(accuracies))])
 
@@ -483,9 +479,7 @@ class LDG(LocalDiscriminant):
 
     _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
-    def _problem(self, X: Any, y: Any) -> Problem:
-        classes, codes = np.unique(y, return_inverse=True)
-        check_two_labels(classes)
+    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
         in_span = sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span
         columns, rows = (sparse_columns if in_span else standardise)(X, self.standardize)
         if not len(columns.varying):

@@ -142,9 +142,9 @@ class SparseLDG(LDG):
 
     _in_span: ClassVar[bool] = False
 
-    def _problem(self, X: Any, y: Any) -> Any:
+    def _problem(self, X: Any, classes: Any, codes: Any) -> Any:
         """Solve in the original columns; in a rotated basis directions would not be sparse."""
-        problem = super()._problem(X, y)
+        problem = super()._problem(X, classes, codes)
         check_memory("SparseLDG", _N_MATRICES, problem.rows.shape[1])
         basis = Basis(None, None, problem.rows.shape[1])
         return replace(problem, coordinates=problem.rows, basis=basis)

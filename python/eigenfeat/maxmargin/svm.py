@@ -115,8 +115,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     True
     """
 
-    dual_coef_: NDArray[np.float64]
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, np.inf, closed="neither")],
         "fit_intercept": ["boolean"],

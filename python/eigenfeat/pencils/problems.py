@@ -344,8 +344,10 @@ def problems_of(
     elif isinstance(kind, str) and kind == "class_tree":
         kind = class_tree(moments, scale=scale)
     elif isinstance(kind, str) and kind == "confusion":
-        how = {"scale": scale} if span is None else {"ridge": CONFUSION_RIDGE * span.share}
-        kind, count = confusion_pairs(solved, n_pairs=count, **how), None
+        ridge = CONFUSION_RIDGE
+        if span is not None:  # in scaled coordinates, with a ridge relative to trace / d
+            scale, ridge = None, ridge * span.basis.shape[1] / len(span.basis)
+        kind, count = confusion_pairs(solved, count, ridge=ridge, scale=scale), None
     if isinstance(kind, Contrasts):
         present, groups, items = without_empty_classes(kind, solved)
         return Problems(solved, present, groups, items, kind.names, False)

@@ -55,11 +55,6 @@ class Span:
     origin: _Array
     scale: _Array
 
-    @property
-    def share(self) -> float:
-        """Factor r / d from ridges relative to trace / d to ridges relative to trace / r."""
-        return self.basis.shape[1] / self.basis.shape[0]
-
     def mapped(
         self, vectors: _Array, offset: _Array | None, constants: _Array | None = None
     ) -> tuple[_Array, _Array | None]:

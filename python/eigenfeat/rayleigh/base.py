@@ -20,7 +20,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.fitted_directions import SolvedWhenRead
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import ALLOW_NAN, GaussianImputer, refuse_missing
+from eigenfeat.samples.completion import ALLOW_NAN, refuse_missing
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     complete,
@@ -44,9 +44,6 @@ class FromMoments(SolvedWhenRead, BaseEstimator):
 
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
-
-    completion_: GaussianImputer
-    moments_: ClassMoments
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Fit to given moments.

@@ -123,16 +123,6 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    dilations_: NDArray[np.int64]
-    orders_: NDArray[np.int64]
-    thresholds_: Floats
-    thresholds_per_kernel_: NDArray[np.int64]
-    channels_: NDArray[np.int64]
-    channel_begin_: NDArray[np.int64]
-    rivals_: NDArray[np.int64]
-    n_channels_: int
-    n_features_out_: int
-
     def __init__(
         self,
         n_features: int = 10000,

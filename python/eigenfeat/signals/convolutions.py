@@ -123,15 +123,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    classes_: Labels
-    features_: ConvolutionFeatures
     coef_: Floats
-    intercept_: _Array
-    loo_scores_: _Array
-    alpha_: float
-    interval_weight_: float
-    n_times_: int | None
-    factor_: float
 
     def __init__(
         self,

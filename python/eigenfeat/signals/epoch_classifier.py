@@ -140,10 +140,6 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    classes_: Labels
-    views_: list[PooledView]
-    alignment_: SessionAlignment | None
-
     def __init__(
         self,
         sfreq: float | None = None,

@@ -110,12 +110,6 @@ class TangentSpace(EpochTransformer):
         "shrinkage": [StrOptions({"oas"}), Interval(Real, 0, 1, closed="both"), None],
     }
 
-    rank_: int
-    basis_: _Array
-    reference_: _Array
-    _lift: _Array
-    _whitening: _Array
-
     def __init__(
         self,
         *,

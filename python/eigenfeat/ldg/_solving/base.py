@@ -49,9 +49,6 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    components_: Array
-    mean_: Array
-
     @over_blocks
     def transform(self, X: ArrayLike | RowBlocks) -> Floats:
         """Project samples: ``(X - mean_) @ components_.T``.
@@ -92,7 +89,6 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 class ClassReducer(Reducer):
     """A `Reducer` that learns from samples with labels."""
 
-    classes_: NDArray[Any]
     _in_blocks = True  # whether scatters suffice, so that samples may come in blocks
     _weighted = False  # whether samples may have weights
 

@@ -93,24 +93,21 @@ def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
 
 def local_qda_accuracies(
     rows: Floats,
+    coordinates: Floats,
     codes: Codes,
     counts: list[int],
     folds: Codes,
-    *,
-    coordinates: Floats | None = None,
-    n_threads: int | None = None,
+    n_threads: int | None,
 ) -> NDArray[np.float64]:
     """Return cross-validated accuracies of local QDA for ascending `counts` of neighbours.
 
     Gaussians are estimated on `rows` (n, d) of the classes `codes` (n,) with diagonal covariances,
     plus 1e-4 times the mean variance of the columns (1 in section 5.6.1). Priors are those of the
-    other `folds` (n,). Neighbours are found in `coordinates` (n, r), if given, which have equal
-    distances and fewer columns.
+    other `folds` (n,). Neighbours are found in `coordinates` (n, r), which have equal distances.
     """
     n_classes = int(codes.max()) + 1
-    space = rows if coordinates is None else coordinates
     neighbours = local_neighbours(
-        space, codes, n_classes, counts[-1], groups=folds, n_threads=n_threads
+        coordinates, codes, n_classes, counts[-1], groups=folds, n_threads=n_threads
     )
     ridge = _RIDGE * mean_variance(rows)
     scores = local_discriminants(rows, neighbours, counts, ridge=ridge, n_threads=n_threads)
