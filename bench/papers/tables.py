@@ -23,7 +23,7 @@ def frame_of(lines, *names):
 def show(told, console):
     """Print text or a data frame."""
     if not isinstance(told, str):
-        told = told.to_string(na_rep="", float_format="{:.4g}".format)
+        told = told.to_string(na_rep="", float_format="{:.5g}".format)
     console.print(told, highlight=False, markup=False, soft_wrap=True)
 
 
