@@ -126,8 +126,8 @@ def _classes(evidence: Evidence) -> Html:
     titles = {"precision": "precision", "recall": "recall", "f1": "F1", "auc": "AUC"}
     titles |= {"average_precision": "average precision"}
     frame = evidence.measures.by_class
-    shown = frame[[name for name in titles if name in frame]].map("{:.3f}".format)
-    shown = shown.replace("nan", "\u2013")
+    shown = frame[[name for name in titles if name in frame]]
+    shown = shown.apply(lambda column: column.map("{:.3f}".format)).replace("nan", "\u2013")
     most = frame["samples"].max()
     lines = [
         (label, bar(n / most, f"{n:,}"), *values)
