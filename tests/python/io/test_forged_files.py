@@ -11,6 +11,7 @@ import tracemalloc
 import warnings
 import zipfile
 from contextlib import suppress
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -196,22 +197,14 @@ def test_arrays_of_objects_do_not_unfold_arrays(tmp_path):
         (value("[" * 1_000_001), "more than 500,000 objects"),
         (listed([described("numpy.exp", "FunctionNode")] * 20_001), "more than 20,000 objects"),
         (value([[]] * 10), "a number or text of another type"),
+        (reduce(lambda deep, _: listed([deep]), range(110), listed([])), "deeper than 100 levels"),
     ],
-    ids=["values", "brackets", "functions", "lists"],
+    ids=["values", "brackets", "functions", "lists", "depth"],
 )
 def test_numbers_of_objects_are_limited(tmp_path, node, message):
     path = saved(tmp_path, "LDG")
     change_value(path, "gamma", to=node)
     assert message in refusal(path)
-
-
-def test_depth_is_limited(tmp_path):
-    path = saved(tmp_path, "LDG")
-    deep = listed([])
-    for _ in range(110):
-        deep = listed([deep])
-    change_value(path, "gamma", to=deep)
-    assert "nests objects deeper than 100 levels" in refusal(path)
 
 
 @pytest.mark.parametrize("position", [625, 10**9, -1])
