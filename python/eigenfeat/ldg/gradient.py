@@ -144,8 +144,10 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
             log=self._log,
             stops=self._step_done,
         )
-        curvatures, rotated = _principal(result.point, objective(result.point)[1])
-        super()._keep(problem, n_neighbors, gamma, curvatures, rotated)
+        # A rotation makes B^T times the gradient, which is symmetric up to rounding, diagonal.
+        product = result.point.T @ objective(result.point)[1]
+        curvatures, rotation = np.linalg.eigh((product + product.T) / 2)
+        super()._keep(problem, n_neighbors, gamma, curvatures, signed(result.point @ rotation))
         self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
         self.objective_history_ = np.array(result.history)
         self.n_iter_, self.stop_reason_ = result.n_iter, result.reason
@@ -167,12 +169,3 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         )
         priors = np.bincount(codes) / len(codes)
         return LocalGaussians(rows.astype(np.float64), codes, neighbours, priors)
-
-
-def _principal(
-    B: NDArray[np.float64], gradient: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rotate B so that B^T times the gradient, which is symmetric up to rounding, is diagonal."""
-    product = B.T @ gradient
-    values, rotation = np.linalg.eigh((product + product.T) / 2)
-    return values, signed(B @ rotation)

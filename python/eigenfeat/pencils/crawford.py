@@ -129,7 +129,8 @@ def _enclosed(a: _Array, b: _Array, rounding: float) -> CrawfordNumber:
         points = np.vstack([points, [x @ a @ x, x @ b @ x]])
         nearest = _nearest(points)
         upper = float(np.linalg.norm(nearest))
-        if upper <= rounding or (not best > 0 and _surrounded(points, nearest)):
+        around = bool((points @ nearest < 0).any())  # whether the points' hull holds the origin
+        if upper <= rounding or (around and not best > 0):
             return CrawfordNumber(0.0, 0.0, at)
         if upper - best <= max(_TOLERANCE * upper, 2 * rounding):
             break
@@ -148,11 +149,6 @@ def _nearest(points: _Array) -> _Array:
     result = first + np.clip(share, 0.0, 1.0)[:, None] * along
     nearest: _Array = result[np.einsum("ij,ij->i", result, result).argmin()]
     return nearest
-
-
-def _surrounded(points: _Array, nearest: _Array) -> bool:
-    """Whether the hull of `points`, whose segments come closest at `nearest`, holds the origin."""
-    return bool((points @ nearest < 0).any())
 
 
 def eigenvalue_bounds(eigenvalues: ArrayLike, crawford: float, perturbation: float) -> _Array:

@@ -27,7 +27,6 @@ from eigenfeat.signals.series import read_series
 __all__ = [
     "ConvolutionClassifier",
     "fit_prefixes",
-    "logit_factor",
     "prefix_probabilities",
 ]
 
@@ -233,7 +232,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         self.n_times_ = series.shape[2] if self.interval_weight_ > 0 else None
         if self.n_times_ is None:
             self.coef_ = np.ascontiguousarray(self.coef_[:, : values.shape[1]])
-        self.factor_ = logit_factor(self.loo_scores_, codes)
+        self.factor_ = _logit_factor(self.loo_scores_, codes)
 
     def _takes_summaries(self, series: Floats, lengths: NDArray[np.int64], n_features: int) -> bool:
         """Whether to try the summaries of intervals of training series."""
@@ -392,16 +391,8 @@ def _prefix_blocks(
         yield some, np.ascontiguousarray(values.swapaxes(0, 1))
 
 
-def logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:
-    """Return the factor of scores with the least log loss, in [0.1, 30].
-
-    Parameters
-    ----------
-    scores : (n, k) array
-        Of series that were not fitted to.
-    codes : (n,) array of int
-        Indices of the true classes.
-    """
+def _logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:
+    """Factor in [0.1, 30] of leave-one-out scores (n, k) with the least log loss."""
     rows = np.arange(len(codes))
 
     def loss(exponent: float) -> float:

@@ -53,7 +53,9 @@ def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -
     `sparsity` is s, at least 1; values of d or more are no constraint. The iteration stops after
     `max_iter` steps, or when both relative residuals are at most `tol`.
     """
-    smallest, largest, first = _extremes(C)
+    values, vectors = eigh(C, check_finite=False)
+    smallest, largest = float(values[0]), float(values[-1])
+    first = signed(vectors[:, :1])[:, 0]
     spread = largest - smallest
     rounding = len(C) * float(np.finfo(np.float64).eps)
     if float(np.abs(first).sum()) ** 2 <= sparsity * (1.0 + rounding):
@@ -170,12 +172,6 @@ def _balance(primal: float, dual: float) -> float:
 
 
 # ---- bounds and vectors --------------------------------------------------------------------------
-
-
-def _extremes(C: _Array) -> tuple[float, float, _Array]:
-    """Smallest and largest eigenvalue, and the vector of the smallest."""
-    values, vectors = eigh(C, check_finite=False)
-    return float(values[0]), float(values[-1]), signed(vectors[:, :1])[:, 0]
 
 
 def _smallest_eigenvalue(matrix: _Array) -> float:
