@@ -36,18 +36,14 @@ class Folds:
         """Indices of the held-out samples, fold after fold."""
         return np.concatenate([part[1] for part in self.parts])
 
-    @property
-    def complementary(self) -> bool:
-        """Whether each fold trains on all samples but those that it holds out."""
-        return all(len(train) + len(held) == self.n_samples for train, held in self.parts)
-
     def outside(self, function: Callable[[Codes], Any], merge: Callable[[Any, Any], Any]) -> Any:
         """Values of `function` for the samples to train on in each fold.
 
-        If the folds are complementary, its values for the other folds are merged.
+        Each of several folds trains on all samples but its own: the values of `function` for the
+        other folds are merged.
         """
-        if not self.complementary:
-            return [function(train) for train, _ in self.parts]
+        if len(self.parts) == 1:
+            return [function(self.parts[0][0])]
         never = np.setdiff1d(np.arange(self.n_samples), self.held)
         groups = [*(held for _, held in self.parts), *[never] * (len(never) > 0)]
         values, out = [function(group) for group in groups], []
