@@ -30,7 +30,7 @@ def well_formed(X: Any, name: str = "X") -> Any:
         result = _checked(X)
     except ValueError as error:
         raise ValueError(
-            f"{name}: expected a well-formed sparse matrix ({X.format}), got other arrays: {error}"
+            f"{name}: expected a well-formed sparse matrix ({X.format}), got wrong arrays: {error}"
         ) from None
     if not result.has_canonical_format:
         result = result.copy()
