@@ -42,9 +42,8 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     forms no matrix of columns by columns. User guide: :doc:`/guide/text`.
 
     Directions are combinations of the training samples of two classes, found by block Krylov spaces
-    from a random start (Karampatziakis and Mineiro, ICML 2014, section 5). Classes of more than
-    8,192 samples are slow. A fitted model contains the training samples. Directions that did not
-    converge give a RuntimeWarning.
+    from a random start (Karampatziakis and Mineiro, ICML 2014, section 5). A fitted model contains
+    the training samples. Directions that did not converge give a RuntimeWarning.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ __all__ = ["MAX_EXACT", "Denominator"]
 
 Array = NDArray[np.float64]
 
-MAX_EXACT = 8192  # samples up to which the kernel is factorised: 0.5 GB
+MAX_EXACT = 2048  # samples up to which the kernel is factorised: 32 MB
 MAX_STEPS = 1000  # of conjugate gradients
 
 
