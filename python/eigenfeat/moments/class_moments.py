@@ -128,8 +128,8 @@ class ClassMoments:
     def active_classes(self) -> Labels:
         """Labels of the classes with weight."""
         with self._lock:
-            classes = self.classes_
-            active = [self.weight(c) > 0 for c in classes.tolist()]
+            classes, positions = self.classes_, self._table.positions
+            active = [self._weight_at(positions[c]) > 0 for c in classes.tolist()]
             return classes[np.array(active, dtype=bool)]
 
     @property
@@ -358,7 +358,11 @@ class ClassMoments:
         return core, index
 
     def _with_weights(self, labels: Sequence[Hashable]) -> list[int]:
-        indices = [self._table.index(label) for label in labels]
+        positions = self._table.positions
+        try:
+            indices = [positions[label] for label in labels]
+        except (KeyError, TypeError):  # the error of `index` names the unknown class
+            indices = [self._table.index(label) for label in labels]
         for label, index in zip(labels, indices, strict=True):
             if not self._weight_at(index) > 0:
                 raise ValueError(
