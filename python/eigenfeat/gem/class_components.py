@@ -18,6 +18,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.fitted_directions import Solution, settle_scale
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -149,8 +150,13 @@ def _solve_classes(
     labels = moments.active_classes
     check_two_labels(labels)
     report = settle_scale(moments, settings.scale, None)
-    scale = report.column_scale
-    m = min(int(settings.n_components or 1), len(scale))
+    d, scale = len(report.column_scale), report.column_scale
+    m = min(int(settings.n_components or 1), d)
+    span = span_of(moments, scale, about_mean=True)
+    if span is not None and smallest and m > d - span.basis.shape[1]:
+        span = None  # fewer than m directions vanish on all samples
+    if span is not None:
+        moments, scale = span.moments, np.ones(span.basis.shape[1])
     pooled = matrices.pool(moments)
     directions, offsets, values, ranks = [], [], [], []
     for label in labels:
@@ -162,8 +168,14 @@ def _solve_classes(
         size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # variances of equal samples are rounding errors
-        result, vectors = _end_of_spectrum(matrix, m, settings, smallest, pooled.eps)
-        vectors = vectors / scale[:, None]
+        if span is None:
+            result, vectors = _end_of_spectrum(matrix, m, settings, smallest, pooled.eps)
+            vectors = vectors / scale[:, None]
+        else:
+            result, vectors = _end_of_spectrum_in_span(
+                span, matrix, m, settings, smallest, pooled.eps
+            )
+            origin = span.origin + span.scale * (span.basis @ origin)
         directions.append(vectors)
         offsets.append(-(origin @ vectors))
         values.append(result)
@@ -196,3 +208,20 @@ def _end_of_spectrum(
         values, vectors = matrices.eigenpairs(matrix, np.eye(len(matrix)), m, settings)
         values, vectors = matrices.of_rank(values, vectors, eps)
     return np.ldexp(np.maximum(values, 0.0), exponent), vectors
+
+
+def _end_of_spectrum_in_span(
+    span: Span,
+    matrix: NDArray[np.float64],
+    m: int,
+    settings: matrices.Parameters,
+    smallest: bool,
+    eps: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """As `_end_of_spectrum`, for a matrix (r, r) of a span's coordinates."""
+    if smallest:
+        null = matrices.null_directions(matrix, span, m)
+        assert null is not None  # there are at least d - r directions
+        return np.zeros(m), null / span.scale[:, None]
+    values, vectors = _end_of_spectrum(matrix, min(m, len(matrix)), settings, smallest, eps)
+    return values, span.mapped(vectors, None)[0]

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from eigenfeat import GEM, ClassMoments
+from eigenfeat.gem import ClassComponents
 from eigenfeat.pencils.pencils import pair_directions
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.rayleigh import RayleighPCA, VanishingComponents
@@ -126,6 +127,37 @@ def test_equal_and_collinear_samples(samples):
     few, formed = both(X, y)
     mine, theirs = (pair_directions(m, n_directions=1, ridge=0.1) for m in (few, formed))
     np.testing.assert_allclose(mine.eigenvalues, theirs.eigenvalues, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "center", "n"),
+    [
+        ("principal", "class", 3),
+        ("principal", "all", D),
+        ("vanishing", "all", 3),
+        ("vanishing", "class", D),
+    ],
+)
+def test_components_of_each_class_are_those_of_the_matrices(samples, kind, center, n):
+    few, formed = both(*samples)
+    model = ClassComponents(kind, n, center=center, expansion="none")
+    mine, theirs = (clone(model).fit_moments(m) for m in (few, formed))
+    top = np.max(theirs.eigenvalues_)
+    np.testing.assert_array_equal(mine.pairs_, theirs.pairs_)
+    np.testing.assert_allclose(mine.eigenvalues_, theirs.eigenvalues_, rtol=1e-9, atol=1e-12 * top)
+    projections = theirs.transform(samples[0])
+    size = np.abs(projections).max()
+    np.testing.assert_allclose(mine.transform(samples[0]), projections, atol=1e-7 * size)
+
+
+@pytest.mark.parametrize("kind", ["principal", "vanishing"])
+def test_components_of_very_wide_samples(rng, kind):
+    """No matrix of columns by columns, of 3 GB, is formed."""
+    X, y = rng.standard_normal((20, 20_000)), np.arange(20) % 2
+    model = ClassComponents(kind, 2, expansion="none").fit(X, y)
+    squares = model.transform(X) ** 2
+    own = np.array([squares[y == c, 2 * c : 2 * c + 2].mean(axis=0) for c in (0, 1)])
+    np.testing.assert_allclose(own.ravel(), model.eigenvalues_, rtol=1e-9, atol=1e-6)
 
 
 @pytest.mark.parametrize("center", [False, True])
