@@ -20,6 +20,7 @@ from eigenfeat._base.validation import warn_caller
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
+from eigenfeat.moments.columns import deviations
 from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
@@ -238,10 +239,15 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
 
 def _without_constants(X: Any) -> Any:
-    """Set constant columns to 0: an intercept makes them redundant, and they slow convergence."""
+    """Set columns that are constant up to rounding to 0.
+
+    An intercept makes them redundant, and they slow convergence.
+    """
     ends = X.min(axis=0), X.max(axis=0)
     low, high = (np.ravel(one.toarray() if sp.issparse(X) else one) for one in ends)
-    constant = (low == high) & (high != 0)
+    sizes = np.abs([low, high])
+    constant = (np.sign(low) == np.sign(high)) & (sizes.min(axis=0) > sizes.max(axis=0) / 2)
+    constant[constant] = deviations(X[:, constant]) == 0
     if not constant.any():
         return X
     if not sp.issparse(X):

@@ -580,13 +580,13 @@ def _joined(
     order = np.argsort(np.concatenate(batches))
 
     def all_of(name: str) -> npt.NDArray[Any]:
-        parts = [getattr(result, name) for result in results]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)[order]
+        return np.concatenate([getattr(result, name) for result in results])[order]
 
     values, d = all_of("eigenvalues"), matrices.n_features
     selected = np.arange(values.shape[1]) < all_of("n_eigenpairs")[:, None]
     of, ranks = np.nonzero(selected)
-    directions = np.swapaxes(all_of("vectors"), 1, 2)[selected].T
+    rows = np.concatenate([np.swapaxes(result.vectors, 1, 2) for result in results])
+    directions = rows[order][selected].T
     vectors = np.ascontiguousarray(directions[:d])
     offset = directions[d].copy() if options.bordered else None
     if options.about_mean:

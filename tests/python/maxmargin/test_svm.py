@@ -150,6 +150,15 @@ def test_constant_columns_are_the_intercepts(kind):
     assert_allclose(ones.coef_[:, 1], known.intercept_, rtol=0, atol=0.05)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_columns_of_rounding_errors_are_constant(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
+    known = MulticlassSVM().fit(kind(np.insert(X, 1, 1e9, axis=1)), y)
+    rounded = np.insert(X, 1, np.nextafter(1e9, 1e9 + np.arange(60) % 2), axis=1)
+    assert_array_equal(MulticlassSVM().fit(kind(rounded), y).coef_, known.coef_)
+
+
 def test_a_column_that_varies_in_one_sample_is_not_constant():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 2)), np.arange(300) % 2
