@@ -284,7 +284,10 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
             splitter = checked_splitter(cv, codes, len(weighted))
         labels = np.full(len(weighted), samples.classes[0], dtype=samples.classes.dtype)
         labels[weighted] = samples.classes[codes]
-        for train, held_out in splitter.split(np.empty((len(labels), 0)), labels):
+        X: Any = np.empty((len(labels), 0))
+        if samples.in_memory and weighted.all():  # for splitters that read the samples
+            X = samples.block.X
+        for train, held_out in splitter.split(X, labels):
             yield _indices(train, weighted), _indices(held_out, weighted)
 
     def __sklearn_tags__(self) -> Any:

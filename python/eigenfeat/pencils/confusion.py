@@ -180,7 +180,7 @@ def confusion_pairs_from(
             f"y_pred: expected {truth.size} labels, as many as y_true, got shape "
             f"{np.shape(guesses)}"
         )
-    together = plain_labels([*truth.tolist(), *np.asarray(guesses).tolist()])
+    together = plain_labels([*truth.tolist(), *np.asarray(guesses).tolist()], "y_pred")
     classes, codes = np.unique(together, return_inverse=True)
     k = len(classes)
     if k < 2:

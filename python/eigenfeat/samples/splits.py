@@ -85,13 +85,18 @@ def checked_splitter(
 def _pairs(cv: Any, n: int) -> list[tuple[Codes, Codes]]:
     """Pairs of indices, also of flags or negative indices."""
     numbers = np.arange(n)
+
+    def chosen(part: Any) -> Codes:
+        part = np.asarray(part)
+        return numbers[part if part.size else part.astype(np.intp)].ravel()
+
     try:
-        pairs = [tuple(numbers[np.asarray(part)].ravel() for part in (a, b)) for a, b in cv]
+        pairs = [(chosen(train), chosen(held_out)) for train, held_out in cv]
     except (TypeError, ValueError, IndexError) as error:
         raise ValueError(f"cv: expected {_EXPECTED}, got {show(cv)}: {error}") from None
     if not pairs:
         raise ValueError(f"cv: expected {_EXPECTED}, got {show(cv)}")
-    return [(train, held_out) for train, held_out in pairs]
+    return pairs
 
 
 def cv_results(

@@ -5,7 +5,7 @@ import pytest
 from flat_gem import gem_classifier
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.model_selection import KFold, StratifiedShuffleSplit
 
 from eigenfeat import GEMClassifierCV
 
@@ -66,6 +66,34 @@ def test_folds_log_loss_and_no_refit(digits):
     assert all(len(result["errors"]) == 3 for result in found.results_)
     with pytest.raises(NotFittedError):
         found.predict(X)
+
+
+class ByColumn(KFold):
+    """Folds of samples whose first entries are close."""
+
+    def split(self, X, y=None, groups=None):
+        order = np.argsort(X[:, 0], kind="stable")
+        return ((order[train], order[test]) for train, test in super().split(X))
+
+
+def test_splitters_may_read_the_samples(digits):
+    X, y = digits[0][:, 20:], digits[1]
+    grid = {"logit__penalty": [0.1]}
+    model = gem_classifier(n_directions=1)
+    found, listed = (
+        GEMClassifierCV(model, grid, cv=cv, refit=False).fit(X, y)
+        for cv in (ByColumn(3), list(ByColumn(3).split(X)))
+    )
+    assert found.results_[0]["errors"] == listed.results_[0]["errors"]
+
+
+def test_empty_parts_are_named(digits):
+    for cv, message in (
+        ([([], [1])], "every class to train on"),
+        ([([1], [])], "held out in every"),
+    ):
+        with pytest.raises(ValueError, match=f"cv: expected samples .*{message}"):
+            GEMClassifierCV(gem_classifier(), cv=cv).fit(*digits)
 
 
 @pytest.mark.parametrize(
