@@ -480,8 +480,11 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 
 @contextmanager
-def naming_text(X: object) -> Iterator[None]:
-    """After an error, name the column of `X` that has text, dates or complex numbers."""
+def naming_text(X: object, start: int = 0) -> Iterator[None]:
+    """After an error, name the column of `X` that has text, dates or complex numbers.
+
+    `start` is the index of the first row of `X` in messages.
+    """
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -489,6 +492,7 @@ def naming_text(X: object) -> Iterator[None]:
         if result is None:
             raise
         column, row, what, shown = result
+        row += start
         if what == "complex numbers":
             raise ValueError(
                 f"X: expected real numbers, got {what} in column {column!r} ({shown} in row "

@@ -328,7 +328,7 @@ def _block_of(item: Any, start: int) -> Block:
         raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
     rows = plain_rows(parts[0], missing=True)
     if hasattr(rows, "iloc") and hasattr(rows, "columns"):
-        rows = frame_numbers(rows)
+        rows = frame_numbers(rows, start)
     elif not hasattr(rows, "dtype"):
         rows = np.asarray(rows)
     if len(rows.shape) != 2:
@@ -338,12 +338,15 @@ def _block_of(item: Any, start: int) -> Block:
     return Block(rows, _labels(y, n, start), _column(weight, n, "sample_weight"), start)
 
 
-def frame_numbers(frame: Any) -> npt.NDArray[Any]:
-    """The columns of a pandas data frame as an array; missing values are NaN."""
+def frame_numbers(frame: Any, start: int = 0) -> npt.NDArray[Any]:
+    """The columns of a pandas data frame as an array; missing values are NaN.
+
+    `start` is the index of the first row in messages.
+    """
     plain_rows(frame)  # raises errors for dates
     if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes):
         return np.asarray(frame.to_numpy())
-    with naming_text(frame):
+    with naming_text(frame, start):
         return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
 
 

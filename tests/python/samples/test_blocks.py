@@ -91,6 +91,8 @@ def test_lists_and_frames_are_rows(rows):
     np.testing.assert_array_equal(block.X, np.where(X > 1, np.nan, X))
     with pytest.raises(ValueError, match=r"X: expected numbers, got text in column 'kind' \('a'"):
         ArrayBlocks(gaps.assign(kind="a"), y)
+    with pytest.raises(ValueError, match=rf"text in column 'kind' \('a' in row {len(y)}\)"):
+        list(GeneratedBlocks([(gaps, y), (gaps.assign(kind="a"), y)]))
 
 
 def test_no_more_than_one_generated_block_is_alive():
