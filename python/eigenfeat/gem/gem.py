@@ -82,6 +82,8 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         The exponents `a`.
     include_input : bool, default=False
         Whether the features are preceded by the input features.
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
+        See :func:`eigenfeat.generalized_eigh`.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, `constant` and random pairs.
     n_threads : int or None, default=None
@@ -135,6 +137,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
+        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -152,6 +155,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         expansion: str = "auto",
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
+        solver: str = "auto",
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -166,6 +170,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         self.expansion = expansion
         self.powers = powers
         self.include_input = include_input
+        self.solver = solver
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose

@@ -40,7 +40,6 @@ __all__ = [
     "one_vs_rest",
     "random_groups",
     "random_partitions",
-    "single_classes",
     "without_empty_classes",
 ]
 
@@ -288,11 +287,6 @@ def _unused(word: str, classes: tuple[Any, ...]) -> str:
 def _members(indices: Any) -> Contraction:
     chosen = np.asarray(indices, dtype=np.int64)
     return Contraction(chosen, np.ones(len(chosen)))
-
-
-def single_classes(count: int) -> list[Contraction]:
-    """Contractions of one class each."""
-    return [_members([c]) for c in range(count)]
 
 
 def _both_ways(

@@ -37,7 +37,6 @@ from eigenfeat.pencils.contrasts import (
     class_tree,
     one_vs_rest,
     random_groups,
-    single_classes,
     without_empty_classes,
 )
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
@@ -113,7 +112,7 @@ class PencilOptions:
     @classmethod
     def of(cls, estimator: BaseEstimator, seed: int) -> PencilOptions:
         """The parameters of an estimator, with a seed drawn from its `random_state`."""
-        names = set(cls.__dataclass_fields__) - {"solver", "random_state"}
+        names = set(cls.__dataclass_fields__) - {"random_state"}
         given = {name: getattr(estimator, name) for name in names}
         return cls(random_state=seed, **given)
 
@@ -310,6 +309,11 @@ class Problems:
         return [tuple(self.names[row].tolist()) for row in rows]
 
 
+def _single_classes(count: int) -> list[Contraction]:
+    """Contractions of one class each."""
+    return [Contraction(np.array([c]), np.ones(1)) for c in range(count)]
+
+
 def problems_of(
     moments: ClassMoments,
     labels: Labels,
@@ -337,7 +341,7 @@ def problems_of(
     if isinstance(kind, str) and kind == "random_groups":
         d, generator = moments.n_features_in_, random_generator(options.random_state)
         merged, names, items = random_groups(solved, labels, d, count, generator)
-        alone = single_classes(len(names))
+        alone = _single_classes(len(names))
         return Problems(merged, names, alone, items, np.array(names)[items], False, True)
     if isinstance(kind, str) and kind == "one_vs_rest":
         kind = one_vs_rest(labels)
@@ -355,7 +359,7 @@ def problems_of(
         items = _all(len(labels))
     else:
         items = class_pairs(labels, kind, random_state=options.random_state)
-    groups = single_classes(len(labels))
+    groups = _single_classes(len(labels))
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
 
 
@@ -623,7 +627,7 @@ class ClassMatrices:
             return trace / self._columns
         if self._mean_unit is None:
             centre = 0.0 if self.centre is None else self.centre
-            parts = (self._unions.of(c) for c in single_classes(len(self._unions.weights)))
+            parts = (self._unions.of(c) for c in _single_classes(len(self._unions.weights)))
             traces = [self._trace(mean - centre, covariance) for mean, covariance in parts]
             self._mean_unit = float(np.mean(traces)) / self._columns
         return self._mean_unit

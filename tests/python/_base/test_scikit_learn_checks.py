@@ -69,7 +69,7 @@ FREE = {
 OTHERS = [
     ef.GEM(pairs="hypercube", expansion="shifted", include_input=True),
     ef.GEM(constant=False, scale="columns", expansion="none", threshold=1.0),
-    ef.GEM(denominator="covariance", pairs="one_vs_rest", powers=(2,)),
+    ef.GEM(denominator="covariance", pairs="one_vs_rest", powers=(2,), solver="full"),
     gem_classifier(expansion="shifted", include_input=True, pairs="hypercube"),
     gem_classifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
     ef.TableClassifier(),
