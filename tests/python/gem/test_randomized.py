@@ -248,6 +248,16 @@ def test_numerators_of_few_different_rows():
         assert_allclose(values, expected[: len(values)], rtol=1e-8)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-3), (np.float64, 1e-6)])
+def test_conjugate_gradients_and_small_ridges(dtype, tolerance, monkeypatch):
+    monkeypatch.setattr(denominator, "MAX_EXACT", 10)
+    X, y = words()
+    for ridge in (1e-2, 1e-3):
+        assert fitted(X.astype(dtype), y, ridge=ridge).residuals_.max() <= tolerance
+    with pytest.warns(RuntimeWarning, match="expected residuals of at most"):
+        fitted(X.astype(dtype), y, ridge=1e-8)
+
+
 @pytest.mark.parametrize("n", [60, 90, 120])
 def test_constant_columns_keep_their_unit(rng, n):
     X, y = words(n, d=6)

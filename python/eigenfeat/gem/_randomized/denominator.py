@@ -74,13 +74,19 @@ class Denominator:
             U -= self.root[:, None] * (self.root @ U)
         return U
 
-    def solve(self, G: Array) -> Array:
-        """``(Z Z^T + shift I)^-1 G`` for columns G (n, w) in the range of Z, after `centre`."""
+    def solve(self, G: Array, size: Array | float = np.inf) -> Array:
+        """``(Z Z^T + shift I)^-1 G`` for columns ``G = Z g`` (n, w), after `centre`.
+
+        Given the norms `size` (w,) of g, the relative residuals of ``B^-1 g`` are at most ten times
+        the tolerance, however small the shift is.
+        """
         if self._factor is not None:
             return linalg.cho_solve(self._factor, G, check_finite=False)
         solution, residual, direction = np.zeros_like(G), G.copy(), G.copy()
         rho = _squares(residual)
-        least = self._tolerance**2 * rho
+        # A residual e of the solve is the residual Z^T e / shift of B.
+        largest = np.sqrt(float(self.rows.squared_norms().sum())) / self.shift
+        least = self._tolerance**2 * np.minimum(rho, (10 * np.asarray(size) / largest) ** 2)
         for _ in range(MAX_STEPS):
             if (rho <= least).all():
                 break

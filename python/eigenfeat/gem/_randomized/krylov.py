@@ -60,8 +60,10 @@ class PairOperator:
         )
         self._square = float(self.centre @ self.centre)
 
-    def solved(self, U: Array) -> tuple[Array, Array, Array]:
+    def solved(self, U: Array, *, exactly: bool = False) -> tuple[Array, Array, Array]:
         """Parts of ``r B^-1 Y^T U = inner - centre sums^T``, without the constant.
+
+        If `exactly`, the residuals of B are small, too, as `Denominator.solve` says.
 
         Returns
         -------
@@ -74,7 +76,8 @@ class PairOperator:
         below, threads = self.below, self.n_threads
         inner, sums = self.rows.transposed_times(U, n_threads=threads), self.root @ U
         right = below.rows.times(inner, n_threads=threads) - self._heights_below[:, None] * sums
-        beta = np.ascontiguousarray(below.centre(-below.solve(below.centre(right))))
+        size = np.linalg.norm(inner - self.centre[:, None] * sums, axis=0) if exactly else np.inf
+        beta = np.ascontiguousarray(below.centre(-below.solve(below.centre(right), size)))
         below.rows.transposed_times(beta, inner, add=True, n_threads=threads)
         return inner, beta, sums
 

@@ -190,7 +190,7 @@ class _PairDirections:
     values: Array
     residuals: Array
     steps: int
-    unfinished: int  # directions whose error is above the tolerance
+    unfinished: int  # directions whose error or residual is above the tolerance
 
 
 def _pair_directions(
@@ -213,21 +213,22 @@ def _pair_directions(
     how = threshold, tolerance, [options.seed, *pair]
     leading = leading_eigenpairs(operator, len(root), count, *how)
     block = leading.vectors / np.sqrt(leading.values)
-    vectors, beta, sums = operator.solved(block)
+    vectors, beta, sums = operator.solved(block, exactly=True)
     vectors -= centre[:, None] * sums
     vectors /= denominator.shift
     border = sums if constant else np.zeros(len(sums))
     offset = border - centre @ vectors
     sign = _signs(vectors, offset + classes.mean @ vectors, constant)
     factor = sign / denominator.shift
+    residuals = _residuals(operator, leading, vectors, offset, border)
     lower = (beta - denominator.root[:, None] * sums) * factor if centre.any() else beta * factor
     return _PairDirections(
         Combination(above, below, block * factor, lower),
         offset * sign,
         leading.values,
-        _residuals(operator, leading, vectors, offset, border),
+        residuals,
         leading.steps,
-        int((leading.errors > tolerance).sum()),
+        int((np.maximum(leading.errors, residuals) > tolerance).sum()),
     )
 
 
