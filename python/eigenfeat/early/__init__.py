@@ -3,11 +3,10 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.early.completion import GaussianCompletion, MixtureCompletion
+from eigenfeat.early.completion import Conditional, GaussianCompletion, MixtureCompletion
 from eigenfeat.early.decisions import Decisions, EarlyDecisions, StreamDecision
 from eigenfeat.early.local_qda import LocalQDA
 from eigenfeat.early.minimum_cost import CostDecision, CostStream, MinimumCostClassifier
-from eigenfeat.early.mixture import Conditional
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
 from eigenfeat.early.sampling import Sampled

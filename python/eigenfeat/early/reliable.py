@@ -20,8 +20,14 @@ from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST, check_number, show
 from eigenfeat.early.completion import filled
 from eigenfeat.early.decisions import Decisions, EarlyDecisions, decide, decide_early
-from eigenfeat.early.fitted import FittedModel, fit_model, fit_prefixes
-from eigenfeat.early.held_out import PROMISES, correct_rule, names_of
+from eigenfeat.early.fitted import (
+    PROMISES,
+    FittedModel,
+    correct_rule,
+    fit_model,
+    fit_prefixes,
+    names_of,
+)
 from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound
 from eigenfeat.early.series import (
     Rows,

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show, warn_caller
-from eigenfeat.early.discriminants import ClassCodes
-from eigenfeat.early.mixture import Conditional
-from eigenfeat.early.rules import Rule, RuleInput, lower_bounds
+from eigenfeat.early.completion import Conditional
+from eigenfeat.early.rules import ClassCodes, Rule, RuleInput, lower_bounds
 from eigenfeat.early.series import BLOCK_NUMBERS
 
 __all__ = ["Sampled", "SampledRule", "largest_bound", "samples_of"]

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, ndtr
 
 from eigenfeat._base.core import core
-from eigenfeat.early.discriminants import Quadratic
 from eigenfeat.early.rules import (
+    Quadratic,
     Rule,
     RuleInput,
     all_pair_variances,

@@ -20,7 +20,7 @@ from eigenfeat.early import (
     ReliableClassifier,
     Sampled,
 )
-from eigenfeat.early.discriminants import Linear, discriminants_of
+from eigenfeat.early.rules import Linear, discriminants_of
 from eigenfeat.early.set_rules import SETS, SetRule, largest_radii
 
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "sampled")
