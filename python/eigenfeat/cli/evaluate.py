@@ -194,7 +194,7 @@ def _class_lines(measures: ClassificationMeasures) -> list[str]:
         shown = frame[frame["samples"] > 0].nsmallest(_MOST_CLASSES, "recall")
     titles = {"samples": "rows", "f1": "F1", "auc": "AUC", "average_precision": "average precision"}
     text = (
-        shown.rename(columns=titles)
+        shown.rename(index=str, columns=titles)
         .rename_axis(index=None, columns="class")
         .to_string(float_format="{:.4f}".format, formatters={"rows": "{:,}".format})
     )

@@ -124,7 +124,7 @@ class ClassificationMeasures:
             parts = [f"No better than a constant: {amount}; {always}."]
         found = self.by_class
         missed = found.loc[(found["samples"] > 0) & (found["recall"] == 0), "samples"]
-        for label, n in missed[:_MAX_NAMED].items():
+        for label, n in missed.head(_MAX_NAMED).items():
             parts.append(f"None of the {n:,} {unit} of class {show(label)} is found.")
         if len(missed) > _MAX_NAMED:
             parts.append(f"Nor is any of {len(missed) - _MAX_NAMED:,} other classes.")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from command_line import run
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
@@ -99,6 +100,21 @@ def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypat
         found = json.loads(out)
         assert (found["figures_from"], found["rows"]) == (where, 1000)
         assert found["verdict"].startswith("No better than a constant: 20 errors in 1,000 rows")
+
+
+def test_labels_that_are_fractions_are_named_in_full(tmp_path, rng, monkeypatch):
+    arrow_modules()
+    monkeypatch.chdir(tmp_path)
+    labels = np.array([0.5, 1 / 7 + 2, 3.5, 4.5, 5.5])
+    X, y = rng.standard_normal((100, 2)), np.repeat(labels, [30, 20, 20, 20, 10])
+    Path("rows.csv").write_text(csv_text(X, y))
+    ef.save(DummyClassifier(strategy="most_frequent").fit(X, y), "m.efm")
+    status, out, _ = run("evaluate", "m.efm", "rows.csv", "--target", "kind")
+    assert status == 0
+    said = " ".join(out.split())
+    assert "None of the 20 rows of class 4.5 is found. Nor is any of 1 other classes." in said
+    # In the table of the classes and in the confusion matrix.
+    assert sum(line.startswith(f"{labels[1]} ") for line in out.splitlines()) == 2
 
 
 def test_a_model_with_a_threshold_is_measured_by_its_predictions(files):
