@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from eigenfeat._base.saved_files import taking_the_place_of
 from eigenfeat.cli.output import Output, UsageError, naming_options, wrapped
@@ -70,8 +71,9 @@ def compare(options: SimpleNamespace) -> int:
             figure = comparison_figure(found)
             figure.savefig(scratch, format=options.picture.suffix[1:])
     result: dict[str, Any] = {"rows": len(whole), "columns": int(whole.X.shape[1])}
-    lines = json.loads(found.reset_index(names="name").to_json(orient="records"))
-    result |= {"skipped": rows.n_skipped, "cv": options.cv, "models": lines}
+    plain = found.replace([np.inf, -np.inf], np.nan).astype(object)
+    models = plain.where(plain.notna(), None).reset_index(names="name").to_dict("records")
+    result |= {"skipped": rows.n_skipped, "cv": options.cv, "models": models}
     result |= {"seconds": time.perf_counter() - started}
     names = ", ".join(map(str, getattr(options, "named", options.data)))
     head = (

@@ -168,3 +168,16 @@ def test_from_the_shell(loans, tmp_path, monkeypatch):
     ):
         status, _, err = run(*command, *more)
         assert (status, text in err) == (2, True)
+
+
+def test_figures_of_small_targets_have_their_digits(loans, tmp_path, monkeypatch):
+    arrow_modules()
+    X, _, _ = loans
+    monkeypatch.chdir(tmp_path)
+    y = 1e-12 * np.random.default_rng(0).standard_normal(len(X))
+    X[["age"]].assign(metres=y).to_csv("rows.csv", index=False)
+    quick = ["--cv", "2", "--time-limit", "0.001", "--task", "regression", "--json"]
+    status, out, err = run("compare", "rows.csv", "--target", "metres", *quick)
+    assert status == 0, err
+    found = {one["name"]: one for one in json.loads(out)["models"]}
+    assert 0.5e-12 < found["mean"]["root_mean_squared_error"] < 2e-12
