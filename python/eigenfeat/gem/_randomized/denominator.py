@@ -6,7 +6,12 @@ Woodbury
 .. math:: B^{-1} g = (g - Z^T (Z Z^T + r I)^{-1} Z g) / r
 
 leaves an (n, n) system. Up to `MAX_EXACT` samples it is solved by a Cholesky factor of the kernel
-``Z Z^T + r I``, more samples by conjugate gradients.
+``Z Z^T + r I``, more samples by conjugate gradients. Their products with the kernel of the samples
+before centring, X, use only the columns X_s with entries in at least two samples,
+
+.. math:: X X^T = X_s X_s^T + D,
+
+because the kernel D of the other columns is diagonal. Most terms of a text occur in one document.
 """
 
 from __future__ import annotations
@@ -59,7 +64,12 @@ class Denominator:
         self.rows, self.root, self.shift = rows, root, shift
         self._centred, self._tolerance, self._n_threads = centred, tolerance, n_threads
         self._factor: Any = None
-        if len(root) <= MAX_EXACT:
+        if len(root) > MAX_EXACT:
+            counts = np.bincount(rows.indices, minlength=rows.n_columns)
+            self._shared = rows.in_columns(np.flatnonzero(counts > 1))
+            single = rows.in_columns(np.flatnonzero(counts == 1))
+            self._diagonal = single.squared_norms()[:, None]
+        else:
             kernel = rows.kernel(n_threads)
             kernel = self.centre(np.ascontiguousarray(self.centre((kernel + kernel.T) / 2).T))
             least = len(root) * np.finfo(np.float64).eps * float(np.trace(kernel))
@@ -102,9 +112,9 @@ class Denominator:
 
     def _times(self, U: Array) -> Array:
         """``(Z Z^T + shift I) U`` for U in the range of Z."""
-        inner = self.rows.transposed_times(U, n_threads=self._n_threads)
-        product = self.centre(self.rows.times(inner, n_threads=self._n_threads))
-        return product + self.shift * U
+        inner = self._shared.transposed_times(U, n_threads=self._n_threads)
+        product = self._shared.times(inner, n_threads=self._n_threads) + self._diagonal * U
+        return self.centre(product) + self.shift * U
 
 
 def _squares(A: Array) -> Array:

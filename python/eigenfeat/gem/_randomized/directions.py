@@ -124,8 +124,10 @@ class RowCombinations(OmitsCaches):
         """Projections ``X @ self + offset`` (n, F), in X's type, of an array or CSR matrix X."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"X: expected {self.n_features} columns, got {X.shape[1]}")
-        rows = self._numbered(X)
-        dtype = rows.dtype
+        X = sparse.csr_array(X)
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        values = X.data.astype(dtype, copy=False)
+        rows = SparseRows(values, X.indices, X.indptr, self.n_features).in_columns(self.columns)
         out = np.empty((X.shape[0], self.shape[1]), dtype=dtype)
         for first, directions in self.groups(dtype, n_threads or 0):
             block = np.ascontiguousarray(directions)
@@ -133,19 +135,6 @@ class RowCombinations(OmitsCaches):
         if offset is not None:
             out += offset.astype(dtype)
         return out
-
-    def _numbered(self, X: Any) -> SparseRows:
-        """Samples restricted to `columns`, with columns numbered from 0."""
-        X = sparse.csr_array(X)
-        number = np.full(self.n_features, -1, dtype=np.int32)
-        number[self.columns] = np.arange(len(self.columns), dtype=np.int32)
-        indices = number[X.indices]
-        known = indices >= 0
-        counts = np.concatenate([[0], np.cumsum(known)])[X.indptr].astype(np.int64)
-        data = X.data[known]
-        if data.dtype not in (np.float32, np.float64):
-            data = data.astype(np.float64)
-        return SparseRows(data, indices[known], counts, len(self.columns))
 
     def tocsc(self) -> csc_matrix:
         """All directions as a sparse array (d, F)."""

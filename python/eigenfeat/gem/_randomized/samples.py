@@ -53,6 +53,15 @@ class SparseRows(OmitsCaches):
         core.check_compact_rows(self.data, self.indices, self.indptr, self.n_columns)
         return self
 
+    def in_columns(self, columns: NDArray[np.int64]) -> SparseRows:
+        """The entries of these rows in `columns`, which are numbered from 0."""
+        number = np.full(self.n_columns, -1, dtype=np.int32)
+        number[columns] = np.arange(len(columns), dtype=np.int32)
+        indices = number[self.indices]
+        known = indices >= 0
+        indptr = np.concatenate([[0], np.cumsum(known)])[self.indptr]
+        return SparseRows(self.data[known], indices[known], indptr, len(columns))
+
     def transposed(self) -> SparseRows:
         """The transpose, computed once."""
         if self._transposed is None:
