@@ -310,7 +310,7 @@ class BlockSamples:
 
     def logits(self, W: _Array, constant: bool) -> list[tuple[Floats, Codes, _Array | None]]:
         """Logits, indices of labels and weights of the samples, piece by piece."""
-        return self.reduce(block_logits, operator.add, W, constant, self.n_threads)
+        return self.reduce(block_logits, operator.add, W, constant, resolve(self.n_threads))
 
     def together(self) -> Block:
         """All features, held in memory."""

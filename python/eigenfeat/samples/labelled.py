@@ -137,11 +137,13 @@ def _array(values: Any) -> Any:
 
 
 def block_logits(
-    block: Block, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None
+    block: Block, W: npt.NDArray[np.float64], constant: bool, n_threads: int
 ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
-    """A list of one tuple: logits, indices of labels and weights of a block."""
-    scores = block.scores(W, constant, resolve(n_threads))
-    return [(scores, np.asarray(block.y), block.weight)]
+    """A list of one tuple: logits, indices of labels and weights of a block.
+
+    `n_threads` is the core's number, as from `resolve`.
+    """
+    return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +280,7 @@ class MemorySamples:
         self, W: npt.NDArray[np.float64], constant: bool
     ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
         """As `block_logits`."""
-        return block_logits(self.block, W, constant, self.n_threads)
+        return block_logits(self.block, W, constant, self.threads)
 
     def moments(self) -> ClassMoments:
         """Moments of the classes. Hidden layers are applied piece by piece."""

@@ -258,14 +258,14 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         They are NaN for samples that no fold holds out.
         """
         fold = np.repeat(np.arange(len(folds.parts)), [len(part[1]) for part in folds.parts])
+        summands = [self._summand(outputs) for outputs in held_out.values()]
         parts = []
         for i in range(len(folds.parts)):
             others = fold != i if len(folds.parts) > 1 else fold == i
             other = {name: one[others] for name, one in held_out.items()}
             weights = self._weights(other, samples, folds.held[others])
-            given = zip(weights, held_out.values(), strict=True)
-            summands = (weight * self._summand(one[fold == i]) for weight, one in given)
-            parts.append(np.asarray(sum(summands)))
+            given = zip(weights, summands, strict=True)
+            parts.append(np.asarray(sum(weight * one[fold == i] for weight, one in given)))
         out = np.full((len(samples), parts[0].shape[1]), np.nan)
         out[folds.held] = np.concatenate(parts)
         return out
