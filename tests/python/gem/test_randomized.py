@@ -77,11 +77,13 @@ def test_agrees_with_moments(options, dtype):
 
 
 @pytest.mark.parametrize("kind", ["sparse", "dense"])
-def test_conjugate_gradients_agree(kind, monkeypatch):
-    """Denominators of more rows than are factorised; every other row has a column of its own."""
-    monkeypatch.setattr(denominator, "MAX_EXACT", 10)
-    X, y = words()
-    X = sparse.csr_matrix(sparse.hstack([X, sparse.eye(len(y), format="csc")[:, ::2]]))
+@pytest.mark.parametrize("max_exact", [10, 30])
+def test_conjugate_gradients_agree(kind, max_exact, monkeypatch):
+    """Denominators of more rows than are factorised, with columns of one row or few columns."""
+    monkeypatch.setattr(denominator, "MAX_EXACT", max_exact)
+    X, y = words(d=20)
+    if max_exact == 10:
+        X = sparse.csr_matrix(sparse.hstack([X, sparse.eye(len(y), format="csc")[:, ::2]]))
     rows = X if kind == "sparse" else X.toarray()
     for options in ({"denominator": "covariance"}, {"constant": False}):
         exact = exactly(X, y, threshold=None, **options)

@@ -12,6 +12,9 @@ before centring, X, use only the columns X_s with entries in at least two sample
 .. math:: X X^T = X_s X_s^T + D,
 
 because the kernel D of the other columns is diagonal. Most terms of a text occur in one document.
+If there are at most `MAX_EXACT` columns, a Cholesky factor of ``X^T X + r I`` preconditions them by
+
+.. math:: (X X^T + r I)^{-1} = (I - X (X^T X + r I)^{-1} X^T) / r.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ __all__ = ["MAX_EXACT", "Denominator"]
 
 Array = NDArray[np.float64]
 
-MAX_EXACT = 2048  # samples up to which the kernel is factorised: 32 MB
+MAX_EXACT = 2048  # samples or columns up to which a matrix is factorised: 32 MB
 MAX_STEPS = 1000  # of conjugate gradients
 
 
@@ -64,19 +67,18 @@ class Denominator:
         self.rows, self.root, self.shift = rows, root, shift
         self._centred, self._tolerance, self._n_threads = centred, tolerance, n_threads
         self._factor: Any = None
-        if len(root) > MAX_EXACT:
-            counts = np.bincount(rows.indices, minlength=rows.n_columns)
-            self._shared = rows.in_columns(np.flatnonzero(counts > 1))
-            single = rows.in_columns(np.flatnonzero(counts == 1))
-            self._diagonal = single.squared_norms()[:, None]
-        else:
+        self._preconditioner: Any = None
+        if len(root) <= MAX_EXACT:
             kernel = rows.kernel(n_threads)
             kernel = self.centre(np.ascontiguousarray(self.centre((kernel + kernel.T) / 2).T))
-            least = len(root) * np.finfo(np.float64).eps * float(np.trace(kernel))
-            kernel[np.diag_indices(len(root))] += max(shift, least)
-            self._factor = linalg.cho_factor(
-                kernel, lower=True, overwrite_a=True, check_finite=False
-            )
+            self._factor = _shifted_factor(kernel, shift)
+            return
+        counts = np.bincount(rows.indices, minlength=rows.n_columns)
+        self._shared = rows.in_columns(np.flatnonzero(counts > 1))
+        single = rows.in_columns(np.flatnonzero(counts == 1))
+        self._diagonal = single.squared_norms()[:, None]
+        if rows.n_columns <= MAX_EXACT:
+            self._preconditioner = _shifted_factor(rows.transposed().kernel(n_threads), shift)
 
     def centre(self, U: Array) -> Array:
         """Project U (n, w) as centring projects the samples; in place."""
@@ -92,22 +94,26 @@ class Denominator:
         """
         if self._factor is not None:
             return linalg.cho_solve(self._factor, G, check_finite=False)
-        solution, residual, direction = np.zeros_like(G), G.copy(), G.copy()
-        rho = _squares(residual)
+        solution, residual = np.zeros_like(G), G.copy()
+        direction = self._precondition(residual)
+        rho = _inner(residual, direction)
         # A residual e of the solve is the residual Z^T e / shift of B.
         largest = np.sqrt(float(self.rows.squared_norms().sum())) / self.shift
-        least = self._tolerance**2 * np.minimum(rho, (10 * np.asarray(size) / largest) ** 2)
+        least = self._tolerance**2 * np.minimum(
+            _inner(G, G), (10 * np.asarray(size) / largest) ** 2
+        )
         for _ in range(MAX_STEPS):
-            if (rho <= least).all():
+            if (_inner(residual, residual) <= least).all():
                 break
             image = self._times(direction)
-            curvature = np.einsum("ij,ij->j", direction, image)
+            curvature = _inner(direction, image)
             step = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
             solution += step * direction
-            residual -= step * image
-            before, rho = rho, _squares(residual)
+            residual = residual - step * image
+            preconditioned = self._precondition(residual)
+            before, rho = rho, _inner(residual, preconditioned)
             factor = np.divide(rho, before, out=np.zeros_like(rho), where=before > 0)
-            direction = residual + factor * direction
+            direction = preconditioned + factor * direction
         return solution
 
     def _times(self, U: Array) -> Array:
@@ -116,7 +122,24 @@ class Denominator:
         product = self._shared.times(inner, n_threads=self._n_threads) + self._diagonal * U
         return self.centre(product) + self.shift * U
 
+    def _precondition(self, R: Array) -> Array:
+        """``(X X^T + shift I)^-1 R``, centred, if X has few columns, else R."""
+        if self._preconditioner is None:
+            return R
+        inner = self.rows.transposed_times(R, n_threads=self._n_threads)
+        inner = linalg.cho_solve(self._preconditioner, inner, check_finite=False)
+        product = self.rows.times(np.ascontiguousarray(inner), n_threads=self._n_threads)
+        return self.centre((R - product) / self.shift)
 
-def _squares(A: Array) -> Array:
-    """Squared norms of columns."""
-    return np.einsum("ij,ij->j", A, A)
+
+def _shifted_factor(matrix: Array, shift: float) -> Any:
+    """Cholesky factor of ``matrix + shift I``; the shift is at least the level of rounding."""
+    n = len(matrix)
+    least = n * np.finfo(np.float64).eps * float(np.trace(matrix))
+    matrix[np.diag_indices(n)] += max(shift, least)
+    return linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _inner(A: Array, B: Array) -> Array:
+    """Inner products of columns."""
+    return np.einsum("ij,ij->j", A, B)
