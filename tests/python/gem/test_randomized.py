@@ -261,6 +261,12 @@ def test_conjugate_gradients_and_small_ridges(dtype, tolerance, monkeypatch):
         fitted(X.astype(dtype), y, ridge=1e-8)
 
 
+def test_conjugate_gradients_do_not_leave_the_centred_samples(monkeypatch):
+    monkeypatch.setattr(denominator, "MAX_EXACT", 10)
+    X = sparse.random(200, 3000, 0.01, format="csr", random_state=0)
+    assert fitted(X, np.arange(200) % 3, ridge=1e-7).residuals_.max() <= 1e-6
+
+
 @pytest.mark.parametrize("n", [60, 90, 120])
 def test_constant_columns_keep_their_unit(rng, n):
     X, y = words(n, d=6)

@@ -109,7 +109,7 @@ class Denominator:
             curvature = _inner(direction, image)
             step = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
             solution += step * direction
-            residual = residual - step * image
+            residual = self.centre(residual - step * image)  # rounding errors would grow
             preconditioned = self._precondition(residual)
             before, rho = rho, _inner(residual, preconditioned)
             factor = np.divide(rho, before, out=np.zeros_like(rho), where=before > 0)
