@@ -37,6 +37,7 @@ __all__ = ["Options", "RandomizedSolution", "solve_pencils"]
 Array = NDArray[np.float64]
 
 TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of residuals, relative
+SEARCHES = 0.5  # tolerance on the samples, relative to that of residuals, which may be larger
 SOLVES = 0.01  # tolerance of inner solves, relative to that of residuals
 MAX_CLASSES_ALL = 50  # up to it, pairs="auto" means "all"
 
@@ -210,7 +211,7 @@ def _pair_directions(
     operator = PairOperator(rows, root, denominator, centre, constant, options.n_threads)
     threshold = -np.inf if options.threshold is None else float(options.threshold)
     tolerance = TOLERANCES[classes.dtype]
-    how = threshold, tolerance, [options.seed, *pair]
+    how = threshold, SEARCHES * tolerance, [options.seed, *pair]
     leading = leading_eigenpairs(operator, len(root), count, *how)
     block = leading.vectors / np.sqrt(leading.values)
     vectors, beta, sums = operator.solved(block, exactly=True)
