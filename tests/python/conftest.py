@@ -8,6 +8,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Idle threads sleep rather than spin. Beside other programs, spinning makes short parallel regions
 # take several times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Commands wrap their output at the width of the terminal, which tests do not depend on.
+os.environ["COLUMNS"] = "100"
 
 import numpy as np
 import pytest

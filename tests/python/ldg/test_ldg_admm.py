@@ -61,3 +61,20 @@ def test_the_steps_run_out(rng):
     assert found.residuals.max() > 1e-8
     assert found.n_iter == 3
     assert found.bound <= found.value  # certified all the same
+
+
+CONIC = {1.5: -3.273724072231, 2.0: -3.968896359518, 3.0: -5.142724576937, 5.0: -6.915268889404}
+
+
+def conic_problem():
+    i, j = np.indices((12, 12))
+    return np.cos(1.0 + i * j) + np.cos(1.0 + i + j) - 0.3 * (i == j) * np.sqrt(1.0 + i)
+
+
+@pytest.mark.parametrize("sparsity", CONIC)
+def test_minimum_of_a_conic_solver(sparsity):
+    C = conic_problem()
+    found = sparse_direction(C, sparsity, tol=1e-7, max_iter=20000)
+    spread = np.ptp(np.linalg.eigvalsh(C))
+    assert_allclose(found.value, CONIC[sparsity], atol=1e-5 * spread)
+    assert_allclose(found.bound, CONIC[sparsity], atol=1e-5 * spread)

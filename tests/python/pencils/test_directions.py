@@ -228,3 +228,49 @@ def test_memory_is_checked_before_it_is_taken(rng, monkeypatch):
     monkeypatch.setattr(validation, "physical_memory", lambda: 3000)
     with pytest.raises(MemoryError, match=r"pair_directions: \d+ matrices of 6 x 6 take"):
         pair_directions(moments, "one_vs_rest", constant=True)
+
+
+def bordered(second, mean):
+    return np.block([[second, mean[:, None]], [mean[None, :], np.ones((1, 1))]])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_constant_appends_a_column_of_ones(rng, ridge):
+    X, y = sample(rng)
+    moments = ClassMoments().update(X, y)
+    found = pair_directions(moments, ridge=ridge, n_directions=3, constant=True)
+    centred = ClassMoments().update(X - X.mean(axis=0), y)
+    for i, j in found.solved_pairs.tolist():
+        columns = of_pair(found, (i, j))
+        above = bordered(centred.second_moment(i), centred.mean(i))
+        below = bordered(ridged(centred.second_moment(j), ridge), centred.mean(j))
+        values = scipy.linalg.eigh(above, below, eigvals_only=True)[::-1][:3]
+        assert_allclose(found.eigenvalues[columns], values, rtol=1e-9)
+        response = X[y == i] @ found.vectors[:, columns] + found.offset[columns]
+        assert_allclose((response**2).mean(axis=0), values, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("constant", "ridge", "scaled"),
+    [(False, 0.0, True), (True, 0.3, True), (False, 0.3, False), (True, 0.0, False)],
+)
+def test_the_pencil_is_about_the_denominators_mean(rng, constant, ridge, scaled):
+    X = rng.standard_normal((400, 5)) @ rng.standard_normal((5, 5)) + 7.0
+    y = np.arange(400) % 3
+    X += 2 * rng.standard_normal((3, 5))[y]
+    scale = np.array([1.0, 0.1, 3.0, 7.0, 20.0]) if scaled else np.ones(5)
+    moments = ClassMoments().update(X, y)
+    options = {"denominator": "covariance", "constant": constant, "scale": scale}
+    found = pair_directions(moments, "all", ridge, 3, **options)
+    for i, j in found.solved_pairs.tolist():
+        columns = of_pair(found, (i, j))
+        mean = X[y == j].mean(axis=0)
+        above, below = ((X[y == c] - mean) / scale for c in (i, j))
+        A, B = above.T @ above / len(above), below.T @ below / len(below)
+        B += ridge * np.trace(B) / 5 * np.eye(5)
+        values = scipy.linalg.eigh(A, B, eigvals_only=True)[::-1][:3]
+        assert_allclose(found.eigenvalues[columns], values, rtol=1e-9)
+        assert_allclose(found.offset[columns], -mean @ found.vectors[:, columns], rtol=1e-9)
+        response = X @ found.vectors[:, columns] + found.offset[columns]
+        assert_allclose((response[y == i] ** 2).mean(axis=0), values, rtol=1e-9)
+        assert_allclose(response[y == j].mean(axis=0), 0.0, atol=1e-9)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.pencils.contrasts import Contrasts, random_partitions
 from eigenfeat.pencils.pencils import measure_pairs, pair_directions
-from eigenfeat.pencils.problems import PencilOptions
+from eigenfeat.pencils.problems import PencilOptions, directions_per_pair
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):
@@ -48,3 +48,15 @@ def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(r
     assert GEM().fit(X[y < 50], y[y < 50]).pairs_.dtype == y.dtype
     again = GEM(n_threads=1).fit(X, y)
     assert_array_equal(again.directions_, gem.directions_)
+
+
+@pytest.mark.parametrize("k", [2, 5, 10, 11, 26, 50, 51, 191, 1000, 5000])
+def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
+    """The F of the formula of memory in `docs/guide/large_data.md`, for 200 columns."""
+    groups = k > 50
+    pairs = k * (k - 1)
+    if groups:
+        pairs = 30 * len(random_partitions(k, 200, None, np.random.RandomState(0)))
+    total = pairs * directions_per_pair("auto", pairs, groups)
+    assert total <= (900 if k <= 10 else 7400 if k <= 50 else 600)
+    assert total >= 150 or k < 5

@@ -304,3 +304,10 @@ def test_weights_are_repetitions_where_channels_are_rescaled():
     other = TangentSpace().fit(np.repeat(X, count, axis=0))
     assert one.rank_ == other.rank_
     np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-6)
+
+
+def test_normalized_epochs_do_not_depend_on_their_size(rng):
+    X, _ = recording(rng)
+    loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
+    features = TangentSpace(normalize=True).fit_transform(X)
+    assert_allclose(TangentSpace(normalize=True).fit_transform(loud), features, atol=1e-9)
