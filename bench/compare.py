@@ -12,7 +12,7 @@ def main():
     """Print head / base for every measurement that both files have."""
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    keys = ["task", "implementation", "threads"]
+    keys = ["task", "implementation", "threads", "tier"]
     base, head = (
         pd.read_csv(file).groupby(keys, sort=False)["best"].last() for file in sys.argv[1:]
     )

@@ -2,8 +2,10 @@
 
     python bench/run.py moments pencils deep transform logit ldg_nca --data DIR --threads 1 2
 
-Every task alternates its implementations, prints a table of ratios and adds to one CSV file.
-Without ``--data`` the rows are random ones of the same shape.
+Every task alternates its implementations, prints a table of ratios, and replaces its lines in one
+CSV file. Without ``--data`` the rows are random ones of the same shape. For AVX2 and SSE2 run it
+again with EIGENFEAT_CPU=v3 OPENBLAS_CORETYPE=Haswell and EIGENFEAT_CPU=baseline
+OPENBLAS_CORETYPE=Prescott.
 """
 
 from __future__ import annotations
@@ -11,19 +13,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import eigenfeat as ef
 from eigenfeat.expansion.features import expand
+from fits import imports, mnist, one_prediction, trust_regions
 from ldg import ldg_by_hand, ldg_nca, ldg_selection
 from logit import logit_dense, logit_gem
 from peers import numpy_expansion, scipy_moments, scipy_pencils
 from problems import N_CLASSES, Rows, class_second_moments, digits, gem_directions
-from svm import frank_wolfe, svm_letters, svm_mnist, svm_small
+from svm import svm_letters, svm_mnist, svm_small
 from timing import Contender, Measurement, alternate, print_table, write_csv
 
 ALL_PAIRS = [(i, j) for i in range(N_CLASSES) for j in range(N_CLASSES) if i != j]
+RING = [(i, (i + 1) % N_CLASSES) for i in range(N_CLASSES)]
 
 
 def moments(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
@@ -47,18 +52,16 @@ def moments(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
 
 
 def pencils(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
-    """The 90 ordered pairs, ridge 0.5, 20 directions each."""
+    """The 90 ordered pairs, and ten in a ring; ridge 0.5, 20 directions each."""
     accumulated = ef.ClassMoments().update(rows.X.astype(np.float64), rows.y)
     C = class_second_moments(rows)
-    n = len(ALL_PAIRS)
     # The rivals' loops cost the same for every pair; a factor serves nine of them, as in all 90.
     few = [(i, j) for j in (2, 7) for i in range(N_CLASSES) if i != j]
-    told = f"{len(few)} of the {n} pairs"
 
-    def ours(solver: str) -> Callable[[], object]:
+    def ours(pairs: Any, solver: str) -> Callable[[], object]:
         return lambda: ef.pencils.pair_directions(
             accumulated,
-            "all",
+            pairs,
             ridge=0.5,
             n_directions=20,
             threshold=None,
@@ -66,29 +69,30 @@ def pencils(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
             n_threads=threads,
         )
 
-    contenders = [
-        Contender("eigenfeat auto", ours("auto"), n),
-        Contender("eigenfeat krylov", ours("krylov"), n),
-        Contender("eigenfeat subset", ours("subset"), n),
-        Contender(
-            "scipy eigh gvd", lambda: scipy_pencils.gvd(C, few, 0.5, 20), len(few), note=told
-        ),
-        Contender(
-            "scipy eigh gvx, 20 of 784",
-            lambda: scipy_pencils.gvx(C, few, 0.5, 20),
-            len(few),
-            note=told,
-        ),
-        Contender(
-            "cholesky + sygst + eigsh",
-            lambda: scipy_pencils.cholesky_eigsh(C, few, 0.5, 20),
-            len(few),
-            note=told,
-        ),
-    ]
-    table = alternate(
-        f"90 pencils, d=784, {rows.source}", contenders, threads, rounds, unit="pencil"
-    )
+    def peers(pairs: list[tuple[int, int]], note: str) -> list[Contender]:
+        solvers = {
+            "scipy eigh gvd": scipy_pencils.gvd,
+            "scipy eigh gvx, 20 of 784": scipy_pencils.gvx,
+            "cholesky + sygst + eigsh": scipy_pencils.cholesky_eigsh,
+        }
+        return [
+            Contender(name, lambda solve=solve: solve(C, pairs, 0.5, 20), len(pairs), note=note)
+            for name, solve in solvers.items()
+        ]
+
+    tasks = {
+        "90 pencils": ("all", len(ALL_PAIRS), few, f"{len(few)} of the {len(ALL_PAIRS)} pairs"),
+        "ten pencils in a ring": (RING, len(RING), RING, ""),
+    }
+    table: list[Measurement] = []
+    for name, (pairs, n, pairs_of_peers, note) in tasks.items():
+        contenders = [
+            Contender(f"eigenfeat {solver}", ours(pairs, solver), n)
+            for solver in ("auto", "krylov", "subset")
+        ]
+        contenders += peers(pairs_of_peers, note)
+        task = f"{name}, d=784, {rows.source}"
+        table += alternate(task, contenders, threads, rounds, unit="pencil")
     table[0].note = _accuracy(accumulated, C, 0.5)
     return table
 
@@ -195,10 +199,13 @@ TASKS = {
     "svm_mnist": svm_mnist,
     "svm_small": svm_small,
     "svm_letters": svm_letters,
-    "frank_wolfe": frank_wolfe,
     "ldg_selection": ldg_selection,
     "ldg_by_hand": ldg_by_hand,
     "ldg_nca": ldg_nca,
+    "mnist": mnist,
+    "one_prediction": one_prediction,
+    "imports": imports,
+    "trust_regions": trust_regions,
 }
 FRESH = set(TASKS) - {"moments", "pencils", "deep", "transform"}  # these read their rows themselves
 
@@ -225,7 +232,6 @@ def main() -> None:
     arguments = parser.parse_args()
     names = arguments.tasks or list(TASKS)
     rows = None if FRESH.issuperset(names) else digits(arguments.data).first(arguments.rows)
-    collected: list[Measurement] = []
     for name in names:
         for threads in arguments.threads:
             source = arguments if name in FRESH else rows
@@ -233,8 +239,7 @@ def main() -> None:
             for task in dict.fromkeys(row.task for row in table):
                 part = [row for row in table if row.task == task]
                 print_table(part, part[0].implementation)
-            collected += table
-            write_csv(arguments.output, collected)
+            write_csv(arguments.output, table)
 
 
 if __name__ == "__main__":

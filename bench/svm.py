@@ -1,4 +1,4 @@
-"""The multiclass SVM against liblinear and against Frank-Wolfe in NumPy: tasks of bench/run.py.
+"""The multiclass SVM against liblinear: tasks of bench/run.py.
 
 A fit counts when its objective, in float64, is within `REACHED` of the optimum, which is bounded
 from below by the dual of a tight fit: of liblinear's tolerances, which bound something else, the
@@ -10,13 +10,12 @@ from __future__ import annotations
 import argparse
 import math
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from peers import numpy_frank_wolfe, sklearn_svm
+from peers import sklearn_svm
 from problems import Rows, digits
 from timing import Measurement, from_fresh_process
 
@@ -26,7 +25,6 @@ OURS = "eigenfeat"
 MNIST_COSTS = (0.01, 1 / 600, 0.1)
 SMALL_COSTS, SMALL_ROWS, SMALL_SIDE = (0.05,), 7291, 16  # as USPS has them
 LETTER_COSTS = (0.01, 0.1)
-FRANK_WOLFE_C, FRANK_WOLFE_EPOCHS, FRANK_WOLFE_BATCH = 0.01, 5, 16
 
 
 def letters(data: Path | None, n: int | None) -> Rows:
@@ -74,9 +72,16 @@ def _objective(rows: Rows, W: np.ndarray, b: np.ndarray, C: float) -> float:
 
 
 def solver_runs(
-    solver: str, problem: str, data: Path | None, n: int | None, C: float, threads: int, rounds: int
+    solver: str,
+    problem: str,
+    data: Path | None,
+    n: int | None,
+    C: float,
+    enough: float,
+    threads: int,
+    rounds: int,
 ) -> Iterator[tuple[float, float, float]]:
-    """(tolerance, seconds, objective in float64), from loose to tight."""
+    """(tolerance, seconds, objective in float64), from loose to the first that is enough."""
     from eigenfeat.maxmargin import MulticlassSVM
 
     rows = _rows(problem, data, n)
@@ -90,7 +95,10 @@ def solver_runs(
                 model = sklearn_svm.fitted(rows.X, rows.y, C, tol)
             best = min(best, time.perf_counter() - start)
         W, b = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
-        yield tol, best, _objective(rows, W, b, C)
+        objective = _objective(rows, W, b, C)
+        yield tol, best, objective
+        if objective <= enough:
+            return
 
 
 def bound_run(problem: str, data: Path | None, n: int | None, C: float) -> Iterator[float]:
@@ -108,19 +116,20 @@ def _fits(
     for C in costs:
         where = (problem, options.data, options.rows, C)
         (bound,) = from_fresh_process(bound_run, *where, threads=threads, seconds=options.seconds)
+        enough = bound * (1 + REACHED)
         task = f"SVM to a gap of {REACHED:.0e}, {problem}, C={C:.4g}"
         for solver in (OURS, "liblinear"):
             done = from_fresh_process(
                 solver_runs,
                 solver,
                 *where,
+                enough,
                 threads,
                 rounds,
                 threads=threads,
                 seconds=options.seconds,
             )
-            enough = [run for run in done if run[2] <= bound * (1 + REACHED)]
-            if not enough:
+            if not done or done[-1][2] > enough:
                 note = f"NOT REACHED in {options.seconds:.0f} s a fit"
                 table.append(
                     Measurement(
@@ -128,7 +137,7 @@ def _fits(
                     )
                 )
                 continue
-            tol, seconds, value = enough[0]
+            tol, seconds, value = done[-1]
             note = f"tol {tol:g}, {value / bound - 1:.0e} above the bound"
             table.append(Measurement(task, solver, threads, seconds, seconds, rounds, note=note))
     return table
@@ -147,44 +156,3 @@ def svm_small(options: argparse.Namespace, threads: int, rounds: int) -> list[Me
 def svm_letters(options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
     """52,152 x 1,000 Fourier features, 26 classes."""
     return _fits(options, threads, rounds, "letters", LETTER_COSTS)
-
-
-def frank_wolfe_run(
-    solver: str, data: Path | None, n: int | None, threads: int, rounds: int
-) -> Iterator[tuple[float, float]]:
-    """(best seconds, objective) of some epochs; the NumPy ones without a gap."""
-    from eigenfeat.maxmargin import MulticlassSVM
-
-    rows, best = digits(data).first(n), np.inf
-    for _ in range(rounds):
-        start = time.perf_counter()
-        if solver == OURS:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = MulticlassSVM(
-                    C=FRANK_WOLFE_C,
-                    solver="frank_wolfe",
-                    tol=1e-9,
-                    max_iter=FRANK_WOLFE_EPOCHS,
-                    n_threads=threads,
-                ).fit(rows.X, rows.y)
-            full = np.column_stack([model.coef_, model.intercept_])
-        else:
-            full = numpy_frank_wolfe.epochs(
-                rows.X, rows.y, FRANK_WOLFE_C, FRANK_WOLFE_BATCH, FRANK_WOLFE_EPOCHS
-            )
-        best = min(best, time.perf_counter() - start)
-    yield best, _objective(rows, full[:, :-1], full[:, -1], FRANK_WOLFE_C)
-
-
-def frank_wolfe(options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
-    """Epochs in minibatches on MNIST, against NumPy's."""
-    table = []
-    for solver in (OURS, "NumPy, minibatches"):
-        where = solver, options.data, options.rows, threads, rounds
-        limits = {"threads": threads, "seconds": rounds * options.seconds}
-        seconds, value = from_fresh_process(frank_wolfe_run, *where, **limits)[0]
-        task = f"Frank-Wolfe, {FRANK_WOLFE_EPOCHS} epochs, batches of {FRANK_WOLFE_BATCH}"
-        note = f"objective {value:.5g}"
-        table.append(Measurement(task, solver, threads, seconds, seconds, rounds, note=note))
-    return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gc
 import multiprocessing
 import time
@@ -12,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 import eigenfeat
@@ -141,12 +141,14 @@ def alternate(
 
 
 def write_csv(path: Path, rows: Sequence[Measurement]) -> None:
-    """One line a measurement, with the instruction set of the core and of our copy of BLAS."""
-    machine = processor()
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=[*machine, *asdict(rows[0])])
-        writer.writeheader()
-        writer.writerows({**machine, **asdict(row)} for row in rows)
+    """Add the rows to the file, in place of those of the same task, threads and instructions."""
+    new = pd.DataFrame([{**processor(), **asdict(row)} for row in rows])
+    if path.exists():
+        old = pd.read_csv(path, keep_default_na=False)
+        key = ["tier", "threads", "task"]
+        again = pd.MultiIndex.from_frame(old[key]).isin(pd.MultiIndex.from_frame(new[key]))
+        new = pd.concat([old[~again], new])
+    new.to_csv(path, index=False, float_format="%.4g")
 
 
 def processor() -> dict[str, str]:
