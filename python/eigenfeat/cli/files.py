@@ -20,7 +20,6 @@ import numpy.typing as npt
 from sklearn import base
 
 from eigenfeat._base.file_errors import naming
-from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import OptionError
@@ -151,23 +150,33 @@ class SomeRows:
 
 
 def some_rows(rows: FileRows, most: int | None, output: Output) -> SomeRows:
-    """Read all rows, or `most` of them drawn at random, in their order."""
+    """Read all rows, or `most` of them drawn at random in one pass, in their order."""
+    rng, n = np.random.default_rng(0), 0
     source = rows.frames(missing=rows.options.missing) or rows
-    n, start = source.n_rows, 0
-    source.check_some(n)
-    index = draw_subsample(n, n if most is None else most)
     parts: list[Any] = []
     with output.rows("reading") as advance:
         for block, position in source.blocks():
-            first, last = np.searchsorted(index, (start, start + len(block)))
-            here = index[first:last] - start
-            if len(here):
-                parts.append((take_rows(block.X, here), block.y[here]))
-            start += len(block)
+            index = np.arange(n, n + len(block))
+            parts.append((block.X.copy(), block.y.copy(), index, rng.random(len(block))))
+            n += len(block)
+            if most is not None and sum(len(part[2]) for part in parts) > 2 * most:
+                parts = [_drawn(parts, most)]
             advance(len(block), position.fraction)
     rows.n_skipped = source.n_skipped
-    matrices, labels = zip(*parts, strict=True)
-    return SomeRows(stacked(matrices), np.concatenate(labels), index, n)
+    source.check_some(n)
+    X, y, index, _ = _drawn(parts, n if most is None else most)
+    return SomeRows(X, y, index, n)
+
+
+def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any, Any]:
+    """Samples, labels, numbers and keys of those with the `most` smallest keys, in their order."""
+    matrices, labels, numbers, keys_ = zip(*parts, strict=True)
+    X = stacked(matrices)
+    y, index, keys = map(np.concatenate, (labels, numbers, keys_))
+    if len(keys) <= most:
+        return X, y, index, keys
+    drawn = np.sort(np.argpartition(keys, most)[:most])
+    return take_rows(X, drawn), y[drawn], index[drawn], keys[drawn]
 
 
 def remember_files(model: Any, rows: FileRows) -> None:
