@@ -57,10 +57,8 @@ class ClassComponents(GEM):
 
     Attributes
     ----------
-    directions_ : (d, F) array
-        One direction per column; projections are ``X @ directions_ + offset_``.
-    offset_ : (F,) array
-        Negative projections of the origins.
+    directions_, offset_
+        Directions (d, F) and offsets (F,); projections are ``X @ directions_ + offset_``.
     eigenvalues_ : (F,) array
         Mean squares of the projections over the samples of their class; within a class, descending
         if principal, else ascending.
@@ -68,11 +66,6 @@ class ClassComponents(GEM):
         Class of each direction, in both columns.
     ranks_, classes_, moments_, column_scale_, n_features_in_, feature_names_in_
         As in :class:`GEM`.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
 
     See Also
     --------

@@ -54,11 +54,10 @@ class GEMClassifier(
     """Multinomial logit on GEM features, in one or several layers.
 
     Use it for images, spectra, signals and other samples whose columns share a unit, and for data
-    larger than memory. Tune ``gem__ridge``, ``gem__n_directions`` and ``logit__penalty`` first. For
-    tables of mixed columns use `TableClassifier`. User guide: :doc:`/guide/classifier`.
+    larger than memory. Tune ``gem__ridge``, ``gem__n_directions`` and ``logit__penalty`` first. The
+    features are those of `GEM`; they are never stored for all samples at once. User guide:
+    :doc:`/guide/classifier`.
 
-    The features are powers of both half waves of the projections on generalized eigenvectors of
-    pairs of classes; see `GEM`. They are never stored for all samples at once.
 
     Parameters
     ----------
@@ -68,15 +67,14 @@ class GEMClassifier(
         Parameters of the logit, as an estimator that is not fitted. None means
         ``MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")``.
     depth : int >= 1, default=1
-        Number of layers. Each layer after the first takes the expanded projections of the layer
-        before.
+        Number of layers; each takes the expanded projections of the layer before.
     hidden_directions : int >= 1 or "auto", default="auto"
         Directions per pair in the layers before the last. "auto": at most 20.
     hidden_ridge : float >= 0, "auto" or None, default=None
         Ridge of the layers before the last; None means that of `gem`.
     categorical_features : "from_dtype" or None, default="from_dtype"
-        Columns of text and categories in data frames become one-hot, or target statistics if
-        there are more than 50 categories. None raises an error for them.
+        Columns of text and categories become one-hot, or target statistics above 50 categories.
+        None raises an error for them.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0
@@ -92,20 +90,13 @@ class GEMClassifier(
         Directions, offsets, eigenvalues and pairs of each layer.
     logit_ : MultinomialLogit
         The fitted classifier on the last layer's features.
-    penalty_ : float
-        Penalty of the logit.
-    temperature_ : float
-        Temperature by which the logits are divided.
+    penalty_, temperature_
+        Penalty of the logit, and temperature by which its logits are divided.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        Number of input features.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they have names.
-    columns_ : TableColumns
-        Encoder of categories; only if `fit` had some.
-    completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only if `fit` had some.
+    columns_, completion_
+        Encoder of categories (`TableColumns`), and the Gaussian that completes missing entries
+        (`GaussianImputer`); only if `fit` had some.
 
     See Also
     --------

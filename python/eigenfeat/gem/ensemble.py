@@ -62,17 +62,6 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         Fitted members. Each is identical, bit for bit, to a member that is fitted alone.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        Number of input features.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they have names.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
-    SingularDenominatorError
-        If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
     See Also
     --------

@@ -53,9 +53,9 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     Use it before a linear classifier of your own, where classes differ in variances and not only in
     means. Tune `ridge` first, then `n_directions` and `threshold`. User guide: :doc:`/guide/gem`.
 
-    For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u`` with the
-    second moments of the classes (Karampatziakis and Mineiro, ICML 2014, Algorithm 1). The features
-    are powers ``max(0, s p)^(a/2)`` of both half waves (s = 1 and -1) of the projections p.
+    For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u`` with their
+    second moments (Karampatziakis and Mineiro, ICML 2014, Algorithm 1). The features are powers
+    ``max(0, s p)^(a/2)`` of both half waves (s = 1 and -1) of the projections p.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``; "polynomial": ``p^a``; "none": projections.
         "auto": "half_wave", except in classifiers of several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        The exponents `a`.
+        The exponents a.
     include_input : bool, default=False
-        Whether the features are preceded by the input features.
+        Whether the input features come first.
     solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`.
     random_state : int, RandomState or None, default=0
@@ -93,20 +93,13 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    directions_ : (d, F) array
-        Directions; projections are ``X @ directions_ + offset_``.
-    offset_ : (F,) array
-        Offsets of the projections.
-    eigenvalues_ : (F,) array
-        Eigenvalue of each direction.
-    ranks_ : (F,) array
-        Rank of each direction in its pair, from 0.
-    pairs_ : (F, 2) array
-        Labels of numerator and denominator.
-    classes_ : (k,) array
-        Labels, sorted.
-    moments_ : ClassMoments
-        Moments of the classes, from which the directions are computed.
+    directions_, offset_
+        Directions (d, F) and offsets (F,); projections are ``X @ directions_ + offset_``.
+    eigenvalues_, pairs_, ranks_
+        Eigenvalue (F,) of each direction, labels (F, 2) of its numerator and denominator, and rank
+        (F,) in the pair, from 0.
+    classes_, moments_
+        Labels (k,), sorted, and moments of the classes (`ClassMoments`).
     scale_report_ : ScaleReport
         The choices of `scale` and `constant`, with their reasons.
 

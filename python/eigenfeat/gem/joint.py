@@ -69,17 +69,10 @@ class JointGEMClassifier(GEMClassifier):
 
     Parameters
     ----------
-    gem : GEM or None, default=None
-        As in :class:`GEMClassifier`. The expansion is "shifted".
-    logit : MultinomialLogit or None, default=None
-        As in :class:`GEMClassifier`. For the temperature "auto", a tenth of more than 1,500
-        samples is held out from training (300 to 5,000); with fewer, the temperature is 1.
-    depth : int >= 1, default=1
-        Number of layers.
-    hidden_directions : int >= 1 or "auto", default="auto"
-        As in :class:`GEMClassifier`.
-    hidden_ridge : float >= 0, "auto" or None, default=None
-        As in :class:`GEMClassifier`.
+    gem, logit, depth, hidden_directions, hidden_ridge
+        As in :class:`GEMClassifier`. The expansion is "shifted". For the temperature "auto", a
+        tenth of more than 1,500 samples is held out from training (300 to 5,000); with fewer, the
+        temperature is 1.
     epochs : int >= 0, default=24
         Passes over the samples during joint training.
     perturbation : float >= 0, default=0.15
@@ -87,32 +80,23 @@ class JointGEMClassifier(GEMClassifier):
         images of centred objects, .004 suited Covertype.
     learning_rate : float > 0, default=0.02
         Typical relative change of directions and weights in a step.
-    categorical_features : "from_dtype" or None, default="from_dtype"
+    categorical_features, class_weight, n_threads, verbose
         As in :class:`GEMClassifier`.
-    class_weight : dict, "balanced" or None, default=None
-        Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0
         Seed, also of the order of samples.
-    n_threads : int or None, default=None
-        Number of threads; None means all.
-    verbose : int, default=0
-        1 prints a line for each step on stderr.
 
     Attributes
     ----------
     layers_ : list of Layer
         Directions and offsets after the training; eigenvalues and pairs from before it.
     logit_ : MultinomialLogit
-        The classifier on the last layer's features.
-    penalty_ : float
-        Penalty of the logit before the training. Other attributes are as in
-        :class:`GEMClassifier`.
+        The classifier on the last layer's features. Other attributes are as in
+        :class:`GEMClassifier`; `penalty_` is that of the logit before the training.
 
     Raises
     ------
     ValueError
-        As `GEMClassifier`; with blocks that cannot be read in any order; and if loss or weights
-        do not stay finite.
+        With blocks that cannot be read in any order, and if loss or weights do not stay finite.
 
     Warns
     -----

@@ -37,8 +37,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
     :doc:`/guide/patches`.
 
-    `GEM` is fitted on the patches of all samples, each with the label of its sample. Its features
-    are computed at every place of a sample, as in a convolution, and pooled within the cells of a
+    `GEM` is fitted on the patches of all samples, with the samples' labels. Its features are
+    computed at every place of a sample, as in a convolution, and pooled within the cells of a
     coarse grid. An object that moves within a cell keeps its features.
 
     Parameters
@@ -57,34 +57,25 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     pooling : {"mean", "max"}, default="mean"
         Pooling of a feature within a cell.
     grid_shape : tuple of 1 or 2 int, or None, default=None
-        Length and, for images, width of the grid, if samples of X are flat or have channels. With
-        None, X of shape (n, T) has signals, (n, H, W) images, and (n, H, W, C) images with
-        channels.
+        Length and, for images, width of the grid, if samples are flat or have channels. None: X of
+        shape (n, T) has signals, (n, H, W) images, and (n, H, W, C) images with channels.
     channels : {"last", "first"}, default="last"
         Position of the channel axis, if samples have channels in addition to ``grid_shape``.
 
     Attributes
     ----------
-    gem_ : GEM
-        Estimator fitted on the patches.
-    moments_ : ClassMoments
-        Moments of the patches.
-    grid_shape_ : tuple of int
-        Lengths of the grid.
-    cells_ : tuple of int
-        Number of cells along each axis. Features are ordered by cell.
-    n_channels_ : int
-        Number of channels at each place of the grid.
+    gem_, moments_
+        Estimator fitted on the patches, and their `ClassMoments`.
+    grid_shape_, n_channels_, cells_
+        Lengths of the grid, number of channels at each place, and numbers of cells along each axis.
+        Features are ordered by cell.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        Number of values in a sample: grid size times number of channels.
 
     Raises
     ------
     ValueError
-        If X does not have this grid, is not finite or differs in shape from that of `fit`; if there
-        are fewer than two classes; or if parameters are invalid.
+        If samples do not have this grid, or differ in shape from those of `fit`.
 
     See Also
     --------
@@ -99,16 +90,11 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from eigenfeat import MultinomialLogit
     >>> from eigenfeat.gem import GEMPatches
-    >>> digits = load_digits()
-    >>> patches = GEMPatches(patch_size=4, pool=2)
-    >>> model = make_pipeline(patches, StandardScaler(), MultinomialLogit())
-    >>> model = model.fit(digits.images[:1000], digits.target[:1000])
-    >>> round(model.score(digits.images[1000:], digits.target[1000:]), 2)
-    0.97
+    >>> digits = load_digits(n_class=3)
+    >>> patches = GEMPatches(patch_size=4, pool=2).fit(digits.images, digits.target)
+    >>> patches.transform(digits.images[:9]).shape  # 2 cells x 2 cells x 6 pairs x 2 half waves
+    (9, 48)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -57,16 +57,12 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     pairs : {"auto", "all", "hypercube"} or list, default="auto"
         Pairs of classes, or a list of labels (numerator, denominator). "auto": "all" for up to 50
         classes, else "hypercube".
-    denominator : {"second_moment", "covariance"}, default="second_moment"
-        With "covariance", both matrices are about the mean of the denominator's class.
     constant : bool, default=True
         Whether samples are ``(x - m, 1)``, m their mean, so that a direction has an offset.
     scale : {"none", "columns"}, default="none"
         "columns" divides columns by their standard deviations.
-    expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
-        As in :class:`eigenfeat.GEM`.
-    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        Exponents of the expansion.
+    denominator, expansion, powers
+        As in :class:`eigenfeat.GEM`; `expansion` is "half_wave" by default.
     random_state : int, RandomState instance or None, default=0
         Seed of the Krylov spaces.
     n_threads : int or None, default=None
@@ -81,10 +77,10 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
         are ``X @ directions_ + offset_``.
     offset_ : (F,) array
         Offsets of the projections.
-    eigenvalues_ : (F,) array
-        Eigenvalue of each direction; `residuals_` are their relative residuals.
-    pairs_ : (F, 2) array
-        Labels of numerator and denominator; `ranks_` are the directions' ranks in them, from 0.
+    eigenvalues_, residuals_
+        Eigenvalue (F,) of each direction, and its relative residual (F,).
+    pairs_, ranks_
+        Labels (F, 2) of numerator and denominator, and rank (F,) in the pair, from 0.
     column_scale_ : (d,) array
         Divisors of the columns.
     classes_ : (k,) array

@@ -59,10 +59,9 @@ GRID = {
 class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
-    Use it where a search over the `ridge` and `threshold` of GEM and the `penalty` of the logit
-    pays. Candidates share moments, and those that differ in the penalty alone also features and a
-    Gram matrix, so that it is faster than ``GridSearchCV``. Give it a grid of few values first.
-    User guide: :doc:`/guide/classifier`.
+    Use it where a search over the parameters of GEM and of the logit pays. It is faster than
+    ``GridSearchCV``: candidates share moments, and those that differ in the penalty alone also
+    features and a Gram matrix. User guide: :doc:`/guide/classifier`.
 
     Parameters
     ----------
@@ -95,22 +94,12 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     cv_results_ : dict
         Results by column, in the order of the grid, as in ``GridSearchCV``. Scores are accuracies
         or, with ``scoring="log_loss"``, negative log losses.
-    best_params_ : dict
-        Parameters of the best candidate.
-    best_index_ : int
-        Index of the best candidate in `cv_results_`.
-    best_score_ : float
-        Mean score of the best candidate on held-out samples.
+    best_params_, best_index_, best_score_
+        Parameters of the best candidate, its index in `cv_results_`, and its mean score.
     best_estimator_ : GEMClassifier
         The best candidate fitted to all samples; only with `refit`.
     classes_ : (k,) array
         Labels, sorted.
-
-    Raises
-    ------
-    ValueError
-        If the grid has a name that is not a parameter of the estimator, samples or labels are
-        invalid, or a split has no training samples of some class.
 
     See Also
     --------

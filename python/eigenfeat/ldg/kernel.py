@@ -35,10 +35,9 @@ class KernelLDG(LocalDiscriminant):
     r"""LDG in the feature space of a kernel: nonlinear directions.
 
     Use it for curved classes with up to a few thousand samples: time is O(n^3), memory O(n^2). Tune
-    `kernel_gamma` first, then `n_components`. User guide: :doc:`/guide/reduction`; equations:
-    :doc:`/guide/objectives`.
+    `kernel_gamma` first, then `n_components`. The kernel is centred; the linear kernel gives `LDG`.
+    User guide: :doc:`/guide/reduction`; equations: :doc:`/guide/objectives`.
 
-    The kernel is centred, as in scikit-learn's ``KernelPCA``. With the linear kernel this is `LDG`.
 
     Parameters
     ----------
@@ -55,9 +54,8 @@ class KernelLDG(LocalDiscriminant):
         Further arguments of the kernel, such as `degree` and `coef0` of "poly". A callable kernel
         receives these alone.
     standardize : bool, default=True
-        Whether columns are standardised before the kernel, as in `LDG`. Sparse samples are scaled
-        but not centred. Samples of "precomputed", "chi2", "additive_chi2" and callable kernels are
-        not changed.
+        Whether columns are standardised before the kernel, as in `LDG`; sparse samples are only
+        scaled, and samples of "precomputed", "chi2", "additive_chi2" and callable kernels kept.
 
     Attributes
     ----------
@@ -70,10 +68,8 @@ class KernelLDG(LocalDiscriminant):
         Nonzero eigenvalues of the centred kernel matrix, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training samples; for "precomputed" kernels their kernel matrix.
-    mean_ : (d,) array or None
-        Means that are subtracted from dense samples, if any.
-    scale_ : (d,) array or None
-        Standard deviations that divide samples, if any; 1 for constant columns.
+    mean_, scale_
+        Means (d,) and standard deviations (d,) by which samples are standardised; None if unused.
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
@@ -97,14 +93,10 @@ class KernelLDG(LocalDiscriminant):
     Examples
     --------
     >>> from sklearn.datasets import make_circles
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
     >>> from eigenfeat.ldg import KernelLDG
     >>> X, y = make_circles(200, noise=0.15, factor=0.4, random_state=0)
-    >>> reducer = KernelLDG(1, kernel="rbf", kernel_gamma=1.0, n_neighbors=8)
-    >>> model = make_pipeline(reducer, KNeighborsClassifier(3))
-    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
-    0.97
+    >>> KernelLDG(1, kernel="rbf", kernel_gamma=1.0, n_neighbors=8).fit_transform(X, y).shape
+    (200, 1)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

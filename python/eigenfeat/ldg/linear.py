@@ -338,65 +338,50 @@ class LDG(LocalDiscriminant):
 
     Directions are the smallest eigenvectors of :math:`V - \gamma A`: V is the scatter of samples
     about the mean of their nearest neighbours in their own class, A their scatter about the local
-    means of all classes. Directions are orthonormal; there may be more of them than classes.
+    means of all classes. There may be more directions than classes.
 
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        Number of directions. "cv": the best by leave-one-out 3-NN accuracy. "greedy": adds
-        directions, up to 40, until the accuracy decreases. A sequence: the candidates.
+        Number of directions. A sequence has candidates. "cv": the best by leave-one-out 3-NN
+        accuracy. "greedy": adds directions, up to 40, until the accuracy decreases.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1, or, with at least
-        ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9. A sequence: the candidates.
+        ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9.
     n_neighbors : int, "cv" or sequence of int, default="cv"
         Neighbours of a local mean. "cv": the best of 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA, or, with at least ``n_samples - 1`` columns, of 1, 4 and 16 by the 3-fold
-        accuracy of 3-NN. A sequence: the candidates. Smaller classes use all samples.
+        local QDA, or, with at least ``n_samples - 1`` columns, of 1, 4 and 16 by that of 3-NN.
     fisher_ridge : None, float > 0, "cv" or sequence, default=None
-        With a number, the first directions span Fisher's, with this multiple of the mean variance
-        within classes as a ridge, and LDG's lie in their orthogonal complement. "cv": the best of
-        None, 0.01, 0.1 and 1 by the accuracy of 3-NN on three folds. A sequence: the candidates.
+        With a number, the first directions span those of `RegularizedFisher` with this ridge, and
+        LDG's lie in their complement. "cv": the best of None, 0.01, 0.1 and 1.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds that choose `n_neighbors`.
     n_threads : int or None, default=None
-        Number of threads; None uses all OpenMP threads. Results do not depend on it.
+        Number of threads; None uses all. Results do not depend on it.
 
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised features, one per row.
-    mean_ : (d,) array
-        Samples become ``(X - mean_) / scale_``.
-    scale_ : (d,) array
-        Standard deviations of the columns; 1 for constant columns or without `standardize`.
+        Orthonormal directions in standardised features, one per row; features are
+        ``((X - mean_) / scale_) @ components_.T``.
+    mean_, scale_
+        Means (d,) and standard deviations (d,) of the columns; the latter are 1 for constant
+        columns or without `standardize`.
     eigenvalues_ : (n_components,) array
-        ``v^T (V - gamma A) v`` of each direction v. LDG's, after Fisher's, are ascending.
-    gamma_ : float
-        The given or chosen `gamma`.
-    fisher_ridge_ : float or None
-        The given or chosen `fisher_ridge`.
-    n_neighbors_ : int
-        The given or chosen number of neighbours.
-    n_components_ : int
-        The given or chosen number of directions.
+        ``v^T (V - gamma A) v`` of each direction v, ascending after Fisher's.
+    gamma_, fisher_ridge_, n_neighbors_, n_components_
+        The given or chosen values.
     cv_results_ : dict
-        The candidates of each chosen parameter, by its name, and their accuracies, by the name with
+        Candidates of each chosen parameter, by its name, and their accuracies, by the name with
         "_accuracy". NaN is None.
-    classes_ : (k,) array
-        Labels, sorted.
-    short_classes_ : array
-        Labels of classes with at most `n_neighbors_` samples.
-
-    Warns
-    -----
-    RuntimeWarning
-        If classes have too few samples for the given `n_neighbors`; the message names them.
+    classes_, short_classes_
+        Labels, sorted, and labels of classes with at most `n_neighbors_` samples, whose local means
+        use all of these. A RuntimeWarning names them if `n_neighbors` was given.
 
     See Also
     --------
-    KernelLDG : Curved classes.
     SparseLDG : Directions of few columns.
     DiscriminativeGaussian : Better in two or three dimensions, slower.
     eigenfeat.rayleigh.FisherLDA : Class means; at most k - 1 directions, and predicts.
@@ -409,13 +394,10 @@ class LDG(LocalDiscriminant):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
     >>> from eigenfeat.ldg import LDG
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = make_pipeline(LDG(n_components=2, n_neighbors=8), KNeighborsClassifier(3))
-    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
-    0.94
+    >>> LDG(n_components=2, n_neighbors=8).fit_transform(X, y).shape
+    (178, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

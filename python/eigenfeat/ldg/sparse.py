@@ -35,16 +35,13 @@ class SparseLDG(LDG):
 
     Parameters
     ----------
-    n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        As in `LDG`; the directions of `LDG` are used for the choice.
+    n_components, gamma, n_neighbors, standardize, random_state, n_threads
+        As in `LDG`, whose directions are used for the choices.
     sparsity : float >= 1, default=3
         Bound of ``|b|_1^2`` for a unit vector b; c columns of equal weight have ``|b|_1^2 = c``.
-        The number of columns may differ; smaller values give fewer columns. Values of d or more are
-        no constraint.
+        Values of d or more are no constraint.
     deflation : {"sparse", "orthonormal"}, default="sparse"
         Later "orthonormal" directions are less sparse.
-    gamma, n_neighbors, standardize, random_state, n_threads
-        As in `LDG`.
     tol : float in (0, 1), default=1e-4
         Tolerance of both relative residuals of the solver. Weights below ``10 tol`` times a
         direction's largest weight are set to 0.
@@ -59,17 +56,13 @@ class SparseLDG(LDG):
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were computed.
     sparsity_ : (n_components,) array of int
         Number of features with nonzero weight.
-    gap_ : (n_components,) array
-        Certified bound of the distance from the relaxation's minimum, over the spread of the
-        eigenvalues.
-    leading_ : (n_components,) array
-        Largest eigenvalue of M; the relaxation is exact if it is 1.
+    gap_, leading_
+        For each direction, a bound of the distance from the relaxation's minimum, over the spread
+        of the eigenvalues, and the largest eigenvalue of M; the relaxation is exact if it is 1.
     residuals_ : (n_components, 2) array
         Relative primal and dual residuals.
-    steps_ : (n_components,) array of int
-        Steps for each direction; 0 if an eigenvector is sparse enough.
-    n_iter_ : int
-        The largest of `steps_`.
+    steps_, n_iter_
+        Steps for each direction (0 if an eigenvector is sparse enough), and their maximum.
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 
@@ -82,8 +75,6 @@ class SparseLDG(LDG):
     -----
     ConvergenceWarning
         If `max_iter` ended the search for a direction.
-    RuntimeWarning
-        As `LDG`.
 
     See Also
     --------
@@ -100,8 +91,7 @@ class SparseLDG(LDG):
     >>> from sklearn.datasets import load_wine
     >>> from eigenfeat.ldg import SparseLDG
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SparseLDG(n_components=2, n_neighbors=8, sparsity=2).fit(X, y)
-    >>> model.sparsity_  # columns of 13
+    >>> SparseLDG(n_components=2, n_neighbors=8, sparsity=2).fit(X, y).sparsity_  # of 13 columns
     array([3, 3])
     """
 

@@ -162,8 +162,7 @@ class TransferLDG(Reducer):
     Directions are the smallest eigenvectors of ``V - gamma A`` with
     ``V = (1 - alpha) V_T + alpha V_S`` and ``A = (1 - alpha) A_T + alpha A_S``: scatters of target
     and source samples about the means of their nearest source samples of each class. Each domain is
-    standardised separately, the target by its labelled samples. Classify target samples by the
-    samples of both domains in the reduced space.
+    standardised separately. Classify target samples by reduced samples of both domains.
 
     Parameters
     ----------
@@ -189,27 +188,16 @@ class TransferLDG(Reducer):
         constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
-    alpha_ : float
-        The given or chosen weight of the source.
-    gamma_ : float
-        The given or chosen weight of A.
-    n_components_ : int
-        The given or chosen number of directions.
+    alpha_, gamma_, n_components_
+        The given or chosen values.
     cv_results_ : dict
         The candidates of each chosen parameter, by its name, and their accuracies, by the name with
         "_accuracy".
-    classes_ : (k,) array
-        Labels of the source, sorted.
-    priors_ : (k,) array
-        Frequencies of the labels in the source.
-    mean_ : (d,) array
-        Means of the target's columns.
-    source_mean_ : (d,) array
-        Means of the source's columns.
-    scale_ : (d,) array
-        Standard deviations of the target's columns; infinite for columns left out.
-    source_scale_ : (d,) array
-        Standard deviations of the source's columns; infinite for columns left out.
+    classes_, priors_
+        Labels (k,) of the source, sorted, and their frequencies (k,) there.
+    mean_, scale_
+        Means (d,) and standard deviations (d,) of the target's columns; infinite for columns left
+        out. `source_mean_` and `source_scale_` are those of the source.
 
     See Also
     --------
@@ -223,10 +211,8 @@ class TransferLDG(Reducer):
     --------
     >>> import numpy as np
     >>> from eigenfeat.ldg import TransferLDG
-    >>> rng = np.random.default_rng(0)
-    >>> ys, yt = np.repeat([0, 1], 30), np.repeat([0, 1], 4)
-    >>> X = rng.standard_normal((68, 5)) + np.append(3 * ys, 2 * yt - 1)[:, None]
-    >>> y, domain = np.append(ys, yt), np.repeat([1, -1], [60, 8])
+    >>> y, domain = np.arange(68) % 2, np.repeat([1, -1], [60, 8])
+    >>> X = np.random.default_rng(0).standard_normal((68, 5)) + y[:, None] * domain[:, None]
     >>> TransferLDG(n_components=1).fit(X, y, sample_domain=domain).transform(X[60:]).shape
     (8, 1)
     """

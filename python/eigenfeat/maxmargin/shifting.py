@@ -31,13 +31,13 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     cross-validation chooses the length of the moves. User guide: :doc:`/guide/reduction`.
 
     Sample x of class y moves to :math:`x + \sigma^2 \sum_c a_c \eta_c`, with the weights and the
-    dual variables of a multiclass SVM. Labels are needed for training only: the extractor is fitted
-    to moved samples, and transforms samples that do not move. Equations: :doc:`/guide/objectives`.
+    dual variables of a multiclass SVM. `transform` needs no labels and moves nothing. Equations:
+    :doc:`/guide/objectives`.
 
     Parameters
     ----------
     extractor : transformer or None, default=None
-        Extractor that is fitted to the moved samples; None means `PCA()`.
+        Extractor to fit to the moved samples; None means `PCA()`.
     sigma2 : float >= 0 or "cv", default="cv"
         Scale of the moves. "cv": the best of `scales` by the accuracy of an SVM like `svm` on
         held-out folds; 0, if among them, unless the gain exceeds twice its standard error.
@@ -51,48 +51,30 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         "columns" standardises columns before the SVM. "auto" standardises columns of different
         units, if `svm` and `sigma2` have their defaults.
     moves : {"once", "joint", "corrupted"}, default="once"
-        "joint": samples and SVM minimise one objective together. "corrupted": the extractor is
-        fitted to corrupted copies of the samples.
+        "joint": samples and SVM minimise an objective together. "corrupted": corrupted copies.
     n_copies : int >= 1, default=10
-        Copies of each sample, for "corrupted".
+        For "corrupted": copies of each sample.
     random_state : int, RandomState or None, default=0
-        Seed of the copies, for "corrupted".
+        For "corrupted": seed.
     max_iter : int >= 1, default=200
-        Maximum number of steps, for "joint".
+        For "joint": maximum number of steps.
     tol : float > 0, default=1e-9
-        For "joint": steps end when the objective decreases by less than this share of its first
-        value.
+        For "joint": least decrease of the objective in a step, relative to its first value.
 
     Attributes
     ----------
-    extractor_ : transformer
-        Fitted to the moved samples.
-    svm_ : MulticlassSVM
-        Fitted to the samples, centred and scaled.
-    sigma2_ : float
-        The given or chosen value.
-    relative_shift_ : float
-        Root mean square of the moves, relative as in `scales`.
-    column_mean_ : (d,) array
-        Subtracted from columns before the SVM.
-    column_scale_ : (d,) array
-        Divisors of columns before the SVM.
-    cv_results_ : dict
-        With "cv", all results, as in ``GridSearchCV``.
-    best_score_ : float
-        With "cv", the score of the chosen scale, which need not be the largest.
-    best_index_ : int
-        With "cv", the index of the chosen scale.
-    class_coef_ : (k, d) array
-        With "joint", the weights of the SVM of the moved samples.
-    intercept_ : (k,) array
-        With "joint", the intercepts of this SVM.
-    objective_ : float
-        With "joint", the objective at the end.
-    objective_history_ : list of float
-        With "joint", the objective after every step; it never increases.
-    n_iter_ : int
-        With "joint", the number of steps.
+    extractor_, svm_
+        Fitted to the moved samples, and to the samples, centred and scaled.
+    sigma2_, relative_shift_
+        The given or chosen value, and the root mean square of the moves, relative as in `scales`.
+    column_mean_, column_scale_
+        Means (d,) and divisors (d,) of the columns before the SVM.
+    cv_results_, best_score_, best_index_
+        With "cv": all results, as in ``GridSearchCV``, and the score and index of the chosen scale.
+    class_coef_, intercept_
+        With "joint": weights (k, d) and intercepts (k,) of the SVM of the moved samples.
+    objective_, objective_history_, n_iter_
+        With "joint": the objective at the end and after every step, and the number of steps.
 
     See Also
     --------
@@ -107,15 +89,12 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.datasets import load_iris
     >>> from sklearn.decomposition import PCA
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
     >>> from eigenfeat.maxmargin import MaxMarginShift
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model = make_pipeline(MaxMarginShift(PCA(5), sigma2=1.0), KNeighborsClassifier(3))
-    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
-    0.9
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MaxMarginShift(PCA(1), sigma2=1.0).fit(X, y).transform(X).shape
+    (150, 1)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

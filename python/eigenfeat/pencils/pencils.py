@@ -274,7 +274,6 @@ def pair_directions(
     For an ordered pair (i, j), these are the leading eigenvectors of
 
     .. math::
-
         C_i v = \lambda (C_j + r_j I) v, \quad r_j = \text{ridge} \cdot \mathrm{tr}(C_j) / d,
         \quad v^T (C_j + r_j I) v = 1
 
@@ -296,10 +295,8 @@ def pair_directions(
         would give.
     denominator : {"second_moment", "covariance"}
         With "covariance", both matrices are about the denominator's mean.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}
-        See `generalized_eigh`.
-    n_threads : int, optional
-        Number of threads; all by default.
+    solver, n_threads
+        As in `generalized_eigh`.
     constant : bool
         Solve for samples (x - m, 1), where m is the mean of all samples. The constant gets no
         ridge; the returned offset is for x.

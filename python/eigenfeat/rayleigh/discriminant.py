@@ -43,8 +43,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
     S is the covariance between classes and N within classes; there are at most k - 1 directions.
     With ``ridge=0``, directions and predictions are those of scikit-learn's
-    ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes. Classes
-    count by their weight; `sample_weight` can balance them.
+    ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes.
 
     Parameters
     ----------
@@ -53,14 +52,13 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         rounding errors.
     ridge : float >= 0 or "auto", default="auto"
         Multiple of the mean eigenvalue of N that is added to its diagonal. "auto" estimates it from
-        the spectrum of N, the class means and the number of samples, which is the sum of weights,
-        and scales N so that probabilities are calibrated. 0 makes projections invariant to
-        invertible linear maps of the samples, and needs a nonsingular N.
+        the spectrum of N, the class means and the sum of weights, and scales N so that
+        probabilities are calibrated. 0 makes projections invariant to invertible linear maps of the
+        samples, and needs a nonsingular N.
     scale : {"none", "columns"}, default="columns"
-        Whether to divide columns by their standard deviations first, so that the ridge suits
-        columns of different units.
+        Whether to divide columns by their standard deviations first.
     n_threads : int or None, default=None
-        Number of threads; None means all OpenMP threads. Results do not depend on it.
+        Number of threads; None means all. Results do not depend on it.
 
     Attributes
     ----------
@@ -73,8 +71,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     classes_ : (k,) array
         Labels, sorted.
     completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only after a fit with missing entries.
-    offset_, mean_, column_scale_, moments_, n_features_in_
+        The Gaussian that completes missing entries; only if `fit` had some.
+    offset_, mean_, column_scale_, moments_
         As in `RayleighPCA`.
 
     Raises
@@ -92,8 +90,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     References
     ----------
     N. Karampatziakis and P. Mineiro (ICML 2014), Table 1; here the class covariances in N have the
-    same weights as the means in S. Y. Chen et al., IEEE Transactions on Signal Processing 58, 2010
-    (one of the two estimates whose geometric mean is the ridge).
+    weights of the means in S. Y. Chen et al., IEEE Trans. Signal Processing 58, 2010 (a factor of
+    the ridge).
 
     Examples
     --------
@@ -170,7 +168,6 @@ class SlicedInverseRegression(SupervisedRayleigh):
     It finds the directions along which the mean of the whitened samples depends on y. Slices are
     classes, or bins of a continuous target. With classes and ``ridge=0``, the directions are those
     of `FisherLDA` with another scale, and the eigenvalues are ``lambda / (1 + lambda)``.
-    scikit-learn has no counterpart.
 
     Parameters
     ----------
@@ -180,9 +177,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
         Maximum number of slices of a continuous target; see
         :func:`eigenfeat.samples.targets.discretize_target`.
     target : {"auto", "classes", "continuous"}, default="auto"
-        "auto" divides a target into slices if scikit-learn's ``type_of_target`` calls it
-        continuous: floats that are not all integers. Use "continuous" for counts and other
-        integers.
+        "auto" divides a target of floats that are not all integers into slices. Use "continuous"
+        for counts and other integers.
     ridge, scale, n_threads
         As in `FisherLDA`.
 
@@ -196,8 +192,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
         Lower ends of all slices but the first; None for classes.
     classes_ : (slices,) array
         Labels, or numbers of the slices.
-    offset_, mean_, column_scale_, moments_, n_features_in_
-        As in `FisherLDA`.
+    offset_, mean_, column_scale_, moments_
+        As in `RayleighPCA`.
 
     Raises
     ------
@@ -217,7 +213,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     References
     ----------
     N. Karampatziakis and P. Mineiro (ICML 2014), Table 1. K.-C. Li, "Sliced inverse regression for
-    dimension reduction", JASA 86, 1991; slices have weights there, as here.
+    dimension reduction", JASA 86, 1991.
 
     Examples
     --------

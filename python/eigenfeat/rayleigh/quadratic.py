@@ -67,8 +67,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
     Classes are Gaussian, with covariances ``(1 - s) S_c + s S + r I``: S_c is the covariance of
     class c, S the pooled covariance, s the shrinkage, and r the ridge. Shrinkage 1 is `FisherLDA`;
     without shrinkage and ridge it is scikit-learn's ``QuadraticDiscriminantAnalysis``. Batches,
-    weights, sparse samples, missing entries and given moments are supported. Classes count by their
-    weight.
+    weights, sparse samples, missing entries and given moments are supported.
 
     Parameters
     ----------
@@ -79,10 +78,9 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
         Multiple of the mean eigenvalue of S that is added to all diagonals. 0 makes predictions
         invariant to invertible linear maps of the samples, and needs nonsingular covariances.
     scale : {"none", "columns"}, default="columns"
-        Whether to divide columns by their standard deviations first, so that the ridge suits
-        columns of different units.
+        Whether to divide columns by their standard deviations first.
     n_threads : int or None, default=None
-        Number of threads; None means all OpenMP threads. Results do not depend on it.
+        Number of threads; None means all. Results do not depend on it.
 
     Attributes
     ----------
@@ -93,7 +91,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
     moments_ : ClassMoments
         Moments of the classes.
     completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only after a fit with missing entries.
+        The Gaussian that completes missing entries; only if `fit` had some.
 
     Raises
     ------
@@ -104,14 +102,13 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
     --------
     FisherLDA : One covariance for all classes.
     eigenfeat.GEMClassifier : Learns the weights of squared projections.
-    sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : Without shrinkage towards the
-        pooled covariance.
+    sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : No pooled covariance.
 
     References
     ----------
-    J. H. Friedman, "Regularized discriminant analysis", JASA 84, 1989. O. Ledoit and M. Wolf,
-    Journal of Multivariate Analysis 88, 2004 (the optimal share). Y. Chen et al., IEEE Transactions
-    on Signal Processing 58, 2010 (the squared error for Gaussian samples).
+    J. H. Friedman, "Regularized discriminant analysis", JASA 84, 1989. O. Ledoit and M. Wolf, J.
+    Multivariate Analysis 88, 2004 (the share). Y. Chen et al., IEEE Trans. Signal Processing 58,
+    2010 (the squared error).
 
     Examples
     --------

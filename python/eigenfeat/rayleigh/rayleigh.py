@@ -64,10 +64,8 @@ class RayleighPCA(UnsupervisedRayleigh):
 
     Attributes
     ----------
-    directions_ : (d, m) array
-        One direction per column; projections are ``X @ directions_ + offset_``.
-    offset_ : (m,) array
-        ``-mean_ @ directions_``.
+    directions_, offset_
+        Directions (d, m) and offsets (m,); projections are ``X @ directions_ + offset_``.
     eigenvalues_ : (m,) array
         Variances of the projections, descending.
     mean_ : (d,) array
@@ -76,8 +74,6 @@ class RayleighPCA(UnsupervisedRayleigh):
         Divisors of the features.
     moments_ : ClassMoments
         Moments that the directions are computed from.
-    n_features_in_ : int
-        Number of input features, d.
 
     See Also
     --------
@@ -144,7 +140,7 @@ class VanishingComponents(RayleighPCA):
     ----------
     eigenvalues_ : (m,) array
         Mean squares of the projections, ascending; 0 for those that vanish on all samples.
-    directions_, offset_, mean_, column_scale_, moments_, n_features_in_
+    directions_, offset_, mean_, column_scale_, moments_
         As in `RayleighPCA`.
 
     See Also
@@ -204,7 +200,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         Ratio of signal to noise, descending.
     noise_moments_ : ClassMoments or None
         Moments of the noise samples, if given.
-    offset_, mean_, column_scale_, moments_, n_features_in_
+    offset_, mean_, column_scale_, moments_
         As in `RayleighPCA`.
 
     Raises
