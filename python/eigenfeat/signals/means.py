@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,33 +43,23 @@ def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Arr
 
 def _check(status: NDArray[np.int32]) -> None:
     if status.any():
-        epoch = int(np.flatnonzero(status)[0])
-        raise ValueError(
-            "X: expected covariances that are positive definite in the span of the channels, got a "
-            f"singular one of epoch {epoch}; set shrinkage, or take longer epochs"
-        )
+        raise _singular(int(np.flatnonzero(status)[0]))
 
 
-@lru_cache(8)
-def _triangle(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp], _Array]:
-    """Return rows and columns of the upper triangle, and the factors of its entries."""
-    rows, columns = np.triu_indices(r)
-    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
+def _singular(epoch: int) -> ValueError:
+    return ValueError(
+        "X: expected covariances that are positive definite in the span of the channels, got a "
+        f"singular one of epoch {epoch}; set shrinkage, or take longer epochs"
+    )
 
 
 def _matrix(vector: _Array) -> _Array:
     """The symmetric matrix of a tangent vector."""
     r = int(np.sqrt(2 * len(vector)))
-    rows, columns, factors = _triangle(r)
+    rows, columns = np.triu_indices(r)
     out = np.empty((r, r))
-    out[rows, columns] = out[columns, rows] = vector / factors
+    out[rows, columns] = out[columns, rows] = vector / np.where(rows == columns, 1, np.sqrt(2))
     return out
-
-
-def _vector(S: _Array) -> _Array:
-    """The tangent vector of a symmetric matrix."""
-    rows, columns, factors = _triangle(len(S))
-    return np.asarray(factors * S[rows, columns])
 
 
 def _spectral_function(A: _Array, function: Any) -> _Array:
@@ -92,15 +81,18 @@ def between(A: _Array, B: _Array, share: float) -> _Array:
     return root @ _spectral_function(inner, lambda values: values**share) @ root
 
 
+@threads.one_blas_thread()
 def mean_covariance(C: _Array, weight: _Array, n_threads: int | None) -> _Array:
     """Weighted Riemannian mean G of positive definite matrices (n, r, r).
 
-    It solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration keeps a
-    factor, ``G = E E^T``, and multiplies it by ``exp(step / 2)``, with J the mean of the logarithms
-    at G: in these coordinates gradients are transported along geodesics without a change. Steps are
-    those of L-BFGS. Where they fail the step is ``2 / (1 + h) J``: with k_i the condition of
-    ``G^(-1/2) C_i G^(-1/2)``, the Hessian's eigenvalues lie between 1 and the mean h of
-    ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013).
+    It solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The matrices are first whitened by their
+    arithmetic mean, so that the rounding errors of an ill-conditioned mean are the same at every
+    iteration. The iteration keeps a factor, ``G = E E^T``, and multiplies it by ``exp(step / 2)``,
+    with J the mean of the logarithms at G: in these coordinates gradients are transported along
+    geodesics without a change. Steps are those of L-BFGS. Where they fail the step is
+    ``2 / (1 + h) J``: with k_i the condition of ``G^(-1/2) C_i G^(-1/2)``, the Hessian's
+    eigenvalues lie between 1 and the mean h of ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and
+    Iannazzo 2013).
 
     Warns
     -----
@@ -109,57 +101,39 @@ def mean_covariance(C: _Array, weight: _Array, n_threads: int | None) -> _Array:
     """
     share = weight / weight.sum()
     r = C.shape[1]
-    E = _factor((share @ C.reshape(len(C), r * r)).reshape(r, r))  # of the arithmetic mean
+    try:
+        root = np.linalg.cholesky((share @ C.reshape(len(C), r * r)).reshape(r, r))
+    except np.linalg.LinAlgError:
+        raise _singular(0) from None
+    whitening = solve_triangular(root, np.eye(r), lower=True)
+    C = whitening @ (C.reshape(-1, r) @ whitening.T).reshape(C.shape)
+    C = (C + C.swapaxes(1, 2)) / 2
+    E, n_threads = np.eye(r), threads.resolve(n_threads)
     size = r * (r + 1) // 2
     zero, step, last, pairs = np.zeros(size), np.zeros(size), np.zeros(0), core.Lbfgs(size, _MEMORY)
     for _ in range(_MAX_ITER):
-        Q, R = np.linalg.qr(E.T)
-        # Logarithms at the triangular factor need half of the products; Q rotates them to E.
-        logs = _mean_log(C, share, solve_triangular(R, np.eye(r)), n_threads)
-        J = _vector(Q @ _matrix(logs.mean) @ Q.T)
-        norm = float(np.linalg.norm(J))
-        if norm <= np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition):
-            return E @ E.T
+        W = np.ascontiguousarray(np.linalg.inv(E).T)
+        J, extremes, status = core.mean_tangent_vector(C, share, W, n_threads)
+        _check(status)
+        conditions, norm = extremes[:, 1] / extremes[:, 0], float(np.linalg.norm(J))
+        if norm <= np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * float(share @ conditions)):
+            break
         if len(last) and norm > 2 * np.linalg.norm(last):
             pairs.forget()
-            step = 2.0 / (1.0 + logs.bound) * J
+            half = np.maximum(np.log(conditions) / 2, 1e-8)
+            step = 2.0 / (1.0 + share @ (half / np.tanh(half))) * J
         else:
             if len(last) and step @ (last - J) >= 0.5 * (step @ step):  # the Hessian is at least 1
                 pairs.remember(zero, step, -last, -J, -last, -J)
             step = pairs.direction(-J, -J)[0]
         E = E @ _spectral_function(_matrix(step) / 2, np.exp)
         last = J
-    warnings.warn(
-        f"the Riemannian mean did not converge in {_MAX_ITER} iterations: the mean logarithm has "
-        f"norm {norm:.1e}",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-    return E @ E.T
-
-
-def _factor(A: _Array) -> _Array:
-    """E with ``E E^T = A``, lower triangular where A is positive definite."""
-    try:
-        return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return _spectral_function(A, np.sqrt)
-
-
-class _MeanLog(NamedTuple):
-    """Mean of tangent vectors, bound of the Hessian, and mean condition of the matrices."""
-
-    mean: _Array
-    bound: float
-    condition: float
-
-
-def _mean_log(C: _Array, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog:
-    """Weighted mean of the tangent vectors at ``W^(-T) W^(-1)``."""
-    C, W = np.ascontiguousarray(C), np.ascontiguousarray(W)
-    mean, extremes, status = core.mean_tangent_vector(C, share, W, threads.resolve(n_threads))
-    _check(status)
-    ratios = extremes[:, 1] / extremes[:, 0]
-    half = np.maximum(np.log(ratios) / 2, 1e-8)
-    bound = float(share @ (half / np.tanh(half)))
-    return _MeanLog(mean, max(bound, 1.0), float(share @ ratios))
+    else:
+        warnings.warn(
+            f"the Riemannian mean did not converge in {_MAX_ITER} iterations: the mean logarithm "
+            f"has norm {norm:.1e}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    root = root @ E
+    return root @ root.T

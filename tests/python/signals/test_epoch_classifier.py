@@ -1,5 +1,7 @@
 """Pool of views of epochs: what each view finds, sessions, MNE's epochs, bad input."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn
@@ -233,6 +235,16 @@ def test_a_new_session_is_aligned(rng):
     assert_array_equal(model.predict(X[~known]), model.predict(X[~known], session[~known]))
     plain = EpochClassifier(SFREQ).fit(X[known], y[known])
     assert plain.score(X[~known], y[~known]) < model.score(X[~known], y[~known])
+
+
+def test_sessions_of_nearly_dependent_channels(rng):
+    """Means converge even if directions differ by 1e10 in power, as after filters."""
+    X, y = with_power(rng, channels=32, times=160)
+    turn = np.linalg.qr(rng.standard_normal((32, 32)))[0]
+    X = (turn * np.logspace(0, -5, 32)) @ X
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EpochClassifier(views=["tangent"]).fit(X, y, groups=np.arange(len(y)) // 40)
 
 
 def test_a_session_may_arrive_epoch_by_epoch(rng):
