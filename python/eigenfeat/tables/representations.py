@@ -126,7 +126,7 @@ class TableStatistics(OmitsCaches):
         quantiles, below = np.empty((2, _GRID, d), dtype=X.dtype)
         indicator = np.empty(d, dtype=bool)
         for j in range(d):
-            order = np.argsort(X[:, j], kind="stable")
+            order = np.argsort(X[:, j])
             ascending = X[order, j]
             cumulated = np.cumsum(w[order])
             place = np.searchsorted(cumulated, at * cumulated[-1] * (1 - 1e-12))
@@ -491,10 +491,14 @@ def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
 
 
 def _gaussian(A: _Features, B: _Features, gamma: float, n_threads: int | None) -> _Features:
-    squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
-    squares -= 2.0 * _product(A, B.T, n_threads)
-    out: _Features = np.exp(-gamma * np.maximum(squares, 0.0))
-    return out
+    """``exp(-gamma |a - b|^2)`` of all rows a and b, in place."""
+    out = _product(A, B.T, n_threads)
+    out *= 2.0
+    out -= np.einsum("ij,ij->i", A, A)[:, None]
+    out -= np.einsum("ij,ij->i", B, B)
+    np.minimum(out, 0.0, out=out)
+    out *= gamma
+    return np.exp(out, out=out)
 
 
 @dataclass(frozen=True, eq=False)
