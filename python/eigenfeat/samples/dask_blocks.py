@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskBlocks", "dask_module", "is_dask_array", "is_dask_frame"]
 
+_NAMES = "y", "sample_weight"
 _MERGED = 4  # results that a task merges
 _Result = TypeVar("_Result")
 
@@ -76,7 +77,10 @@ class DaskBlocks(RowBlocks):
     ) -> None:
         self._given: tuple[Any, Any, Any] = X, y, sample_weight
         self._encoder: TableColumns | None = None
-        if not is_dask_frame(X) and (not is_dask_array(X) or X.ndim != 2):
+        self._names: list[Any] | None = None  # of the columns of a data frame
+        if is_dask_frame(X):
+            self._names = _features(X, y, sample_weight)
+        elif not is_dask_array(X) or X.ndim != 2:
             raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
 
     # ---- columns -----------------------------------------------------------------------------
@@ -84,17 +88,19 @@ class DaskBlocks(RowBlocks):
     @property
     def n_rows(self) -> int:
         """Number of samples."""
-        return sum(self._partitions.lengths)
+        return sum(part.length for part in self._partitions)
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return self._partitions.n_features
+        if self._encoder is not None:
+            return len(self._encoder.feature_names_)
+        return int(self._given[0].shape[1]) if self._names is None else len(self._names)
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns of a data frame, if all are strings."""
-        names = self._encoder.names_ if self._encoder is not None else self._feature_names()
+        names = self._names
         known = names is not None and all(isinstance(name, str) for name in names)
         return tuple(names) if known and names is not None else None
 
@@ -106,52 +112,54 @@ class DaskBlocks(RowBlocks):
     def prepared_for(self, estimator: Any, *, fitted: bool) -> DaskBlocks:
         """The samples as an estimator reads them.
 
-        Categories of data frames become numbers if the estimator accepts them: by its encoder, or
-        by a new one, from a first pass that counts the categories.
+        A fitted estimator gets the columns of its fit, by their names. Categories of data frames
+        become numbers if the estimator accepts them: by its encoder, or by a new one, from a first
+        pass that counts the categories.
 
         Raises
         ------
         ValueError
             If columns of the fitted estimator are missing.
         """
-        X, names = self._given[0], self._feature_names()
+        names = self._names
+        encoder = getattr(estimator, "columns_", None) if fitted else None
+        if encoder is not None and names is None:
+            raise ValueError(
+                "X: expected a data frame with the columns of the fit, some of which are "
+                "categories, got a dask array"
+            )
+        if names is None:
+            return self
         if fitted:
-            encoder = getattr(estimator, "columns_", None)
-            wanted = getattr(estimator, "feature_names_in_", None)
-            if encoder is not None and names is None:
-                raise ValueError(
-                    "X: expected a data frame with the columns of the fit, some of which are "
-                    "categories, got a dask array"
-                )
-            missing = [] if wanted is None or names is None else [*({*wanted} - {*names})]
+            wanted = [*getattr(estimator, "feature_names_in_", names)]
+            missing = [name for name in wanted if name not in names]
             if missing:
                 raise ValueError(f"X: expected the columns of the fit, got none named {missing[0]}")
-            return self._encoded(encoder) if encoder is not None else self
-        if names is None or getattr(estimator, "categorical_features", None) is None:
-            return self
-        encoder = _fitted_encoder(X, names, self._given[2])
-        return self if encoder is None else self._encoded(encoder)
-
-    def _feature_names(self) -> list[Any] | None:
-        X, *others = self._given
-        return _features(X, *others) if is_dask_frame(X) else None
-
-    def _encoded(self, encoder: TableColumns) -> DaskBlocks:
-        X, *columns = self._given
-        apart = [name for name in columns if isinstance(name, str)]
-        meta = _encoded_part(X._meta, encoder, apart)
-        frame = X.map_partitions(_encoded_part, encoder, apart, meta=meta)
-        result = DaskBlocks(frame, *columns)
-        result._encoder = encoder
+            names = wanted
+        elif getattr(estimator, "categorical_features", None) is not None:
+            encoder = self._fitted_encoder()
+        result = copy.copy(self)
+        result._names, result._encoder = names, encoder
         return result
+
+    def _fitted_encoder(self) -> TableColumns | None:
+        """The encoder of a data frame's columns; None if all are numbers."""
+        from eigenfeat.samples.columns import TableColumns, has_categories, merge_counts
+
+        names: Any = self._names
+        if not has_categories(self._given[0]._meta_nonempty[names]):
+            return None
+        count = _delayed(_counted)
+        counts = _computed([count(names, *part.sources) for part in self._partitions])
+        return TableColumns().fit_counts(names, reduce(merge_counts, counts))
 
     # ---- passes ------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Block]:
         """Compute the partitions one after the other in this process."""
-        for sources, start in self._sources():
-            (part,) = dask_module("dask").compute(sources)
-            yield from _Pieces(self._partitions.read(*part), start)
+        for part in self._partitions:
+            (sources,) = dask_module("dask").compute(part.sources)
+            yield from _Pieces(self._numbers, part.start, *sources)
 
     def reduce(
         self,
@@ -163,14 +171,11 @@ class DaskBlocks(RowBlocks):
 
         `merge` receives copies of results, which it may change: Dask may use a result twice.
         """
-        if not self._partitions.sources:
+        if not self._partitions:
             raise ValueError("X: expected at least one block of rows, got none")
-        dask = dask_module("dask")
-        pass_ = _Pass(self._partitions.read, function, merge, arguments)
-        shared = dask.delayed(pass_, pure=False, traverse=False)  # sent once
-        leaf = dask.delayed(_reduced_partition, pure=False, traverse=False)
-        node = dask.delayed(_merged_results, pure=False, traverse=False)
-        results = [leaf(shared, start, *sources) for sources, start in self._sources()]
+        shared = _delayed(_Pass(self._numbers, function, merge, arguments))  # sent once
+        leaf, node = _delayed(_reduced_partition), _delayed(_merged_results)
+        results = [leaf(shared, part.start, *part.sources) for part in self._partitions]
         while len(results) > 1:
             groups = [results[i : i + _MERGED] for i in range(0, len(results), _MERGED)]
             results = [node(shared, *group) if len(group) > 1 else group[0] for group in groups]
@@ -180,25 +185,48 @@ class DaskBlocks(RowBlocks):
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
         """Collect samples by their ascending indices; no other samples are sent."""
         wanted = np.asarray(rows, dtype=np.int64)
-        dask = dask_module("dask")
-        pick = dask.delayed(_taken, pure=False, traverse=False)
-        lengths, parts = self._partitions.lengths, []
-        for (sources, start), length in zip(self._sources(), lengths, strict=True):
-            first, last = np.searchsorted(wanted, [start, start + length])
+        shared, pick, picked = _delayed(self._numbers), _delayed(_taken), []
+        for part in self._partitions:
+            first, last = np.searchsorted(wanted, [part.start, part.start + part.length])
             if last > first:
-                own = dask.delayed(wanted[first:last], pure=False, traverse=False)
-                parts.append(pick(self._partitions.read, start, own, *sources))
-        return joined(_computed(parts))
+                own = _delayed(wanted[first:last])
+                picked.append(pick(shared, part.start, own, *part.sources))
+        return joined(_computed(picked))
+
+    @property
+    def _numbers(self) -> Callable[[Any, int], Any]:
+        """The conversion of a partition that begins at a row to an array or a sparse matrix."""
+        return partial(_part_numbers, self._names, self._encoder)
 
     @cached_property
-    def _partitions(self) -> _Partitions:
-        """The partitions, measured when they are first needed."""
-        return _partitions_of(*self._given)
-
-    def _sources(self) -> Iterator[tuple[tuple[Any, ...], int]]:
-        """Arguments of `read` for each partition, and the index of its first sample."""
-        starts = np.cumsum([0, *self._partitions.lengths])[:-1].tolist()
-        return zip(self._partitions.sources, starts, strict=True)
+    def _partitions(self) -> list[_Partition]:
+        """The partitions that have samples, measured when they are first needed."""
+        X, *columns = self._given
+        is_frame, optimize = self._names is not None, dask_module("dask").optimize
+        arrays = [
+            None if is_frame and isinstance(values, str) else _column(values, name)
+            for values, name in zip(columns, _NAMES, strict=True)
+        ]
+        if is_frame:
+            parts = X.to_delayed()
+            lengths = _lengths(parts)
+            arrays = optimize(*_aligned(_measured(arrays), lengths))
+        else:
+            X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+            X, *arrays = _measured([X, *arrays])
+            lengths = X.chunks[0]
+            # Optimised together, so that a common source is read once.
+            X, *arrays = optimize(X, *_aligned(arrays, lengths))
+            parts = X.to_delayed(optimize_graph=False).ravel().tolist()
+        sources = [parts]
+        for column, array in zip(columns, arrays, strict=True):
+            if array is None:  # the name of a column, or None
+                sources.append([column] * len(parts))
+            else:
+                sources.append(array.to_delayed(optimize_graph=False).tolist())
+        starts = np.cumsum([0, *lengths])[:-1].tolist()
+        partitions = map(_Partition, starts, lengths, zip(*sources, strict=True))
+        return [part for part in partitions if part.length]
 
 
 # ---- tasks ---------------------------------------------------------------------------------------
@@ -208,28 +236,41 @@ class DaskBlocks(RowBlocks):
 class _Pass:
     """Arguments that all tasks of a pass share."""
 
-    read: Callable[..., Block]
+    numbers: Callable[[Any, int], Any]
     function: Callable[..., Any]
     merge: Callable[[Any, Any], Any]
     arguments: tuple[Any, ...]
 
 
 class _Pieces(RowBlocks):
-    """Blocks of one partition, numbered among all samples."""
+    """Blocks of one partition, numbered among all samples.
 
-    def __init__(self, block: Block, start: int) -> None:
-        y = plain_labels(block.y, start=start)
-        self._blocks = ArrayBlocks(block.X, y, block.weight)
+    `numbers` converts the partition X; labels and weights may be names of its columns.
+    """
+
+    def __init__(
+        self, numbers: Callable[[Any, int], Any], start: int, X: Any, y: Any, weight: Any
+    ) -> None:
+        y, weight = (X[name] if isinstance(name, str) else name for name in (y, weight))
+        weight = None if weight is None else np.asarray(weight)
+        self._blocks = ArrayBlocks(numbers(X, start), plain_labels(y, start=start), weight)
         self._start = start
 
     def __iter__(self) -> Iterator[Block]:
         return (replace(block, start=self._start + block.start) for block in self._blocks)
 
 
+def _part_numbers(names: list[Any] | None, encoder: TableColumns | None, X: Any, start: int) -> Any:
+    """The numbers of a data frame's columns; arrays and sparse matrices are unchanged."""
+    if not hasattr(X, "columns"):
+        return X
+    return frame_numbers(X[names], start) if encoder is None else encoder.transform(X)
+
+
 def _reduced_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
     """The reduction of one partition."""
     with threads.default(1):
-        blocks = _Pieces(pass_.read(*sources), start)
+        blocks = _Pieces(pass_.numbers, start, *sources)
         return blocks.reduce(pass_.function, pass_.merge, *map(aligned, pass_.arguments))
 
 
@@ -242,44 +283,22 @@ def _merged_results(pass_: _Pass, *results: Any) -> Any:
         return total
 
 
-def _taken(read: Callable[..., Block], start: int, rows: Any, *sources: Any) -> Block:
-    return _Pieces(read(*sources), start).take(rows)
+def _taken(
+    numbers: Callable[[Any, int], Any], start: int, rows: npt.NDArray[np.int64], *sources: Any
+) -> Block:
+    return _Pieces(numbers, start, *sources).take(rows)
 
 
 # ---- partitions ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class _Partitions:
-    """Partitions that have samples."""
+class _Partition:
+    """A partition that has samples."""
 
-    read: Callable[..., Block]  # ``read(*source)`` on a worker
-    sources: list[tuple[Any, ...]]  # of Delayed, one tuple per partition
-    lengths: list[int]
-    n_features: int
-
-    @classmethod
-    def nonempty(
-        cls, read: Any, sources: list[tuple[Any, ...]], lengths: list[int], n_features: int
-    ) -> _Partitions:
-        filled = [i for i, length in enumerate(lengths) if length]
-        return cls(read, [sources[i] for i in filled], [lengths[i] for i in filled], n_features)
-
-
-def _partitions_of(X: Any, y: Any, sample_weight: Any) -> _Partitions:
-    """Partitions of samples with their labels and weights."""
-    if not is_dask_frame(X):
-        return _of_arrays(X, y, sample_weight)
-    features, others = _features(X, y, sample_weight), (y, sample_weight)
-    if all(column is None or isinstance(column, str) for column in others):
-        read = partial(_read_frame, features, y, sample_weight)
-        parts = X.to_delayed()
-        return _Partitions.nonempty(
-            read, [(part,) for part in parts], _lengths(parts), len(features)
-        )
-    y, sample_weight = (X[column] if isinstance(column, str) else column for column in others)
-    numbers = X[features].map_partitions(frame_numbers, meta=frame_numbers(X._meta[features]))
-    return _of_arrays(numbers, y, sample_weight)
+    start: int  # index of its first sample
+    length: int
+    sources: tuple[Any, ...]  # samples, labels and weights, as `_Pieces` takes them; delayed
 
 
 def _features(frame: Any, *others: Any) -> list[Any]:
@@ -292,78 +311,21 @@ def _features(frame: Any, *others: Any) -> list[Any]:
     return [name for name in names if name not in apart]
 
 
-def _fitted_encoder(frame: Any, features: list[Any], sample_weight: Any) -> TableColumns | None:
-    """The encoder of a frame's columns; None if all are numbers."""
-    from eigenfeat.samples.columns import TableColumns, has_categories, merge_counts
-
-    if not has_categories(frame._meta_nonempty[features]):
-        return None
-    parts = frame[features].to_delayed()
-    weights: list[Any] = [None] * len(parts)
-    if isinstance(sample_weight, str):
-        sample_weight = frame[sample_weight]
-    if sample_weight is not None:
-        lengths = _lengths(parts)
-        (column,) = _measured([_column(sample_weight, "sample_weight")])
-        if column.shape == (sum(lengths),):  # the first pass raises the error for others
-            weights = column.rechunk((tuple(lengths),)).to_delayed().tolist()
-    count = dask_module("dask").delayed(_counted, pure=False)
-    counts = _computed([count(*pair) for pair in zip(parts, weights, strict=True)])
-    return TableColumns().fit_counts(features, reduce(merge_counts, counts))
-
-
-def _counted(part: Any, weight: Any) -> Any:
+def _counted(names: list[Any], X: Any, y: Any, weight: Any) -> Any:
     """Kinds of columns, and counts of the categories of a partition's samples with weight."""
     from eigenfeat.samples.columns import column_counts
 
-    return column_counts(part if weight is None else part[np.asarray(weight) > 0])
-
-
-def _encoded_part(part: Any, encoder: TableColumns, apart: list[str]) -> Any:
-    encoded = encoder.transform(part)
-    frame = type(part)(encoded, index=part.index).add_prefix("encoded column ")
-    return frame.assign(**{name: part[name] for name in apart})
-
-
-def _read_frame(features: list[Any], target: str | None, weight: str | None, frame: Any) -> Block:
-    return Block(
-        frame_numbers(frame[features]),
-        None if target is None else frame[target],
-        None if weight is None else np.asarray(frame[weight]),
-    )
-
-
-def _of_arrays(X: Any, y: Any, sample_weight: Any) -> _Partitions:
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    columns = [_column(y, "y"), _column(sample_weight, "sample_weight")]
-    X, *columns = _measured([X, *columns])
-    for position, name in enumerate(("y", "sample_weight")):
-        columns[position] = _aligned(columns[position], X, name)
-    X, *columns = dask_module("dask").optimize(X, *columns)
-    parts = [X.to_delayed(optimize_graph=False).ravel().tolist()]
-    for column in columns:
-        delayed = None if column is None else column.to_delayed(optimize_graph=False).tolist()
-        parts.append(delayed or [None] * len(parts[0]))
-    lengths = list(X.chunks[0])
-    return _Partitions.nonempty(
-        _read_arrays, list(zip(*parts, strict=True)), lengths, int(X.shape[1])
-    )
-
-
-def _read_arrays(X: Any, y: Any, weight: Any) -> Block:
-    return Block(
-        X,
-        None if y is None else np.asarray(y),
-        None if weight is None else np.asarray(weight),
-    )
+    weight = X[weight] if isinstance(weight, str) else weight
+    return column_counts(X[names] if weight is None else X.loc[np.asarray(weight) > 0, names])
 
 
 def _column(values: Any, name: str) -> Any:
     """Labels or weights as a Dask array with one axis."""
     if values is None:
         return None
-    if is_collection(values) and hasattr(values, "to_dask_array"):  # a series
+    if is_dask_frame(values) and values.ndim == 2 and len(values.columns) == 1:
+        values = values[values.columns[0]]
+    if is_collection(values) and values.ndim == 1 and hasattr(values, "to_dask_array"):  # a series
         plain = values.dtype if isinstance(values.dtype, np.dtype) else np.dtype(object)
         values = values.map_partitions(_series_values, plain, meta=np.empty(0, dtype=plain))
     if not is_collection(values):
@@ -381,15 +343,16 @@ def _series_values(series: Any, dtype: np.dtype[Any]) -> Any:
     return series.to_numpy(dtype=dtype)
 
 
-def _aligned(column: Any, X: Any, name: str) -> Any:
-    """A column in the chunks of the samples."""
-    if column is None:
-        return None
-    if column.shape != X.shape[:1]:
-        raise ValueError(
-            f"{name}: expected {X.shape[0]} values, one per sample, got shape {column.shape}"
-        )
-    return column if column.chunks[0] == X.chunks[0] else column.rechunk(X.chunks[:1])
+def _aligned(arrays: list[Any], lengths: Sequence[int]) -> list[Any]:
+    """Labels and weights in chunks of these lengths."""
+    n, out = sum(lengths), []
+    for array, name in zip(arrays, _NAMES, strict=True):
+        if array is not None and array.shape != (n,):
+            raise ValueError(
+                f"{name}: expected {n} values, one per sample, got shape {array.shape}"
+            )
+        out.append(None if array is None else array.rechunk((tuple(lengths),)))
+    return out
 
 
 def _measured(arrays: list[Any]) -> list[Any]:
@@ -407,7 +370,7 @@ def _measured(arrays: list[Any]) -> list[Any]:
 
 
 def _lengths(parts: list[Any]) -> list[int]:
-    length = dask_module("dask").delayed(_length, pure=False)
+    length = _delayed(_length)
     return _computed([length(part) for part in parts])
 
 
@@ -424,6 +387,11 @@ def dask_module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(f"eigenfeat needs {name}: pip install 'eigenfeat[dask]'") from error
+
+
+def _delayed(value: Any) -> Any:
+    """A value or a function of a graph; the graph holds it once."""
+    return dask_module("dask").delayed(value, pure=False, traverse=False)
 
 
 def is_dask_array(X: object) -> bool:

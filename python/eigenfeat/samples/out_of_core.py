@@ -111,7 +111,12 @@ def _block_moments(
     block: Block, classes: ArrayLike | None, dtype: DTypeLike | None, n_threads: int | None
 ) -> ClassMoments:
     result = ClassMoments(classes, dtype)
-    return result.update(block.X, block.labels, block.weight, n_threads=n_threads)
+    try:
+        return result.update(block.X, block.labels, block.weight, n_threads=n_threads)
+    except ValueError:
+        # The error names a row of the block; these name it among all samples.
+        check_finite(RowTransform().checked(block).X, block.start)
+        raise
 
 
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:

@@ -79,6 +79,16 @@ def test_bad_blocks_are_refused(rows):
         class_moments(ArrayBlocks(X))
 
 
+def test_bad_rows_are_named_among_all_rows(rows):
+    X, y, w = rows
+    w[888] = -1
+    with pytest.raises(ValueError, match=r"sample_weight: .* in row 888"):
+        class_moments(ArrayBlocks(X, y, w, block_rows=100))
+    X[777, 2] = np.nan
+    with pytest.raises(ValueError, match="in row 777, column 2"):
+        class_moments(ArrayBlocks(X, y, block_rows=100))
+
+
 def test_lists_and_frames_are_rows(rows):
     X, y, _ = rows
     pandas = pytest.importorskip("pandas")

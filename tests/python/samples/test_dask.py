@@ -97,6 +97,7 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
         (table[list("abcdef")], table["label"], table["weight"]),
         (table[list("abcdef")], y, w),
         (table.drop(columns="weight"), "label", w),
+        (table[list("abcdef")], table[["label"]], table[["weight"]]),
     ):
         assert class_moments(*parts) == found
     some = table[table["a"] > 2.0]  # leaves partitions without rows, perhaps
@@ -144,6 +145,9 @@ def test_bad_rows_are_refused(rows):
         list(DaskBlocks(dX, y[1:]))
     with pytest.raises(ValueError, match=r"sample_weight: expected one value per sample"):
         list(DaskBlocks(dX, y, dX))
+    for labels in ("label", dd.from_dask_array(dX)):
+        with pytest.raises(ValueError, match=r"y: expected one value per sample"):
+            list(DaskBlocks(dX, labels))
     with pytest.raises(ValueError, match=r"at least one block of rows"):
         DaskBlocks(dX[:0], y[:0]).reduce(len, int.__add__)
     with pytest.raises(ValueError, match=r"y: expected labels, or the name of a column, got None"):

@@ -129,6 +129,18 @@ def test_frames_with_words_and_gaps():
         spread.score(da.zeros((10, 4)), da.zeros(10))
 
 
+def test_scores_find_the_columns_of_the_fit(digits):
+    X, y = digits
+    names = [f"p{j}" for j in range(20)]
+    frame = pd.DataFrame(X[:, 10:30], columns=names).assign(y=y)
+    lazy = dd.from_pandas(frame, npartitions=2)
+    model = eigenfeat.MultinomialLogit().fit(lazy, "y")
+    others = lazy.assign(more=1.0)[["y", "more", *names[::-1]]]
+    assert model.score(others, "y") == model.score(others, y) == model.score(frame[names], y)
+    with pytest.raises(ValueError, match="got none named p3"):
+        model.score(lazy.drop(columns="p3"), "y")
+
+
 def test_nullable_numbers_with_gaps_are_numbers():
     frame = loans()
     numbers = frame[["age", "owner"]].convert_dtypes().assign(rooms=pd.array([1, pd.NA, 3] * 100))
