@@ -64,7 +64,9 @@ def has_categories(X: Any) -> bool:
 
 
 def _is_encoded(column: _Column) -> bool:
-    return column.kind != "number" or column.type == "m"
+    if column.kind != "number" or column.type == "m":
+        return True
+    return column.type == "O" and any(isinstance(v, _DURATIONS) for v in column.distinct[0])
 
 
 def warn_identifiers(X: Any) -> None:
@@ -328,11 +330,13 @@ class _Column:
     """The values of one column of a pandas, polars or pyarrow table, or of an array."""
 
     def __init__(self, column: Any, name: Any) -> None:
-        self._column, self.name = column, name
-        self.declared = _is_categorical(column)  # as categories, which may be numbers
-        self.type = "O" if self.declared else _type(column)
-        if self.type == "c":
+        self._column, self.name = _as_series(column), name
+        self.declared = type(self._column.dtype).__name__ == "CategoricalDtype"  # may be numbers
+        letter = self._column.dtype.kind
+        if letter == "c":
             raise ValueError(f"X: expected real numbers, got complex ones in column {name!r}")
+        # NumPy's letter of the type; "O" for objects, text and categories.
+        self.type = letter if letter in "biufmM" and not self.declared else "O"
 
     def __len__(self) -> int:
         return len(self._column)
@@ -340,7 +344,14 @@ class _Column:
     @cached_property
     def values(self) -> _Array:
         """The values as they are, missing ones among objects None or NaN."""
-        return _as_array(self._column)
+        exact = isinstance(self._column.dtype, np.dtype)
+        return np.asarray(self._column if exact else self._column.astype(object))
+
+    def _converted(self, dtype: Any, missing: Any) -> _Array:
+        """The values in a type of NumPy, with `missing` in place of missing ones."""
+        if isinstance(self._column, np.ndarray):
+            return self._column.astype(dtype, copy=False)
+        return np.asarray(self._column.to_numpy(dtype=dtype, na_value=missing))
 
     @property
     def kind(self) -> str:
@@ -367,9 +378,9 @@ class _Column:
         ValueError for values that are no numbers; with `lenient` they are missing.
         """
         if self.type in "biuf":
-            return _as_floats(self._column)
+            return self._converted(np.float64, np.nan)
         if self.type == "m":
-            microseconds = np.asarray(self.values, dtype="timedelta64[us]")
+            microseconds = self._converted("timedelta64[us]", np.timedelta64("NaT"))
             seconds = microseconds.astype(np.int64) / 1e6
             return np.where(np.isnat(microseconds), np.nan, seconds)
         out = np.full(len(self), np.nan)
@@ -387,10 +398,11 @@ class _Column:
         ValueError for values that are no dates; with `lenient` they are infinite.
         """
         wrong = []
-        if _library(self._column) == "pandas" and getattr(self._column.dtype, "tz", None):
-            times = np.asarray(self._column.dt.tz_convert("UTC").dt.tz_localize(None))
-        elif self.type == "M":
-            times = self.values
+        if self.type == "M":
+            import pandas
+
+            dates = pandas.to_datetime(pandas.Series(self._column), utc=True).dt.tz_localize(None)
+            times = dates.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))
         else:
             times = np.full(len(self), np.datetime64("NaT", "us"), dtype="datetime64[us]")
             for row, value in enumerate(self.values.tolist()):
@@ -403,7 +415,6 @@ class _Column:
                     wrong.append(row)
                 else:
                     raise self._error("dates", value, row)
-        times = np.asarray(times, dtype="datetime64[us]")
         missing = np.isnat(times)
         days = np.where(missing, 0, times.astype(np.int64)) / 86_400e6
         whole = np.floor(days)
@@ -422,12 +433,12 @@ class _Column:
     @cached_property
     def distinct(self) -> tuple[list[Any], NDArray[np.intp]]:
         """Different values, and the place (n,) of each value among them."""
-        if _library(self._column) == "pandas" and str(self._column.dtype) in ("str", "string"):
+        try:
+            if isinstance(self._column.dtype, np.dtype):
+                return distinct_values(self.values)
             places, different = self._column.factorize(use_na_sentinel=False)
             return list(different), places
-        try:
-            return distinct_values(self.values)
-        except TypeError:
+        except (TypeError, NotImplementedError):
             for row, value in enumerate(self.values.tolist()):
                 if getattr(value, "__hash__", None) is None:
                     raise ValueError(
@@ -444,78 +455,24 @@ class _Column:
         )
 
 
-def _is_categorical(column: Any) -> bool:
-    """Whether a column is declared to be of categories, which may be numbers."""
-    dtype = getattr(column, "dtype", getattr(column, "type", None))
-    return "categor" in type(dtype).__name__.lower() or type(dtype).__name__ == "Enum"
+def _as_series(column: Any) -> Any:
+    """A column as a pandas series or an array, of exactly the same values."""
+    library = type(column).__module__.split(".")[0]
+    if library in ("pandas", "numpy"):
+        return column
+    import pandas
 
-
-def _library(column: Any) -> str:
-    """The library that a column comes from: "pandas", "polars", "pyarrow" or another."""
-    return type(column).__module__.split(".")[0]
-
-
-def _type(column: Any) -> str:
-    """Type of a column's values as a letter, as NumPy has it; "O" for objects and text."""
-    if _library(column) == "polars":
-        dtype = column.dtype
-        if dtype.is_integer() or dtype.is_float():
-            return "i" if dtype.is_integer() else "f"
-        names = {"Boolean": "b", "Date": "M", "Datetime": "M", "Duration": "m"}
-        return names.get(type(dtype).__name__, "O")
-    if _library(column) == "pyarrow":
-        return _type_of_arrow(column.type)
-    dtype = getattr(column, "dtype", None)
-    if dtype is None:
-        dtype = np.asarray(column).dtype
-    letter = str(getattr(dtype, "kind", "O"))
-    return letter if letter in "biufcmM" else "O"
-
-
-_ARROW_TYPES = {
-    "i": ("int", "uint"),
-    "f": ("halffloat", "float", "double"),
-    "b": ("bool",),
-    "m": ("duration",),
-    "M": ("date", "timestamp"),
-}
-
-
-def _type_of_arrow(kind: Any) -> str:
-    name = str(kind)
-    return next((letter for letter, names in _ARROW_TYPES.items() if name.startswith(names)), "O")
-
-
-def _as_array(column: Any) -> _Array:
-    """The values of a column, exact; where integers are missing, objects."""
-    library = _library(column)
-    if library == "pandas":
-        if isinstance(column.dtype, np.dtype):
-            return np.asarray(column)
-        return np.asarray(column.astype(object))
-    if library == "polars":
-        plain = column.null_count() == 0 or column.dtype.is_float() or _type(column) in "mM"
-        return np.asarray(column.to_numpy()) if plain else as_objects(column.to_list())
     if library == "pyarrow":
-        letter = _type(column)
-        if letter in "mM":
-            return np.asarray(column.to_pandas())
-        plain = letter == "f" or (letter in "bi" and column.null_count == 0)
-        return np.asarray(column.to_numpy()) if plain else as_objects(column.to_pylist())
-    return np.asarray(column)
-
-
-def _as_floats(column: Any) -> NDArray[np.float64]:
-    """The values of a column of numbers or booleans."""
-    library = _library(column)
-    if library == "pandas" and not isinstance(column.dtype, np.dtype):
-        floats: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return floats
-    if library == "polars":
-        return np.asarray(column.cast(float).to_numpy(), dtype=np.float64)
-    if library == "pyarrow":
-        return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
-    return np.asarray(column, dtype=np.float64)
+        series = pandas.Series(pandas.arrays.ArrowExtensionArray(column))
+        return series if series.dtype.kind in "biufmM" else as_objects(column.to_pylist())
+    if library != "polars":
+        return np.asarray(column)
+    kind = type(column.dtype).__name__
+    if kind in ("Categorical", "Enum"):
+        return pandas.Series(column.to_list(), dtype="category")
+    if column.dtype.is_integer() and column.null_count():
+        return pandas.Series(column.to_list(), dtype=kind)  # polars would convert to float64
+    return as_objects(column.to_list()) if kind == "Null" else column.to_numpy()
 
 
 def _is_number(value: object) -> bool:

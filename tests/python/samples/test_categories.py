@@ -1,5 +1,6 @@
 """Categories: one text for each value in any container, and the columns that encode them."""
 
+import datetime as dt
 import warnings
 from decimal import Decimal
 
@@ -9,7 +10,7 @@ from table_files import arrow_modules
 
 from eigenfeat import TableClassifier, open_rows
 from eigenfeat.samples.categories import category_codes, category_text, distinct_values
-from eigenfeat.samples.columns import TableColumns
+from eigenfeat.samples.columns import TableColumns, has_categories
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -104,6 +105,39 @@ def test_the_container_does_not_matter(tmp_path, trained, new):
         blocks = rows.prepared_for(_Fitted(columns), fitted=True)
         found = np.concatenate([block.X for block in blocks])
         np.testing.assert_array_equal(found, expected)
+
+
+DAY = dt.datetime(2020, 1, 31, 22, 30)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, None, BIG + 1], [[1], [np.nan], [BIG]]),
+        ([dt.timedelta(hours=1), None], [[3600], [np.nan]]),
+        ([dt.time(1, 2, 3), None], [[3723], [np.nan]]),
+        ([DAY, None], [[18292.9375, 1, 4, 22], [np.nan] * 4]),
+        ([DAY.date(), None], [[18292, 1, 4, 0], [np.nan] * 4]),
+        (
+            [DAY.replace(tzinfo=dt.timezone(dt.timedelta(hours=-2))), None],
+            [[18293 + 0.5 / 24, 2, 5, 0], [np.nan] * 4],
+        ),
+    ],
+)
+def test_numbers_and_dates_of_every_container(values, expected):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    table = pa.table({"c": values})
+    frames = [
+        as_pandas(pd.Series(values, dtype=object)),
+        as_pandas(values).convert_dtypes(),
+        table,
+        table.to_pandas(types_mapper=pd.ArrowDtype),
+        as_polars(values),
+    ]
+    for frame in frames:
+        found = TableColumns().fit(frame).transform(frame)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        assert has_categories(frame) == (type(values[0]) is not int)
 
 
 class _Fitted:
