@@ -12,8 +12,7 @@ the pairs' gaps z, and s = 1 for pairs of one class and -1 for others,
 .. math:: M^{-1} = I + \sum_i s_i w_i z_i z_i^T.
 
 A projection onto one constraint changes :math:`s_i w_i` by :math:`\delta`, and M by
-:math:`-\delta / (1 + \delta z^T M z) \, M z z^T M`. A block of successive projections needs only
-the products of its gaps with the first M, so M is read and written once per block.
+:math:`-\delta / (1 + \delta z^T M z) \, M z z^T M`.
 
 The features :math:`\Lambda^{1/2} L^T x` of :math:`M = L \Lambda L^T`, each split at its mean, are
 ranked by mutual information with the labels less redundancy (section 2.2.5).
@@ -27,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm
+from scipy.linalg.blas import dsymv, dsyr
 from scipy.special import entr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -55,7 +54,6 @@ __all__ = [
 ]
 
 
-_BLOCK_PAIRS = 16  # constraints per product with the metric
 _QUANTILES = (0.05, 0.95)  # of the squared distances of pairs: u and v
 _MIN_SQUARE = 1e-12  # smallest squared distance of different samples, relative to the largest
 
@@ -228,51 +226,26 @@ def learnt_metric(
     After each sweep `stops` is called; if it returns True, that sweep is the last. Sweeps that do
     not converge count `max_iter` + 1.
     """
-    metric = np.eye(gaps.shape[1], order="F")
-    sign = np.where(same, 1.0, -1.0)
-    relaxed = np.where(same, *bounds)
-    weights = np.zeros(len(gaps))
-    for sweep in range(1, max_iter + 1):
-        before = weights.copy()
-        for start in range(0, len(gaps), _BLOCK_PAIRS):
-            part = slice(start, start + _BLOCK_PAIRS)
-            metric = _projected(metric, gaps[part], sign[part], relaxed[part], weights[part], slack)
-        size = weights.sum() + before.sum()
-        stopped = stops()
-        if stopped or np.abs(weights - before).sum() <= tol * size:
-            return (metric + metric.T) / 2, sweep, weights
-    return (metric + metric.T) / 2, max_iter + 1, weights
-
-
-def _projected(
-    metric: Array, gaps: Array, sign: Array, relaxed: Array, weights: Array, slack: float
-) -> Array:
-    """Return the metric after a projection for each gap; updates `relaxed` and `weights`."""
-    images = metric @ gaps.T
-    b = len(gaps)
-    # Products of the gaps, and the coefficients of `images` in M z after each step.
-    table = np.vstack([gaps @ images, np.eye(b)])
-    used, turns = [], []
+    metric = np.eye(gaps.shape[1], order="F")  # its upper triangle changes
+    relaxed, weights = np.where(same, *bounds), np.zeros(len(gaps))
     share = slack / (slack + 1)  # part of a violation that the metric removes
-    for i, (s, bound, weight) in enumerate(
-        zip(sign.tolist(), relaxed.tolist(), weights.tolist(), strict=True)
-    ):
-        distance = float(table[i, i])
-        step = min(weight, share * s * (1 / distance - 1 / bound))
-        if step == 0:
-            continue
-        weights[i] = weight - step
-        relaxed[i] = 1 / (1 / bound + s * step / slack)
-        turn = s * step / (1 - s * step * distance)
-        column = table[:, i].copy()
-        table += (turn * column)[:, None] * table[i]
-        used.append(column[b:])
-        turns.append(turn)
-    if not used:
-        return metric
-    result = images @ np.array(used).T
-    changed: Array = dgemm(1.0, result * turns, result, 1.0, metric, trans_b=1, overwrite_c=1)
-    return changed
+    sweep, converged = 0, False
+    while sweep < max_iter and not converged:
+        sweep, before = sweep + 1, weights.copy()
+        for i, (gap, sign) in enumerate(zip(gaps, np.where(same, 1.0, -1.0), strict=True)):
+            image = dsymv(1.0, metric, gap)
+            distance = gap @ image
+            step = min(weights[i], share * sign * (1 / distance - 1 / relaxed[i]))
+            if step == 0:
+                continue
+            weights[i] -= step
+            relaxed[i] = 1 / (1 / relaxed[i] + sign * step / slack)
+            turn = sign * step / (1 - sign * step * distance)
+            metric = dsyr(turn, image, a=metric, overwrite_a=1)
+        change = np.abs(weights - before).sum()
+        converged = stops() or change <= tol * (weights.sum() + before.sum())
+    upper = np.triu(metric, 1)
+    return upper + upper.T + np.diag(np.diag(metric)), sweep + (not converged), weights
 
 
 def features_of(metric: Array) -> Array:

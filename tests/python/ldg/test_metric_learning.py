@@ -82,30 +82,3 @@ def test_ranking_is_relevance_less_redundancy(rng):
     ranked = ranked_by_information(features, codes, 4)
     assert ranked[0] in (1, 3)
     assert set(ranked[:2]) == {1, 3}  # the copy tells nothing new
-
-
-def projected_one_by_one(gaps, same, bounds, slack, sweeps):
-    """Algorithm 1 of Davis et al., as it is printed there."""
-    metric, weights, held = np.eye(gaps.shape[1]), np.zeros(len(gaps)), np.where(same, *bounds)
-    for _ in range(sweeps):
-        for i, gap in enumerate(gaps):
-            distance, s = gap @ metric @ gap, 1.0 if same[i] else -1.0
-            step = min(weights[i], s * slack / (slack + 1) * (1 / distance - 1 / held[i]))
-            beta = s * step / (1 - s * step * distance)
-            held[i] = slack * held[i] / (slack + s * step * held[i])
-            weights[i] -= step
-            metric += beta * np.outer(metric @ gap, metric @ gap)
-    return metric, weights
-
-
-@pytest.mark.parametrize(("pairs", "columns"), [(50, 4), (48, 60), (7, 20)])
-def test_blocks_of_pairs_are_projected_as_one_after_the_other(rng, pairs, columns):
-    gaps = rng.standard_normal((pairs, columns))
-    same = rng.random(pairs) < 0.5
-    bounds = (0.6 * columns, 2.0 * columns)
-    expected = projected_one_by_one(gaps, same, bounds, 2.0, 6)
-    with_blocks = learnt_metric(gaps, same, bounds, slack=2.0, tol=1e-300, max_iter=6)
-    assert_allclose(with_blocks[0], expected[0], atol=1e-12 * np.abs(expected[0]).max())
-    assert_allclose(with_blocks[2], expected[1], atol=1e-12 * expected[1].max())
-    assert np.count_nonzero(expected[1]) > pairs / 4
-    assert_array_equal(with_blocks[0], with_blocks[0].T)
