@@ -7,18 +7,19 @@ large projections of one class need not be specific to that class.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.validation import varying
 from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.fitted_directions import Solution, settle_scale
-from eigenfeat.pencils.span import Span, span_of
+from eigenfeat.pencils.span import span_of
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -124,97 +125,64 @@ class ClassComponents(GEM):
         self.verbose = verbose
 
     def _options(self) -> Any:
-        parameters = matrices.Parameters(
-            int(self.n_directions), 0.0, self.scale, self.center == "class", self.n_threads
-        )
-        return parameters, self.kind == "vanishing"
+        names = ("kind", "n_directions", "center", "scale", "n_threads")
+        return {name: getattr(self, name) for name in names}
 
     def _solve(self, moments: ClassMoments, options: Any) -> Solution:
-        return _solve_classes(moments, *options)
+        return _solve_classes(moments, **options)
 
     def _stem(self, pair: Any, rank: int) -> str:
         return f"{self.kind}_{pair[0]}_rank{rank}"
 
 
 def _solve_classes(
-    moments: ClassMoments, settings: matrices.Parameters, smallest: bool
+    moments: ClassMoments,
+    kind: str,
+    n_directions: int,
+    center: str,
+    scale: str,
+    n_threads: int | None,
 ) -> Solution:
     """Return the directions of each class, in the units of the input."""
-    labels = moments.active_classes
+    labels, smallest = moments.active_classes, kind == "vanishing"
     check_two_labels(labels)
-    report = settle_scale(moments, settings.scale, None)
-    d, scale = len(report.column_scale), report.column_scale
-    m = min(int(settings.n_components or 1), d)
-    span = span_of(moments, scale, about_mean=True)
+    report = settle_scale(moments, scale, None)
+    d = len(report.column_scale)
+    m = min(int(n_directions), d)
+    span = span_of(moments, report.column_scale, about_mean=True)
     if span is not None and smallest and m > d - span.basis.shape[1]:
         span = None  # fewer than m directions vanish on all samples
-    if span is not None:
-        moments, scale = span.moments, np.ones(span.basis.shape[1])
+    moments = moments if span is None else span.moments
+    count: int | None = m
+    if not smallest:
+        count = min(m, moments.n_features_in_)
+    elif span is None:
+        count = None  # all vectors, because a part of a null space has no unique basis
+    settings = matrices.Parameters(count, 0.0, scale, True, n_threads)
+    pencil_of = matrices.vanishing if smallest else matrices.principal
     pooled = matrices.pool(moments)
-    directions, offsets, values, ranks = [], [], [], []
+    parts = []
     for label in labels:
-        mean, matrix = moments.mean(label), moments.covariance(label)
-        origin = mean if settings.center else pooled.mean
-        shift = mean - origin
-        matrix = (matrix + np.outer(shift, shift)) / scale / scale[:, None]
-        matrix[pooled.constant] = matrix[:, pooled.constant] = 0.0
-        size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
-        if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
-            matrix = np.zeros_like(matrix)  # variances of equal samples are rounding errors
-        if span is None:
-            result, vectors = _end_of_spectrum(matrix, m, settings, smallest, pooled.eps)
-            vectors = vectors / scale[:, None]
-        else:
-            result, vectors = _end_of_spectrum_in_span(
-                span, matrix, m, settings, smallest, pooled.eps
-            )
-            origin = span.origin + span.scale * (span.basis @ origin)
-        directions.append(vectors)
-        offsets.append(-(origin @ vectors))
-        values.append(result)
-        ranks.append(np.arange(len(result)))
-    return Solution(
-        np.ascontiguousarray(np.hstack(directions)),
-        np.concatenate(offsets),
-        np.concatenate(values),
-        np.repeat(labels, [len(r) for r in ranks])[:, None].repeat(2, axis=1),
-        np.concatenate(ranks),
-        report,
-    )
+        alone = _pooled_class(moments, label, pooled, center)
+        result = matrices.solve_pooled(pencil_of, alone, report.column_scale, settings, span)
+        values = result.eigenvalues[:m]
+        if not smallest:
+            values = values[values > d * pooled.eps * values[0]]
+        directions = result.directions[:, : len(values)]
+        pairs = np.full((len(values), 2), label)
+        parts.append((directions.T, -(result.mean @ directions), values, pairs))
+    rows, offset, eigenvalues, pairs = map(np.concatenate, zip(*parts, strict=True))
+    ranks = np.concatenate([np.arange(len(values)) for _, _, values, _ in parts])
+    return Solution(np.ascontiguousarray(rows.T), offset, eigenvalues, pairs, ranks, report)
 
 
-def _end_of_spectrum(
-    matrix: NDArray[np.float64],
-    m: int,
-    settings: matrices.Parameters,
-    smallest: bool,
-    eps: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if not smallest and not matrix.any():
-        return np.empty(0), np.empty((len(matrix), 0))
-    exponent = int(np.frexp(np.diag(matrix).max())[1])  # a power of two that scales entries to 1
-    matrix = np.ldexp(matrix, -exponent)
-    if smallest:  # all vectors, because a part of a null space has no unique basis
-        values, vectors = matrices.smallest(matrix, len(matrix), settings, eps)
-        values, vectors = values[:m], vectors[:, :m]
-    else:
-        values, vectors = matrices.eigenpairs(matrix, np.eye(len(matrix)), m, settings)
-        values, vectors = matrices.of_rank(values, vectors, eps)
-    return np.ldexp(np.maximum(values, 0.0), exponent), vectors
-
-
-def _end_of_spectrum_in_span(
-    span: Span,
-    matrix: NDArray[np.float64],
-    m: int,
-    settings: matrices.Parameters,
-    smallest: bool,
-    eps: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """As `_end_of_spectrum`, for a matrix (r, r) of a span's coordinates."""
-    if smallest:
-        null = matrices.null_directions(matrix, span, m)
-        assert null is not None  # there are at least d - r directions
-        return np.zeros(m), null / span.scale[:, None]
-    values, vectors = _end_of_spectrum(matrix, min(m, len(matrix)), settings, smallest, eps)
-    return values, span.mapped(vectors, None)[0]
+def _pooled_class(
+    moments: ClassMoments, label: Any, pooled: matrices.Pooled, center: str
+) -> matrices.Pooled:
+    """Return the moments of a class, about its mean or that of all classes."""
+    mean, within = moments.mean(label), moments.covariance(label)
+    equal = varying(np.diag(within), mean) == 0
+    within[equal] = within[:, equal] = 0.0
+    origin = mean if center == "class" else pooled.mean
+    apart = np.where(pooled.constant, 0.0, mean - origin)
+    return replace(pooled, mean=origin, within=within, between=np.outer(apart, apart))

@@ -166,61 +166,55 @@ def solve(
     """
     if supervised:
         check_two_labels(moments.active_classes)
-    scale = settle_scale(moments, settings.scale, None).column_scale
-    if pencil_of in _IN_SPAN:
+    scale, span = settle_scale(moments, settings.scale, None).column_scale, None
+    if pencil_of in _IN_SPAN or (pencil_of is vanishing and settings.n_components is not None):
         span = span_of(moments, scale, about_mean=settings.center)
-        if span is not None and _fits_in(span, settings, len(moments.active_classes)):
-            return _solved_in(span, pencil_of, settings)
-    elif pencil_of is vanishing and settings.n_components is not None:
-        span = span_of(moments, scale, about_mean=settings.center)
-        result = None if span is None else _vanishing_outside(span, settings)
-        if result is not None:
-            return result
-    pooled = pool(moments)
-    return _solved(pencil_of(pooled, settings), pooled, scale, settings)
+    if span is not None and not _fits_in(span, pencil_of, settings, len(moments.active_classes)):
+        span = None
+    pooled = pool(moments if span is None else span.moments)
+    return solve_pooled(pencil_of, pooled, scale, settings, span)
 
 
-def _fits_in(span: Span, settings: Parameters, n_classes: int) -> bool:
-    """Whether the span of the samples has enough dimensions for the components."""
-    n, r = settings.n_components, span.basis.shape[1]
+def _fits_in(span: Span, pencil_of: PencilOf, settings: Parameters, n_classes: int) -> bool:
+    """Whether the span of the samples, or its complement, has dimensions for the components."""
+    n, (d, r) = settings.n_components, span.basis.shape
+    if pencil_of is vanishing:
+        return int(n or 1) <= d - r
     return max(1 if n is None else n, n_classes - 1) <= r
 
 
-def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> RayleighDirections:
-    """Solve by the moments of the span's coordinates; eigenvalues beyond the span are zero."""
-    pooled = pool(span.moments)
-    pencil, unscaled = pencil_of(pooled, settings), np.ones(len(pooled.mean))
+def solve_pooled(
+    pencil_of: PencilOf, pooled: Pooled, scale: Array, settings: Parameters, span: Span | None
+) -> RayleighDirections:
+    """Solve the pencil of pooled classes; with a span, they are moments of its coordinates.
+
+    In a span, directions vanish on all samples, or eigenvalues beyond it are zero.
+    """
+    pencil = pencil_of(pooled, settings)
+    if span is None:
+        return _solved(pencil, pooled, scale, settings)
+    mean = span.origin + span.scale * (span.basis @ pooled.mean)
+    mean = mean if settings.center else np.zeros_like(span.origin)
+    if pencil.smallest:
+        vectors = null_directions(pencil.signal, span, int(settings.n_components or 1))
+        directions = np.ascontiguousarray(vectors / span.scale[:, None])
+        return RayleighDirections(directions, np.zeros(vectors.shape[1]), mean, span.scale)
+    unscaled = np.ones(len(pooled.mean))
     result = _solved(pencil, pooled, unscaled, settings, n_columns=len(span.origin))
     directions, _ = span.mapped(result.directions, None)
-    mean = span.origin + span.scale * (span.basis @ pooled.mean)
-    if not settings.center:
-        mean = np.zeros_like(span.origin)
     return replace(
         result, directions=np.ascontiguousarray(directions), mean=mean, column_scale=span.scale
     )
 
 
-def _vanishing_outside(span: Span, settings: Parameters) -> RayleighDirections | None:
-    """Return directions that vanish on all samples; None if they are too few."""
-    matrix = pool(span.moments).spread(settings.center)
-    vectors = null_directions(matrix, span, int(settings.n_components or 1))
-    if vectors is None:
-        return None
-    mean = span.origin if settings.center else np.zeros_like(span.origin)
-    directions = np.ascontiguousarray(vectors / span.scale[:, None])
-    return RayleighDirections(directions, np.zeros(vectors.shape[1]), mean, span.scale)
-
-
-def null_directions(matrix: Array, span: Span, m: int) -> Array | None:
+def null_directions(matrix: Array, span: Span, m: int) -> Array:
     """Return the first m directions (d, m) of `smallest`, in the scaled columns.
 
-    `matrix` (r, r) has the second moments of the span's coordinates. Returns None if fewer exist.
+    `matrix` (r, r) has the second moments of the span's coordinates; m is at most d - r.
     """
     values, vectors = np.linalg.eigh(matrix)
     bound = float(np.linalg.norm(matrix))
     basis = span.basis @ vectors[:, values > len(span.origin) * np.finfo(np.float64).eps * bound]
-    if m > len(basis) - basis.shape[1]:
-        return None
     # As `_by_pivots` of the complement of the basis.
     chosen = np.zeros((len(basis), m))
     sizes = 1.0 - np.einsum("ij,ij->i", basis, basis)
