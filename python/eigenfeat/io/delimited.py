@@ -6,15 +6,19 @@ and checks quotes.
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import csv
 import io
 import re
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +50,7 @@ _MIN_BLOCK_BYTES = 1 << 16
 _SCANNED_BYTES = 32 << 20  # of text of all files, from which types of columns are inferred
 _HEADER_RECORDS = 200  # with which the first line is compared to detect a header
 _HEADER_CHARACTERS = 1 << 18  # of records; after more, a single record is compared
+_SECONDS_OF_LAST_CALLS = 0.1  # in which pyarrow's threads notice the end of their streams
 _TYPES = {"number": "double", "text": "string"}  # names of the kinds in descriptions of files
 
 
@@ -396,10 +401,14 @@ class _Stream:
         self._file, self._path = file, path
         self._comment = None if comment is None else comment.encode()
         self.quotes = self.lines = 0
+        self._reading, self._ended = threading.Lock(), False
+        _STREAMS.add(self)
 
     def read(self, size: int = -1) -> bytes:
         """Read about `size` bytes; empty at the end of the file."""
-        with damage_named(self._path):
+        with self._reading, damage_named(self._path):
+            if self._ended:
+                return b""
             text: bytes = self._file.read(size) if self._comment is None else b""
             while self._comment is not None and not text:
                 lines = self._file.readlines(max(size, 1))
@@ -412,6 +421,24 @@ class _Stream:
 
     def close(self) -> None:
         """Leave the file open: pyarrow closes what it has read."""
+
+    def end(self) -> None:
+        """Read no more, once a read that is in progress has returned."""
+        with self._reading:
+            self._ended = True
+
+
+_STREAMS: WeakSet[_Stream] = WeakSet()
+
+
+@atexit.register
+def _end_streams() -> None:
+    """End the threads of pyarrow that read ahead; calls of Python after its end would abort."""
+    streams = [*_STREAMS]
+    for stream in streams:
+        stream.end()
+    if streams:
+        time.sleep(_SECONDS_OF_LAST_CALLS)
 
 
 def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:

@@ -133,6 +133,23 @@ def test_pages_that_claim_two_gigabytes(tmp_path):
     assert int(peak) < 200
 
 
+BEGUN = """
+import sys
+import eigenfeat as ef
+blocks = iter(ef.open_rows(sys.argv[1], comment="#"))
+print(len(next(blocks)))
+"""
+
+
+@pytest.mark.long
+def test_a_process_that_ends_while_a_file_is_read(tmp_path):
+    arrow_modules()
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "4,5\n" * 9_000_000)
+    done = child("-c", BEGUN, str(path))
+    assert done.returncode == 0, done.stderr[-500:]
+
+
 def varint(number):
     """A number as Thrift's compact protocol writes it."""
     out = bytearray()
