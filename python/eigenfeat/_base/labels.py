@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.types import Codes, DType, Labels
-from eigenfeat._base.validation import Generator, aligned, counted, refuse_complex, show
+from eigenfeat._base.validation import Generator, counted, refuse_complex, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -39,6 +39,9 @@ class UnknownClassError(ValueError, KeyError):
     __str__ = Exception.__str__  # KeyError quotes the message
 
 
+_IN_JSON = {bool, int, float, str, bytes}  # types of labels in files
+
+
 @dataclass(frozen=True)
 class LabelTable:
     """Labels in order of arrival; the position of a label is its class index in the core.
@@ -52,10 +55,8 @@ class LabelTable:
     fixed: bool = False
 
     @classmethod
-    def of(cls, classes: ArrayLike | None) -> LabelTable:
-        """Return a fixed table of the given classes; for None, an empty table that is not fixed."""
-        if classes is None:
-            return cls()
+    def of(cls, classes: ArrayLike) -> LabelTable:
+        """Return a fixed table of the given classes."""
         distinct, codes = _distinct(_label_array(classes, "classes"), "classes")
         if len(distinct) == 0 or len(distinct) != len(codes):
             raise ValueError(f"classes: expected distinct labels, got {show(classes)}")
@@ -119,22 +120,26 @@ class LabelTable:
 
     def to_json(self) -> dict[str, object]:
         """Return the table as a JSON object; bytes become Latin-1 text."""
-        kinds = {type(label).__name__ for label in self.labels}
-        if not kinds <= {"bool", "int", "float", "str", "bytes"}:
-            raise ValueError(f"classes: expected numbers or strings to save, got {sorted(kinds)}")
+        kinds = {type(label) for label in self.labels}
+        if not kinds <= _IN_JSON:
+            names = sorted(kind.__name__ for kind in kinds)
+            raise ValueError(f"classes: expected numbers or strings to save, got {names}")
+        text = [label.decode("latin-1") for label in self.labels if isinstance(label, bytes)]
         return {
-            "values": [
-                [type(v).__name__, v.decode("latin-1") if isinstance(v, bytes) else v]
-                for v in self.labels
-            ],
+            "values": text or list(self.labels),
+            "bytes": bool(text),
             "dtype": None if self.dtype is None else self.dtype.str,
             "fixed": self.fixed,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LabelTable:
-        """Return the table of `to_json`; ValueError, KeyError or TypeError if it is invalid."""
-        labels = [_label_from_json(kind, value) for kind, value in data["values"]]
+        """Return the table of `to_json`; an error of any type if it is invalid."""
+        labels = data["values"]
+        if data["bytes"]:
+            labels = [label.encode("latin-1") for label in labels]
+        if not all(type(label) in _IN_JSON and label == label for label in labels):
+            raise ValueError("labels are not numbers or strings")
         return cls.restored(labels, data["dtype"], bool(data["fixed"]))
 
     @classmethod
@@ -172,23 +177,6 @@ def label_dtype(text: str, labels: Sequence[Any]) -> DType:
     return dtype
 
 
-def _label_from_json(kind: str, value: Any) -> Hashable:
-    kinds: dict[str, type[Any]] = {
-        "bool": bool,
-        "int": int,
-        "float": float,
-        "str": str,
-        "bytes": str,
-    }
-    if type(value) is not kinds.get(kind, str) or value != value:
-        raise ValueError(f"a label is not of kind {kind}")
-    if kind == "bytes":
-        return str(value).encode("latin-1")
-    if kind not in kinds:
-        raise ValueError(f"labels cannot be of kind {kind[:20]!r}")
-    return value
-
-
 def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -> Any:
     """Return labels of any type as a NumPy array with exactly the same values.
 
@@ -209,7 +197,6 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
             hidden = np.any(mask.reshape(len(mask), -1), axis=1)
             _refuse_missing(np.asarray(hidden), name, start, what)
         y = y.data
-    y = aligned(y)
     if isinstance(y, (list, tuple)):
         return _of_list(y, name, start, what)
     if not isinstance(y, np.ndarray):
@@ -250,6 +237,7 @@ def _of_list(y: Sequence[Any], name: str, start: int, what: str) -> Any:
 
 
 def _of_array(array: npt.NDArray[Any], name: str, start: int, what: str) -> npt.NDArray[Any]:
+    array = np.require(array, requirements="A")
     if array.dtype.kind == "c":
         refuse_complex(array.dtype, name, f"{array.dtype} as {what}s")
     column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array

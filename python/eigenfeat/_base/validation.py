@@ -32,7 +32,6 @@ __all__ = [
     "Generator",
     "Names",
     "RealArray",
-    "aligned",
     "check_count",
     "check_dtype",
     "check_memory",
@@ -57,7 +56,6 @@ __all__ = [
     "random_generator",
     "real_array",
     "refuse_complex",
-    "row_arguments",
     "show",
     "take_names",
     "usual_weights",
@@ -135,16 +133,6 @@ def check_unmasked(values: Any, name: str) -> Any:
     return values.data
 
 
-def aligned(values: Any) -> Any:
-    """Copy an array that is not aligned in memory; others, and other objects, are unchanged.
-
-    `numpy.frombuffer`, memory maps and fields of records may begin at any byte.
-    """
-    if isinstance(values, np.ndarray) and not values.flags.aligned:
-        return values.copy()
-    return values
-
-
 def check_dtype(dtype: npt.DTypeLike | None) -> DType | None:
     """Return None, float32 or float64."""
     if dtype is None:
@@ -187,18 +175,6 @@ def check_rows(
     return rows
 
 
-def row_arguments(rows: RealArray | CsrRows) -> dict[str, Any]:
-    """Return checked rows as keyword arguments of the core's classes."""
-    if not isinstance(rows, CsrRows):
-        return {"X": rows}
-    return {
-        "data": rows.data,
-        "indices": rows.indices,
-        "indptr": rows.indptr,
-        "n_columns": rows.n_columns,
-    }
-
-
 def _dense_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> RealArray:
     array = real_array(X, name, dtype)
     if array.ndim != 2:
@@ -233,7 +209,7 @@ def real_array(values: object, name: str, dtype: DType | None = None) -> RealArr
         array = _numbers_of(array, name)
     target = dtype or np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
     with np.errstate(over="ignore"):
-        converted: RealArray = aligned(array.astype(target, copy=False))
+        converted: RealArray = np.require(array.astype(target, copy=False), requirements="A")
     if converted.dtype.itemsize < array.dtype.itemsize and array.dtype.kind == "f":
         _check_no_overflow(array, converted, name)
     return converted
@@ -441,7 +417,7 @@ def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
     if isinstance(X, np.ndarray):
         refuse_complex(X.dtype, name)
         _refuse_dates(X.dtype, name, f"an array of {X.dtype}")
-        return aligned(X)
+        return np.require(X, requirements="A")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         for column, dtype in zip(X.columns, X.dtypes, strict=False):
             _check_column(column, dtype, name)

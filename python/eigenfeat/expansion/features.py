@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, DType, Floats, Labels, Rows
 from eigenfeat._base.validation import (
     CsrRows,
@@ -25,7 +24,6 @@ from eigenfeat._base.validation import (
     check_rows,
     check_vector,
     real_array,
-    row_arguments,
     show,
 )
 
@@ -95,11 +93,9 @@ def expand(
     `ExpandedFeatures` say; "polynomial" has no signs. float32 samples stay float32, other types
     become float64. ValueError if shapes do not fit, or a parameter is out of range.
     """
-    rows = check_rows(X)
+    rows = _in_core_form(X)
     matrix = np.ascontiguousarray(directions, dtype=rows.dtype)
-    shift = None
-    if offset is not None:
-        shift = np.ascontiguousarray(real_array(offset, "offset", rows.dtype))
+    shift = None if offset is None else np.ascontiguousarray(offset, dtype=rows.dtype)
     _check_expansion(expansion)
     if not isinstance(include_input, (bool, np.bool_)):
         raise ValueError(f"include_input: expected True or False, got {show(include_input)}")
@@ -108,6 +104,12 @@ def expand(
         parts = (rows.data, rows.indices, rows.indptr, rows.n_columns)
         return core.expand_csr(*parts, matrix, shift, *options)
     return core.expand_dense(rows, matrix, shift, *options)
+
+
+def _in_core_form(X: Any) -> RealArray | CsrRows:
+    """As `check_rows`; arrays in the form of the core need no checks."""
+    is_array = type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in _CORE_ROWS
+    return X if is_array and X.flags.carray else check_rows(X)
 
 
 def _check_expansion(name: object) -> None:
@@ -166,6 +168,7 @@ class ExpandedFeatures:
 
     def __post_init__(self) -> None:
         _check_expansion(self.expansion)
+        powers = tuple(check_powers(self.powers))
         directions = real_array(self.directions, "directions")
         if directions.ndim != 2:
             raise ValueError(f"directions: expected shape (d, F), got {directions.shape}")
@@ -188,7 +191,7 @@ class ExpandedFeatures:
             X=X,
             directions=directions,
             offset=offset,
-            powers=tuple(check_powers(self.powers)),
+            powers=powers,
             projections=stored,
             dtype=np.dtype(np.float32 if single else np.float64),
         )
@@ -247,21 +250,22 @@ class ExpandedFeatures:
     def core(self, constant: bool) -> CoreRows:
         """Return the compiled core's features, optionally with a last feature of ones."""
         dtype = self.dtype
-        arguments: dict[str, Any] = {
-            "wave": self.expansion,
-            "powers": list(self.powers),
-            "include_input": self.include_input,
-            "constant": constant,
-        }
+        arguments: dict[str, Any] = {}
         if self.X is not None:
-            arguments |= row_arguments(check_rows(self.X, dtype=dtype))
+            arguments |= _arguments(check_rows(self.X, dtype=dtype))
         if self.projections is not None:
             arguments["projections"] = self.projections
         else:
             arguments["directions"] = np.ascontiguousarray(self.directions, dtype=dtype)
             if self.offset is not None:
                 arguments["offset"] = np.ascontiguousarray(self.offset, dtype=dtype)
-        result: CoreRows = _CORE_ROWS[dtype](**arguments)
+        result: CoreRows = _CORE_ROWS[dtype](
+            wave=self.expansion,
+            powers=list(self.powers),
+            include_input=self.include_input,
+            constant=constant,
+            **arguments,
+        )
         return result
 
 
@@ -269,18 +273,14 @@ def core_rows(X: Rows | ExpandedFeatures, constant: bool) -> CoreRows:
     """Convert an array, a sparse matrix or `ExpandedFeatures` for the core's linear models."""
     if isinstance(X, ExpandedFeatures):
         return X.core(constant)
-    if (
-        type(X) is np.ndarray
-        and X.dtype in _CORE_ROWS
-        and X.ndim == 2
-        and X.size
-        and X.flags.carray
-    ):
-        plain: CoreRows = _CORE_ROWS[X.dtype](X=X, constant=constant)
-        return plain
-    rows = check_rows(X)
-    result: CoreRows = _CORE_ROWS[rows.dtype](**row_arguments(rows), constant=constant)
+    rows = _in_core_form(X)
+    result: CoreRows = _CORE_ROWS[rows.dtype](**_arguments(rows), constant=constant)
     return result
+
+
+def _arguments(rows: RealArray | CsrRows) -> dict[str, Any]:
+    """Samples as keyword arguments of the core's classes."""
+    return vars(rows) if isinstance(rows, CsrRows) else {"X": rows}
 
 
 def take_rows(
@@ -432,15 +432,10 @@ def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Core
     As `layer_features` without checks and blocks, which cost more than the prediction of a sample.
     None for many samples or several layers.
     """
-    last = layers[-1]
-    directions = last.directions
     if not (isinstance(X, np.ndarray) and len(X) <= _MAX_UNBLOCKED and len(layers) == 1):
         return None
-    if not isinstance(directions, np.ndarray) or not X.flags.c_contiguous:
-        return None
-    V = np.ascontiguousarray(directions, dtype=X.dtype)
-    offset = np.ascontiguousarray(last.offset, dtype=X.dtype)
-    projections = core.expand_dense(X, V, offset, "none", [1], False, resolve(n_threads))
+    last = layers[0]
+    projections = last.project(X, n_threads)
     rows: CoreRows = _CORE_ROWS[np.dtype(np.float32)](
         projections=projections.astype(np.float32, copy=False),
         wave=last.expansion,

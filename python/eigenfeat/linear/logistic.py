@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -32,8 +31,8 @@ from eigenfeat.linear.logit_problem import (
     Penalty,
     log_loss,
     minima,
+    sample_problem,
     temperature,
-    with_features,
 )
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
@@ -46,7 +45,6 @@ from eigenfeat.samples.estimator import (
     validate_data,
     with_steps,
 )
-from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 
 if TYPE_CHECKING:
@@ -65,10 +63,8 @@ __all__ = [
     "Features",
     "LinearModel",
     "MultinomialLogit",
-    "SampleProblem",
     "choose_penalty",
     "draw_folds",
-    "sample_problem",
 ]
 
 _Array = NDArray[np.float64]
@@ -76,7 +72,6 @@ _Array = NDArray[np.float64]
 PENALTY = 0.03  # the default
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # candidates of penalty="auto"
 _MAX_LBFGS_CLASSES = 100  # above it, solver="auto" means "gaussian"
-_MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
 # `python bench/tables.py` shows the effect of these numbers.
 _FOLDS = ((1_000, 3), (5_000, 2))  # maximum number of samples, folds; one fold beyond
 _MAX_TRAINED, _MAX_HELD = 20_000, 10_000  # samples of a single fold
@@ -485,112 +480,6 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             )
 
 
-# ---- few samples of many features ----------------------------------------------------------------
-#
-# With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum over the weights W of the features
-# Phi is ``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and
-# ``V = L^T A`` the logits are ``L V`` and the penalty is ``q / 2 |V|^2``: a problem with a feature
-# for each sample.
-
-
-_FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
-
-
-class SampleProblem(LogitProblem):
-    """Problem of few samples with a feature for each sample, a row of L; see above.
-
-    Attributes
-    ----------
-    original : LogitProblem
-        The problem with the features of the samples, which are in memory.
-    squares : (p,) array
-        Diagonal of D^2.
-    kernel : (n, n) array
-        ``Phi D^2 Phi^T``.
-    """
-
-    def __init__(
-        self, original: LogitProblem, squares: _Array, kernel: Floats, n_original: int
-    ) -> None:
-        samples = original.block
-        rows = with_features(original.rows, Block(_cholesky(kernel), samples.y, samples.weight))
-        constant = original.constant
-        super().__init__(rows, constant=constant, common=True, n_original=n_original)
-        self.original, self.squares, self.kernel = original, squares, kernel
-
-    def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
-        """The problem of training samples, with a feature for each, and held-out samples."""
-        factor = _cholesky(self.kernel[np.ix_(train, train)])
-        crossed = self.kernel[np.ix_(train, held)]
-        mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
-        trained, tested = (self.original.block.take(part) for part in (train, held))
-        rows = with_features(self.rows, Block(factor, trained.y, trained.weight))
-        problem = LogitProblem(
-            rows, constant=self.constant, common=True, n_original=self.n_original
-        )
-        features = Block(np.ascontiguousarray(mapped), tested.y, tested.weight)
-        return problem, with_features(self.rows, features)
-
-    def feature_weights(self, W: _Array) -> _Array:
-        """Weights (p, k) of the original features, from weights W of the samples' features."""
-        factor = np.asarray(self.block.X, dtype=np.float64)
-        A = solve_triangular(factor, W[: self.varying], trans="T", lower=True, check_finite=False)
-        A = np.ascontiguousarray(A, dtype=self.original.dtype)
-        out = self.original.features.products(A, self.n_threads)
-        out *= self.squares[:, None]
-        if self.constant:
-            out[-1] = W[-1]
-        return out
-
-
-def sample_problem(problem: LogitProblem, penalty: Penalty, tolerance: float) -> LogitProblem:
-    """The problem with a feature for each sample, or `problem` if its own features are faster.
-
-    `penalty` is any of the penalties, which differ in `energy` alone. If the `tolerance` of the
-    searches is large, products are in float32.
-    """
-    n, varying = problem.n_samples, slice(problem.varying)
-    if 2 * n > problem.varying or n > _MAX_KERNEL_SAMPLES:
-        return problem
-    if penalty.l2 > 0 and not problem.common:  # D would depend on the penalty
-        return problem
-    scale, unit = problem.scale.copy(), 1.0
-    count = int(np.count_nonzero(scale[varying]))
-    if problem.common:
-        count, unit = problem.varying, float(problem.mean_squares[varying].mean())
-        scale = np.where(problem.flat, 0.0, 1.0 / np.sqrt(unit or 1.0))
-    scale[problem.varying :] = 0.0
-    if not (scale.any() and np.isfinite(scale).all()):
-        return problem
-    if problem.block is None:
-        rows = with_features(problem.rows, problem.rows.together())
-        problem = LogitProblem(rows, constant=problem.constant, common=problem.common)
-    single = tolerance >= _FLOAT32_TOLERANCE
-    if problem.sparse:
-        scaled = problem.block.X.multiply(scale[varying]).tocsr().astype(np.float64)
-        kernel = (scaled @ scaled.T).toarray()
-    else:
-        kernel = problem.features.kernel(scale, single, problem.n_threads)
-    kernel *= unit
-    kernel = kernel.astype(np.float32 if single else np.float64, copy=False)
-    return SampleProblem(problem, unit * scale**2, kernel, count)
-
-
-def _cholesky(kernel: Floats) -> Floats:
-    """Lower Cholesky factor of a kernel, with its diagonal raised until it is positive definite."""
-    n = len(kernel)
-    extra = np.sqrt(n) * float(np.finfo(kernel.dtype).eps) * kernel.diagonal().max()
-    raised = kernel.copy()
-    while True:
-        raised[np.diag_indices(n)] += extra
-        try:
-            factor = cholesky(raised, lower=True, check_finite=False)
-        except LinAlgError:  # repeated samples make the kernel singular
-            extra *= 10.0
-        else:
-            return np.ascontiguousarray(factor)
-
-
 # ---- penalty and temperature of held-out samples ------------------------------------------------
 #
 # Held-out logits come from folds. The weights of a fold are searched from zero, because weights of
@@ -641,21 +530,22 @@ def choose_penalty(
     temperature, by default that of the least log loss. `select` returns the index of the best
     penalty, given the held-out logits of several penalties.
     """
-    tried = list(range(len(penalties)))
+    tried = dict(enumerate(penalties))
     logits: dict[int, Logits] = {i: [] for i in tried}
     weights: dict[int, _Array] = {}
     losses: dict[int, float] = {}
     for problem, held in folds:
-        first = not weights
+        ends_early = not weights and held.n_samples >= _MIN_CHOOSING
         problem = sample_problem(problem, penalties[0], _TOLERANCE)
-        asked = [penalties[i] for i in tried]
-        path = minima(problem, asked, tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS)
-        losses, few = {}, held.n_samples < _MIN_CHOOSING
+        path = minima(
+            problem, [*tried.values()], tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS
+        )
+        losses = {}
         for i, minimum in zip(tried, path, strict=True):
             weights[i] = W = np.ascontiguousarray(problem.feature_weights(minimum.point))
             logits[i] = logits[i] + held.logits(W, problem.constant)
             losses[i] = log_loss(logits[i], fixed or temperature(logits[i]))
-            if first and not few and losses[i] > (1.0 + _RISE) * min(losses.values()):
+            if ends_early and losses[i] > (1.0 + _RISE) * min(losses.values()):
                 break
         ended = list(losses)
         if select is None:
@@ -665,7 +555,7 @@ def choose_penalty(
             best = ended[select([logits[i] for i in ended])]
         counted = sum(len(part[0]) for part in logits[best])
         near = 1 if counted >= _MIN_CHOOSING else len(penalties)
-        tried = [i for i in ended if abs(i - best) <= near]
+        tried = {i: penalties[i] for i in ended if abs(i - best) <= near}
     if not losses:
         return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
     return Choice(best, fixed or temperature(logits[best]), losses, logits[best], weights[best])

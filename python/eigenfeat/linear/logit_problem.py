@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
@@ -59,6 +60,7 @@ __all__ = [
     "Logits",
     "Minimum",
     "Penalty",
+    "SampleProblem",
     "are_few_steps",
     "column_ranges",
     "feature_sums",
@@ -69,6 +71,7 @@ __all__ = [
     "minima",
     "minimise",
     "on_features",
+    "sample_problem",
     "scaled_gram",
     "temperature",
     "together",
@@ -81,6 +84,8 @@ _Array = npt.NDArray[np.float64]
 _MAX_GRAM_PASSES = 60  # evaluations that a Gram matrix may cost
 _SAMPLES_PER_FEATURE = 2  # of the Gram matrix of a subsample
 _SUBSAMPLE_PASSES = 8  # evaluations that the kernel of a subsample costs
+_MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
+_FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
 _MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
 _MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
 _REDUCED_TOLERANCE = 1e-4  # largest; logits of other samples converge later than the loss
@@ -410,6 +415,109 @@ class LogitProblem:
             return self.metric(penalty, draw_subsample(n, count), coarse=True)
         count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
         return self.metric(penalty, draw_subsample(n, count), coarse=True)
+
+
+# ---- few samples of many features ----------------------------------------------------------------
+#
+# With the penalty ``q / 2 |D^-1 W|^2``, D diagonal, the minimum over the weights W of the features
+# Phi is ``W = D^2 Phi^T A`` (the representer theorem). With ``Phi D^2 Phi^T = L L^T`` and
+# ``V = L^T A`` the logits are ``L V`` and the penalty is ``q / 2 |V|^2``: a problem with a feature
+# for each sample.
+
+
+class SampleProblem(LogitProblem):
+    """Problem of few samples with a feature for each sample, a row of L; see above.
+
+    Attributes
+    ----------
+    original : LogitProblem
+        The problem with the features of the samples, which are in memory.
+    squares : (p,) array
+        Diagonal of D^2.
+    kernel : (n, n) array
+        ``Phi D^2 Phi^T``.
+    """
+
+    def __init__(
+        self, original: LogitProblem, squares: _Array, kernel: Floats, n_original: int
+    ) -> None:
+        samples = original.block
+        rows = with_features(original.rows, Block(_cholesky(kernel), samples.y, samples.weight))
+        constant = original.constant
+        super().__init__(rows, constant=constant, common=True, n_original=n_original)
+        self.original, self.squares, self.kernel = original, squares, kernel
+
+    def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
+        """The problem of training samples, with a feature for each, and held-out samples."""
+        factor = _cholesky(self.kernel[np.ix_(train, train)])
+        crossed = self.kernel[np.ix_(train, held)]
+        mapped = solve_triangular(factor, crossed, lower=True, check_finite=False).T
+        trained, tested = (self.original.block.take(part) for part in (train, held))
+        rows = with_features(self.rows, Block(factor, trained.y, trained.weight))
+        problem = LogitProblem(
+            rows, constant=self.constant, common=True, n_original=self.n_original
+        )
+        features = Block(np.ascontiguousarray(mapped), tested.y, tested.weight)
+        return problem, with_features(self.rows, features)
+
+    def feature_weights(self, W: _Array) -> _Array:
+        """Weights (p, k) of the original features, from weights W of the samples' features."""
+        factor = np.asarray(self.block.X, dtype=np.float64)
+        A = solve_triangular(factor, W[: self.varying], trans="T", lower=True, check_finite=False)
+        A = np.ascontiguousarray(A, dtype=self.original.dtype)
+        out = self.original.features.products(A, self.n_threads)
+        out *= self.squares[:, None]
+        if self.constant:
+            out[-1] = W[-1]
+        return out
+
+
+def sample_problem(problem: LogitProblem, penalty: Penalty, tolerance: float) -> LogitProblem:
+    """The problem with a feature for each sample, or `problem` if its own features are faster.
+
+    `penalty` is any of the penalties, which differ in `energy` alone. If the `tolerance` of the
+    searches is large, products are in float32.
+    """
+    n, varying = problem.n_samples, slice(problem.varying)
+    if 2 * n > problem.varying or n > _MAX_KERNEL_SAMPLES:
+        return problem
+    if penalty.l2 > 0 and not problem.common:  # D would depend on the penalty
+        return problem
+    scale, unit = problem.scale.copy(), 1.0
+    count = int(np.count_nonzero(scale[varying]))
+    if problem.common:
+        count, unit = problem.varying, float(problem.mean_squares[varying].mean())
+        scale = np.where(problem.flat, 0.0, 1.0 / np.sqrt(unit or 1.0))
+    scale[problem.varying :] = 0.0
+    if not (scale.any() and np.isfinite(scale).all()):
+        return problem
+    if problem.block is None:
+        rows = with_features(problem.rows, problem.rows.together())
+        problem = LogitProblem(rows, constant=problem.constant, common=problem.common)
+    single = tolerance >= _FLOAT32_TOLERANCE
+    if problem.sparse:
+        scaled = problem.block.X.multiply(scale[varying]).tocsr().astype(np.float64)
+        kernel = (scaled @ scaled.T).toarray()
+    else:
+        kernel = problem.features.kernel(scale, single, problem.n_threads)
+    kernel *= unit
+    kernel = kernel.astype(np.float32 if single else np.float64, copy=False)
+    return SampleProblem(problem, unit * scale**2, kernel, count)
+
+
+def _cholesky(kernel: Floats) -> Floats:
+    """Lower Cholesky factor of a kernel, with its diagonal raised until it is positive definite."""
+    n = len(kernel)
+    extra = np.sqrt(n) * float(np.finfo(kernel.dtype).eps) * kernel.diagonal().max()
+    raised = kernel.copy()
+    while True:
+        raised[np.diag_indices(n)] += extra
+        try:
+            factor = cholesky(raised, lower=True, check_finite=False)
+        except LinAlgError:  # repeated samples make the kernel singular
+            extra *= 10.0
+        else:
+            return np.ascontiguousarray(factor)
 
 
 # ---- the search ----------------------------------------------------------------------------------

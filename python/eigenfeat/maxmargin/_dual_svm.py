@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Rows
-from eigenfeat._base.validation import CsrRows, RealArray, check_rows, row_arguments
+from eigenfeat._base.validation import CsrRows, RealArray, check_rows
 
 SOLVERS = ("sequential", "frank_wolfe")
 
@@ -57,7 +57,7 @@ class DualSvm:
         # Relative increase of the dual that rounding errors hide.
         self.rounding = 1e-9 if rows.dtype == np.float32 else 1e-15
         self._solver: Any = kind(
-            **row_arguments(rows),
+            **(vars(rows) if isinstance(rows, CsrRows) else {"X": rows}),
             labels=labels,
             costs=scaled,
             n_classes=n_classes,

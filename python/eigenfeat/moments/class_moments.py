@@ -111,7 +111,7 @@ class ClassMoments:
         dtype: npt.DTypeLike | None = None,
         feature_names: Iterable[str] | None = None,
     ) -> None:
-        self._table = LabelTable.of(classes)
+        self._table = LabelTable() if classes is None else LabelTable.of(classes)
         self._dtype = check_dtype(dtype)
         self._names = checked_names(feature_names)
         self._single = False  # whether products were rounded to float32

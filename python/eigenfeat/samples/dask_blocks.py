@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.validation import aligned, show
+from eigenfeat._base.validation import show
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
@@ -271,7 +271,11 @@ def _reduced_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
     """The reduction of one partition."""
     with threads.default(1):
         blocks = _Pieces(pass_.numbers, start, *sources)
-        return blocks.reduce(pass_.function, pass_.merge, *map(aligned, pass_.arguments))
+        arguments = [
+            np.require(one, requirements="A") if isinstance(one, np.ndarray) else one
+            for one in pass_.arguments
+        ]
+        return blocks.reduce(pass_.function, pass_.merge, *arguments)
 
 
 def _merged_results(pass_: _Pass, *results: Any) -> Any:

@@ -6,8 +6,15 @@ import scipy.sparse as sp
 from logit_problems import held_out_logits
 
 from eigenfeat._base.core import core
-from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds, sample_problem
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, log_loss, minimise, temperature
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds
+from eigenfeat.linear.logit_problem import (
+    LogitProblem,
+    Penalty,
+    log_loss,
+    minimise,
+    sample_problem,
+    temperature,
+)
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.labelled import MemorySamples
 
