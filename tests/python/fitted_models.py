@@ -153,8 +153,8 @@ def outputs(model):
     }
     holes = np.where(np.arange(80).reshape(20, 4) % 3 == 0, np.nan, X[40:60])
     if hasattr(model, "condition"):
-        known = model.condition(holes, covariance=True)
-        found |= {"mean": known.mean, "covariances": known.covariances}
+        known = model.condition(holes)
+        found |= {"mean": known.mean, "covariance": known.covariance}
     if hasattr(model, "decide"):
         decisions = model.decide(holes)
         found |= {"decided": decisions.labels, "reliability": decisions.reliability}

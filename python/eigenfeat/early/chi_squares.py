@@ -52,10 +52,6 @@ class Spectra:
     values: _Array
     are_moments: bool
 
-    def part(self, g: int) -> Spectra:
-        """Return the spectra of one part."""
-        return Spectra(self.values[:, g : g + 1], self.are_moments)
-
     def tail(self, pattern: NDArray[np.intp], x: _Array, most: _Array) -> _Array:
         """P(Q > x) (n,), or a bound, of the first part's spectrum of each pattern.
 

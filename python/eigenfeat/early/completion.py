@@ -9,7 +9,7 @@ numbers of entries.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from numbers import Integral, Real
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator as SklearnEstimator
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -101,7 +102,6 @@ class Pattern:
 
     def __init__(self, known: NDArray[np.bool_]) -> None:
         self.known = int(known.sum())
-        self.missing = len(known) - self.known
         self.is_prefix = bool(known[: self.known].all())
         self.order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])
         self.key = b"" if self.is_prefix else np.packbits(known).tobytes()
@@ -122,11 +122,55 @@ def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.
 
 
 @dataclass(frozen=True, eq=False)
+class PatternGaussians:
+    """The parts of a mixture given the known entries of each of q patterns.
+
+    `groups` has the factorised parts of patterns with an equal order of the entries, and the number
+    of known entries of each pattern, which come first.
+    """
+
+    groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]]
+
+    @cached_property
+    def items(self) -> list[tuple[list[PrefixGaussian], int]]:
+        """For each pattern, the factorised parts and the number of known entries."""
+        return [(models, int(t)) for models, at in self.groups for t in at]
+
+    @cached_property
+    def missing(self) -> NDArray[np.intp]:
+        """Numbers (q,) of missing entries."""
+        return np.array([len(models[0].mean) - t for models, t in self.items], dtype=np.intp)
+
+    @cached_property
+    def variances(self) -> _Array:
+        """Conditional variances (q, G, ell)."""
+        tables = [[m.variance_table[at] for m in models] for models, at in self.groups]
+        return np.concatenate([np.stack(table, axis=1) for table in tables])
+
+    @cached_property
+    def covariances(self) -> _Array:
+        """Conditional covariances (q, G, ell, ell)."""
+        tables = [[m.covariances(at) for m in models] for models, at in self.groups]
+        return np.concatenate([np.stack(table, axis=1) for table in tables])
+
+    @cached_property
+    def spectra(self) -> Spectra:
+        """Spectra of the conditional correlations."""
+        return spectra_of(self.items)
+
+    @cached_property
+    def parts(self) -> list[PatternGaussians]:
+        """Each part alone."""
+        n_parts = len(self.groups[0][0])
+        return [
+            PatternGaussians([(models[g : g + 1], at) for models, at in self.groups])
+            for g in range(n_parts)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
 class Conditional:
     """Conditional distributions of n samples: each a Gaussian, or a mixture of G Gaussians.
-
-    Samples with equal patterns of missing entries share covariances: sample i has the covariances
-    at ``pattern[i]``.
 
     Attributes
     ----------
@@ -134,50 +178,32 @@ class Conditional:
         p(g | z); ones for a single Gaussian, G = 1.
     means : (n, G, ell) array
         Conditional means.
-    variances : (q, G, ell) array
-        Diagonals of the covariances.
-    covariances : (q, G, ell, ell) array or None
-        Conditional covariances, if requested.
     pattern : (n,) array of int
         Index of the pattern of missing entries of each sample.
-    missing : (q,) array of int
-        Number of missing entries in each pattern.
-    spectra : Spectra or None
-        Spectra of the correlations, if the rule needs them.
-    gaussians : list or None
-        For each pattern, the factorised Gaussians of the parts and the number of known entries,
-        which come first; for drawing completions.
+    patterns : PatternGaussians
+        Gaussians of each pattern, whose covariances all samples of the pattern share.
     """
 
     weights: _Array
     means: _Array
-    variances: _Array
-    covariances: _Array | None
     pattern: NDArray[np.intp]
-    missing: NDArray[np.intp]
-    spectra: Spectra | None = None
-    gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
+    patterns: PatternGaussians
 
     def take(self, rows: Codes) -> Conditional:
         """Select samples by index."""
-        return replace(
-            self,
-            weights=self.weights[rows],
-            means=self.means[rows],
-            pattern=self.pattern[rows],
-        )
+        return Conditional(self.weights[rows], self.means[rows], self.pattern[rows], self.patterns)
 
     def part(self, g: int, rows: Codes) -> Conditional:
         """Part g of the mixture, for the samples `rows`."""
+        means = self.means[rows, g : g + 1]
         return Conditional(
-            np.ones((len(rows), 1)),
-            self.means[rows, g : g + 1],
-            self.variances[:, g : g + 1],
-            None if self.covariances is None else self.covariances[:, g : g + 1],
-            self.pattern[rows],
-            self.missing,
-            None if self.spectra is None else self.spectra.part(g),
+            np.ones((len(rows), 1)), means, self.pattern[rows], self.patterns.parts[g]
         )
+
+    @property
+    def missing(self) -> NDArray[np.intp]:
+        """Numbers (n,) of missing entries."""
+        return self.patterns.missing[self.pattern]
 
     @property
     def mean(self) -> _Array:
@@ -189,7 +215,7 @@ class Conditional:
     @property
     def variance(self) -> _Array:
         """Conditional variances (n, ell), including variances between the parts of a mixture."""
-        within = self.variances[self.pattern]
+        within = self.patterns.variances[self.pattern]
         if self.means.shape[1] == 1:
             return within[:, 0]
         mean = self.mean[:, None]
@@ -201,9 +227,7 @@ class Conditional:
     @property
     def covariance(self) -> _Array:
         """Conditional covariances (n, ell, ell) (Parrish 2012, Appendix C)."""
-        if self.covariances is None:
-            raise ValueError("covariance: expected requested covariances, got none")
-        within = self.covariances[self.pattern]
+        within = self.patterns.covariances[self.pattern]
         if self.means.shape[1] == 1:
             return within[:, 0]
         apart = self.means - self.mean[:, None]
@@ -231,81 +255,35 @@ class GaussianMixture(OmitsCaches):
         vars(self)["cache"] = {}
 
     def condition(
-        self,
-        rows: _Array,
-        affine: Affine | None,
-        covariance: bool,
-        spectra: bool = False,
-        *,
-        n_threads: int | None,
+        self, rows: _Array, affine: Affine | None, *, n_threads: int | None
     ) -> Conditional:
         """Conditional distributions of samples (n, d), with NaN for missing, or of features."""
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
         n, parts = len(rows), len(self.weights)
         weights, means = np.empty((n, parts)), np.empty((n, parts, ell))
         pattern = np.empty(n, dtype=np.intp)
-        missing: list[int] = []
-        gaussians: list[tuple[list[PrefixGaussian], int]] = []
+        groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]] = []
         for entries, members in patterns_of(~np.isnan(rows)):
-            t = entries.known
             models = self.models(entries, affine, n_threads=n_threads)
-            known = rows[np.ix_(members, entries.order[:t])]
-            weight, mean = self._given(models, known, np.array([t]))
+            at = np.array([entries.known])
+            weight, mean = self._given(models, rows[np.ix_(members, entries.order)], at)
             weights[members], means[members] = weight[:, 0], mean[:, 0]
-            pattern[members] = len(missing)
-            missing.append(entries.missing)
-            gaussians.append((models, t))
-        variances = [[model.variance_table[t] for model in models] for models, t in gaussians]
-        covariances = None
-        if covariance and n:
-            covariances = np.array([[m.covariances(t)[0] for m in ms] for ms, t in gaussians])
-        return Conditional(
-            weights,
-            means,
-            np.array(variances).reshape(-1, parts, ell),
-            covariances,
-            pattern,
-            np.array(missing, dtype=np.intp),
-            spectra_of(gaussians) if n and spectra else None,
-            gaussians,
-        )
+            pattern[members] = len(groups)
+            groups.append((models, at))
+        return Conditional(weights, means, pattern, PatternGaussians(groups))
 
     def after(
-        self,
-        rows: _Array,
-        at: NDArray[np.int64],
-        models: list[PrefixGaussian],
-        covariance: bool,
-        spectra: bool = False,
+        self, rows: _Array, at: NDArray[np.int64], models: list[PrefixGaussian]
     ) -> Conditional:
         """Condition samples (n, d) on their first entries, for each of p numbers of entries."""
         weights, means = self._given(models, rows, at)
         n, p, parts, ell = means.shape
         return Conditional(
-            weights=weights.reshape(n * p, parts),
-            means=means.reshape(n * p, parts, ell),
-            pattern=np.tile(np.arange(p), n),
-            **self.shared_after(at, models, covariance, spectra),
+            weights.reshape(n * p, parts),
+            means.reshape(n * p, parts, ell),
+            np.tile(np.arange(p), n),
+            PatternGaussians([(models, at)]),
         )
-
-    def shared_after(
-        self,
-        at: NDArray[np.int64],
-        models: list[PrefixGaussian],
-        covariance: bool,
-        spectra: bool = False,
-    ) -> dict[str, Any]:
-        """What all samples share after each of p numbers of entries: fields of `Conditional`."""
-        gaussians = [(models, int(t)) for t in at]
-        return {
-            "variances": np.stack([model.variance_table[at] for model in models], axis=1),
-            "covariances": np.stack([m.covariances(at) for m in models], axis=1)
-            if covariance
-            else None,
-            "missing": np.asarray(self.means.shape[1] - at, dtype=np.intp),
-            "spectra": spectra_of(gaussians) if spectra else None,
-            "gaussians": gaussians,
-        }
 
     def _given(
         self, models: list[PrefixGaussian], rows: _Array, at: NDArray[Any]
@@ -316,14 +294,8 @@ class GaussianMixture(OmitsCaches):
         means = np.stack([model.means(e, at) for model, e in pairs], axis=2)
         if len(models) == 1:
             return np.ones(means.shape[:3]), means
-        densities = [model.log_densities(e, at) for model, e in pairs]
-        return self.posterior(np.stack(densities, axis=-1)), means
-
-    def posterior(self, densities: _Array) -> _Array:
-        """p(g | z) from log densities of z; parts are along the last axis."""
-        logs = np.log(self.weights) + densities
-        shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+        densities = np.stack([model.log_densities(e, at) for model, e in pairs], axis=-1)
+        return softmax(np.log(self.weights) + densities, axis=-1), means
 
     def prefix_models(
         self, affine: Affine | None = None, *, n_threads: int | None
@@ -412,9 +384,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         return filled(self, self._rows(X).copy())
 
-    def condition(
-        self, X: ArrayLike, *, features: SklearnEstimator | None = None, covariance: bool = False
-    ) -> Conditional:
+    def condition(self, X: ArrayLike, *, features: SklearnEstimator | None = None) -> Conditional:
         """Return conditional distributions of complete samples, or of their linear features.
 
         One Cholesky factor serves all samples with only their last entries missing; each other
@@ -427,13 +397,11 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         features : fitted transformer or None, default=None
             An affine map of the samples, such as one with ``components_`` and ``mean_``. None: the
             samples themselves.
-        covariance : bool, default=False
-            Whether to return full covariances in addition to the variances.
 
         Returns
         -------
         Conditional
-            Means, variances and, if requested, covariances.
+            Its `mean`, `variance` and `covariance` are computed when they are read.
 
         Raises
         ------
@@ -443,7 +411,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         rows = self._rows(X)
         affine = affine_of(features, self.n_features_in_)
-        return self.mixture_.condition(rows, affine, covariance, n_threads=self.n_threads)
+        return self.mixture_.condition(rows, affine, n_threads=self.n_threads)
 
     def _estimate(
         self, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None = None
@@ -492,7 +460,7 @@ def filled(completion: Completion, rows: _Array) -> _Array:
     missing = np.isnan(rows)
     if not missing.any():
         return rows
-    means = completion.mixture_.condition(rows, None, False, n_threads=completion.n_threads).mean
+    means = completion.mixture_.condition(rows, None, n_threads=completion.n_threads).mean
     return np.where(missing, means, rows)
 
 

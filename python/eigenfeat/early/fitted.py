@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.early.completion import (
@@ -90,14 +88,11 @@ MAX_THRESHOLDS = 200  # that are tested for promises by label
 TIMES_PER_BATCH = 8
 
 MAX_PREFIX_TIMES = 24  # at which classifiers of the known values are fitted
-MAX_CACHED_NUMBERS = 2**22  # of the covariances that streams share
 
 
 @dataclass(frozen=True, eq=False)
-class FittedModel(OmitsCaches):
+class FittedModel:
     """Everything that `ReliableClassifier.fit` learns. Immutable: streams share it."""
-
-    _caches = frozenset({"cache"})
 
     layout: Layout
     classes: NDArray[Any]
@@ -114,29 +109,17 @@ class FittedModel(OmitsCaches):
     is_target: NDArray[np.bool_] | None = None  # (k,) classes of interest; None: all
     stages: Stages | KnownStages | None = None  # classifiers of the known values
     correction: Correction | None = None
-    cache: dict[int, Any] = field(default_factory=dict, repr=False)  # what streams share
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, cache={})
 
     @property
     def conditioned_map(self) -> Affine | None:
         """The map whose conditional distributions the rule receives: scores, or features."""
         return self.affine if self.scores is None else self.scores
 
-    @cached_property
+    @property
     def gaussians(self) -> list[PrefixGaussian]:
         """The parts of the completion, given the first entries."""
         threads = self.completion.n_threads
         return self.completion.mixture_.prefix_models(self.conditioned_map, n_threads=threads)
-
-    @property
-    def needs(self) -> dict[str, bool]:
-        """What the rule needs of conditional distributions besides means and variances."""
-        return {
-            "covariance": self.rule_name in ("pairwise", "mahalanobis", "chebyshev"),
-            "spectra": self.rule_name == "quadratic",
-        }
 
     @property
     def width(self) -> int:
@@ -153,16 +136,14 @@ class FittedModel(OmitsCaches):
 
     # ---- inputs of the rule
 
-    def rule_input(self, rows: _Array, entries: int | None = None) -> RuleInput:
+    def rule_input(self, rows: _Array) -> RuleInput:
         """Condition samples (NaN is missing) on their known entries.
 
-        Classifiers of the known values take the first `entries`, by default up to the last known
-        entry.
+        Classifiers of the known values take the values up to the last known one.
         """
         prefixes = None
         if self.stages is not None:
-            known = np.where(np.isnan(rows), 0, np.arange(1, rows.shape[1] + 1)).max(axis=1)
-            seen = known if entries is None else np.full(len(rows), entries)
+            seen = np.where(np.isnan(rows), 0, np.arange(1, rows.shape[1] + 1)).max(axis=1)
             prefixes = np.empty((len(rows), len(self.classes)))
             for t in np.unique(seen):
                 prefixes[seen == t] = self._prefixes(rows[seen == t], t[None])
@@ -175,36 +156,12 @@ class FittedModel(OmitsCaches):
             seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
             conditional = self._conditional(seen)
         else:
-            conditional = self.completion.mixture_.after(rows, times, self.gaussians, **self.needs)
+            conditional = self.completion.mixture_.after(rows, times, self.gaussians)
         return self._input(conditional, self._prefixes(rows, times))
-
-    def stream_input(
-        self, rows: _Array, entries: int, means: _Array, densities: _Array
-    ) -> RuleInput:
-        """Inputs of samples (m, d) without gaps after `entries` known entries.
-
-        `means` (parts, m, ell) are the conditional means, `densities` (parts, m) the log densities
-        of the known entries.
-        """
-        m, mixture, shared = len(rows), self.completion.mixture_, self.cache.get(entries)
-        if shared is None:
-            shared = mixture.shared_after(np.array([entries]), self.gaussians, **self.needs)
-            numbers = (self.layout.width + 1) * len(means) * means.shape[2] ** 2
-            if not self.needs["covariance"] or numbers <= MAX_CACHED_NUMBERS:
-                self.cache[entries] = shared
-        conditional = Conditional(
-            weights=np.ones((m, 1)) if len(means) == 1 else mixture.posterior(densities.T),
-            means=np.ascontiguousarray(means.transpose(1, 0, 2)),
-            pattern=np.zeros(m, dtype=np.intp),
-            **shared,
-        )
-        return self._input(conditional, self._prefixes(rows, np.array([entries])))
 
     def _conditional(self, rows: _Array) -> Conditional:
         threads = self.completion.n_threads
-        return self.completion.mixture_.condition(
-            rows, self.conditioned_map, **self.needs, n_threads=threads
-        )
+        return self.completion.mixture_.condition(rows, self.conditioned_map, n_threads=threads)
 
     def _prefixes(self, rows: _Array, times: NDArray[np.int64]) -> _Array | None:
         """Probabilities (n p, k) by classifiers of the first entries, for p numbers of entries."""
@@ -277,8 +234,7 @@ class FittedModel(OmitsCaches):
 
     def _known(self, rule_input: RuleInput) -> _Codes:
         """Numbers (n,) of known entries."""
-        conditional = rule_input.conditional
-        return self.layout.width - conditional.missing[conditional.pattern]
+        return self.layout.width - rule_input.conditional.missing
 
     # ---- memory
 
@@ -293,7 +249,8 @@ class FittedModel(OmitsCaches):
         k, parts = len(self.classes), len(self.completion.mixture_.weights)
         if self.scores is not None:
             return k * (parts * k + 4)
-        return self.width * (parts * (self.width if self.needs["covariance"] else 1) + 4 * k)
+        covariances = self.rule_name in ("pairwise", "mahalanobis", "chebyshev")
+        return self.width * (parts * (self.width if covariances else 1) + 4 * k)
 
 
 # ---- the fit

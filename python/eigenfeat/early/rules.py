@@ -320,8 +320,7 @@ class RuleInput:
     @property
     def n_missing(self) -> _Codes:
         """Numbers (n,) of missing entries, or of features if these are fewer."""
-        conditional = self.conditional
-        return np.minimum(conditional.missing[conditional.pattern], self.n_features)
+        return np.minimum(self.conditional.missing, self.n_features)
 
     @cached_property
     def functions(self) -> Discriminants:
@@ -350,9 +349,9 @@ class RuleInput:
     def roots(self) -> _Array:
         """Square roots (n, d, d) of the conditional covariances."""
         conditional = self.conditional
-        if conditional.means.shape[1] > 1 or conditional.covariances is None:
+        if conditional.means.shape[1] > 1:
             return square_roots(conditional.covariance)
-        return square_roots(conditional.covariances[:, 0])[conditional.pattern]
+        return square_roots(conditional.patterns.covariances[:, 0])[conditional.pattern]
 
     def take(self, items: _Codes) -> RuleInput:
         """Inputs of the samples `items`."""
@@ -410,8 +409,8 @@ class PairwiseRule(Rule):
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`."""
         conditional = rule_input.conditional
-        assert conditional.covariances is not None
-        variances = all_pair_variances(conditional.covariances)[conditional.pattern, :, best]
+        variances = all_pair_variances(conditional.patterns.covariances)
+        variances = variances[conditional.pattern, :, best]
         rows = np.arange(len(best))
         behind = conditional.means - conditional.means[rows, :, best][:, :, None]
         random = variances > 0

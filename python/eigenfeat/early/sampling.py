@@ -195,13 +195,12 @@ def _completions(
     Cholesky factor serves all prefixes. The innovation of an entry is the same number at all times
     at which the entry is missing.
     """
-    assert conditional.gaussians is not None
     ell = conditional.means.shape[2]
     # Samples of a pattern share their noise.
     rows = rows[np.argsort(conditional.pattern[rows], kind="stable")]
     ends = np.flatnonzero(np.diff(conditional.pattern[rows])) + 1
     for group in np.split(rows, ends) if len(rows) else []:
-        models, t = conditional.gaussians[int(conditional.pattern[group[0]])]
+        models, t = conditional.patterns.items[conditional.pattern[group[0]]]
         for chunk in range(samples.start // CHUNK, -(-samples.stop // CHUNK)):
             normal, share = _chunk(seed, len(models[0].mean), chunk)
             first, last = chunk * CHUNK, (chunk + 1) * CHUNK

@@ -120,8 +120,8 @@ class QuadraticSet(MahalanobisSet):
     def probability(self, rule_input: RuleInput, radius: _Array, least: _Array) -> _Array:
         """As `ConfidenceSet.probability`, from the eigenvalues or a bound by their moments."""
         conditional = rule_input.conditional
-        assert conditional.spectra is not None
-        return 1.0 - conditional.spectra.tail(conditional.pattern, np.square(radius), 1.0 - least)
+        spectra = conditional.patterns.spectra
+        return 1.0 - spectra.tail(conditional.pattern, np.square(radius), 1.0 - least)
 
 
 class BoxSet(ConfidenceSet):
@@ -316,7 +316,7 @@ def _proved_levels(
     else:
         pairs, form = np.unique(np.stack([c, h], axis=1)[at], axis=0, return_inverse=True)
         forms = functions.forms(np.zeros(len(pairs), dtype=np.intp), *pairs.T)
-        widths = np.sqrt(conditional.variances[:, 0])
+        widths = np.sqrt(conditional.patterns.variances[:, 0])
         size = np.linalg.norm(widths, axis=1)[pattern]
         groups = np.stack([form.reshape(-1), pattern[at]], axis=1)
     curved, sloped, terms = (one[rows, c] + one[rows, h] for one in rule_input.quadratic_sizes)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.early.decisions import StreamDecision
 from eigenfeat.early.rules import RuleInput
-from eigenfeat.early.series import decision_times, pushed_value, taus_of
+from eigenfeat.early.series import blocks, decision_times, pushed_value, taus_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -33,11 +33,10 @@ _NO_CODES = np.empty(0, dtype=np.intp)
 class Streams:
     """Decide many series that arrive value by value, each at its own time.
 
-    A value costs O(t + ell) for the conditional mean and the rule. A series with missing values
-    needs a Cholesky factor, O(d^3), at each time of decision, shared by series with equal missing
-    values. Methods may be called from several threads; every push is atomic, and an error leaves
-    the streams unchanged. Streams can be pickled at any time. Fitting the model again does not
-    change open streams.
+    A time of decision costs O(t^2) for the t known values of a series, and O(d^3) if some are
+    missing, which series with equal missing values share. Methods may be called from several
+    threads; every push is atomic, and an error leaves the streams unchanged. Streams can be pickled
+    at any time. Fitting the model again does not change open streams.
 
     Parameters
     ----------
@@ -72,13 +71,7 @@ class Streams:
         self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
         self._decision_steps = np.zeros(length + 1, dtype=bool)
         self._decision_steps[decision_times(model, steps, length)] = True
-        self._start = np.stack([one.feature_mean for one in fitted.gaussians])
-        parts = len(self._start)
         self._rows = np.full((n, d), np.nan)
-        self._gaps = np.zeros(n, dtype=bool)
-        self._innovations = np.zeros((parts, n, d))
-        self._means = np.repeat(self._start[:, None], n, axis=1)
-        self._densities = np.zeros((parts, n))
         self._seen = np.zeros(n, dtype=np.int64)
         self._time = np.zeros(n, dtype=np.int64)
         self._code = np.full(n, -1, dtype=np.intp)
@@ -185,16 +178,11 @@ class Streams:
 
     def _push(self, where: _Codes, given: _Array, times: NDArray[np.int64]) -> _Codes:
         """Push samples (m, channels) of undecided series, or nothing if an error is raised."""
-        before = self._gaps[where], self._seen[where], self._code[where]
-        gaussians = self._means[:, where], self._densities[:, where]
+        rows, seen, code = self._rows[where], self._seen[where], self._code[where]
         try:
-            decided = [self._advance(int(t), where[k], given[k]) for t, k in _by(times, before[1])]
+            decided = [self._advance(int(t), where[k], given[k]) for t, k in _by(times)]
         except BaseException:
-            self._gaps[where], self._seen[where], self._code[where] = before
-            self._means[:, where], self._densities[:, where] = gaussians
-            for i, seen in zip(where, before[1] * self._layout.channels, strict=True):
-                self._rows[i, seen:] = np.nan
-                self._innovations[:, i, seen:] = 0.0
+            self._rows[where], self._seen[where], self._code[where] = rows, seen, code
             raise
         return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NO_CODES, *decided]))
 
@@ -262,9 +250,7 @@ class Streams:
         """
         with self._lock:
             where = self._indices(at)
-            self._rows[where], self._gaps[where] = np.nan, False
-            self._means[:, where] = self._start[:, None]
-            self._densities[:, where] = 0.0
+            self._rows[where] = np.nan
             self._seen[where] = self._time[where] = 0
             self._code[where] = -1
             self._reliability[where] = 0.0
@@ -308,25 +294,10 @@ class Streams:
         return times
 
     def _advance(self, time: int, rows: _Codes, samples: _Array) -> _Codes:
-        """Take a sample of series with equal numbers of samples; return those decided now."""
+        """Take the samples of series at a time; return those decided now."""
         channels = self._layout.channels
-        begin = (time - 1) * channels
-        absent = np.isnan(samples)
-        gaps = self._gaps[rows] | absent.any(axis=1) | (time > self._seen[rows[0]] + 1)
-        self._rows[rows, begin : begin + channels] = samples
-        self._gaps[rows], self._seen[rows] = gaps, time
-        if not gaps.all():  # means of series with gaps are not used
-            state = self._innovations, self._means, self._densities
-            every = len(rows) == len(self) and (len(rows) == 1 or bool((np.diff(rows) > 0).all()))
-            own = state if every else tuple(np.ascontiguousarray(one[:, rows]) for one in state)
-            given = np.where(absent, 0.0, samples)
-            for j in range(channels):
-                sample = np.ascontiguousarray(given[:, j])
-                for g, one in enumerate(self._model.gaussians):
-                    one.step(begin + j, sample, own[0][g], own[1][g], own[2][g])
-            if not every:
-                for array, advanced in zip(state, own, strict=True):
-                    array[:, rows] = advanced
+        self._rows[rows, (time - 1) * channels : time * channels] = samples
+        self._seen[rows] = time
         if time == self._layout.length:
             code, reliability = self._model.final_decisions(self._rows[rows])
             self._decide(rows, code, reliability, time)
@@ -350,27 +321,16 @@ class Streams:
         self._code[where], self._reliability[where], self._time[where] = code, reliability, time
 
     def _inputs(self, seen: int, rows: _Codes) -> Iterator[tuple[_Codes, RuleInput]]:
-        """Yield series and their rule inputs; series with gaps apart from the others."""
-        gaps, entries = self._gaps[rows], seen * self._layout.channels
-        plain = rows[~gaps]
-        if len(plain):
-            state = self._means[:, plain], self._densities[:, plain]
-            yield plain, self._model.stream_input(self._rows[plain], entries, *state)
-        if len(plain) < len(rows):
-            for part in self._model.incomplete_parts(gaps.astype(np.intp)):
-                yield rows[part], self._model.rule_input(self._rows[rows[part]], entries)
+        """Yield series of `seen` samples and their rule inputs, in blocks of bounded memory."""
+        for part in blocks(len(rows), self._model.numbers_per_row()):
+            entries = np.array([seen * self._layout.channels])
+            yield rows[part], self._model.prefix_input(self._rows[rows[part]], entries)
 
 
-def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
-    """Yield values of the first key with the indices of the items that agree in all keys."""
-    if not len(keys[0]):
-        return
-    if len(keys[0]) == 1 or all((key == key[0]).all() for key in keys):
-        yield keys[0][0], np.arange(len(keys[0]))
-        return
-    distinct, which = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
-    for k, values in enumerate(distinct):
-        yield values[0], np.flatnonzero(which.reshape(-1) == k)
+def _by(keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
+    """Yield distinct keys and the indices of their items."""
+    for key in np.unique(keys):
+        yield key, np.flatnonzero(keys == key)
 
 
 class Stream:

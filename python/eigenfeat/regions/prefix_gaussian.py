@@ -138,18 +138,6 @@ class PrefixGaussian:
         spread = np.sqrt(np.diagonal(covariance))
         return np.asarray(covariance / spread[:, None] / spread)
 
-    def step(
-        self,
-        t: int,
-        samples: _Float64s,
-        innovations: _Float64s,
-        means: _Float64s,
-        log_densities: _Float64s,
-    ) -> None:
-        """Add entry t of n samples to innovations (n, d), means (n, ell) and densities (n,)."""
-        state = innovations, means, log_densities
-        core.prefix_step(self.factor, self.mean, self.gains, t, samples, *state, self.n_threads)
-
     def covariances(self, steps: ArrayLike) -> _Float64s:
         """Feature covariances (p, ell, ell)."""
         return core.prefix_covariances(self.gains, _steps(steps), self.n_threads)

@@ -79,7 +79,7 @@ def test_a_class_leads_on_its_largest_set_and_on_no_larger_one(series, rng, name
     model = ReliableClassifier(CLASSIFIERS[name], rule=rule, correct=False).fit(X, y)
     case, kind = model.fitted_.rule_input(rows), SETS[rule]
     radii = largest_radii(case, kind, SetRule(kind).best_classes(case), np.zeros(20))
-    known = model.completion_.condition(rows, covariance=True)
+    known = model.completion_.condition(rows)
     edge = rng.standard_normal((10_000, 3))
     edge /= np.linalg.norm(edge, axis=1, ord=np.inf if rule == "box" else 2)[:, None]
     for mean, R, radius in zip(known.mean, known.covariance[:, 3:, 3:], radii, strict=True):
@@ -125,7 +125,7 @@ def test_two_classes_and_linear_discriminants_are_exact(series, rng):
     model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
     assert model.rule_ == "pairwise"
     rows = punched(series(20, k=2)[0])
-    known = model.completion_.condition(rows, covariance=True)
+    known = model.completion_.condition(rows)
     label, largest = model.decide(rows).label, model.decide(rows).reliability
     for i in range(20):
         draws = rng.multivariate_normal(known.mean[i], known.covariance[i], 20000)
