@@ -18,7 +18,7 @@ from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import BadRowError
 from eigenfeat.io.source import Chunk, Mask, Options, Source
 from eigenfeat.samples.blocks import RowBlocks, joined
-from eigenfeat.samples.columns import TableColumns, column_counts, merge_counts
+from eigenfeat.samples.columns import TableColumns, column_counts, days_of, merge_counts
 from eigenfeat.samples.labelled import Block
 
 __all__ = ["FileRows", "Position", "read_ahead"]
@@ -253,7 +253,7 @@ class FileRows(RowBlocks):
         else:
             places, every = list(source.choice.features), list(encoder.names_)
             names = [every[at] for at in encoder.used]
-            kinds = ["category" if j in source.choice.categorical else "number" for j in places]
+            kinds = [encoder.kinds_[at] for at in encoder.used]
         form = _FrameForm(names, kinds, every)
         if not source.named and form.numeric:
             return None
@@ -424,14 +424,12 @@ class FileRows(RowBlocks):
         return X, y, good + chunk.start, error
 
     def _features(self, chunk: Chunk) -> tuple[Any, Any]:
-        """The features of a chunk, and the matrix of the numbers among them, 0 for others."""
+        """The features of a chunk, and the numbers to check: those in columns of text are 0."""
         if self._encoder is not None:
             X = self._encoder.encoded(chunk.X)
             return X, X
         if self._form is not None and not self._form.numeric:
-            pairs = zip(chunk.X, self._form.kinds, strict=True)
-            numbers = [X if kind == "number" else np.zeros(chunk.n) for X, kind in pairs]
-            return self._form.frame(chunk.X), np.column_stack(numbers)
+            return self._form.frame(chunk.X), self._form.numbers(chunk.X)
         X = self._matrix(chunk)
         return X if self._form is None else self._form.frame(X), X
 
@@ -455,10 +453,10 @@ class FileRows(RowBlocks):
                 column = int(np.argmax(flags))
                 value = x[column]
         if column is not None and self._encoder is not None:
-            at = int(self._encoder.groups_[column])
-            column = self._encoder.used.index(at)
-            if self._encoder.kinds_[at] == "date" and value == np.inf:
-                value = chunk.X[column][row]
+            column = self._encoder.used.index(int(self._encoder.groups_[column]))
+        if column is not None and value == np.inf and isinstance(chunk.X, list):
+            given = chunk.X[column][row]
+            value = given if isinstance(given, str) else value  # in a column of dates
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.given is None else chunk.given[row]
             value = value.as_py() if hasattr(value, "as_py") else value
@@ -515,13 +513,21 @@ class _FrameForm:
     """Form of the data frames of samples."""
 
     names: list[str]
-    kinds: list[str]  # "number", "category", or "declared": a category by an option
+    kinds: list[str]  # as `TableColumns.kinds_`, or "declared": a category by an option
     every: list[str]  # columns of a frame; those that are not among `names` are empty
 
     @property
     def numeric(self) -> bool:
         """Whether all columns are numbers."""
         return {*self.kinds} <= {"number"}
+
+    def numbers(self, columns: Any) -> npt.NDArray[np.float64]:
+        """The numbers and dates among columns as a matrix, infinite for wrong dates."""
+        found = []
+        for column, kind in zip(columns, self.kinds, strict=True):
+            dates = days_of(column) if kind == "date" else np.zeros(len(column))
+            found.append(column if kind == "number" else dates)
+        return np.column_stack(found)
 
     def frame(self, columns: Any) -> Any:
         """Make a data frame of a matrix, or of columns."""

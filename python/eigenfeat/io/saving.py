@@ -111,9 +111,21 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
         skops_io.dump(model, buffer)
     except (TypeError, RecursionError) as error:
         detail = " ".join(str(error).split())[:200]
-        raise ValueError(f"model: {type(model).__name__} cannot be saved: {detail}") from error
+        raise ValueError(f"{_unsaved(model, 'model')}: cannot be saved: {detail}") from error
     with zipfile.ZipFile(buffer) as written, replacing(path) as file:
         _write(written, file)
+
+
+def _unsaved(part: object, name: str) -> str:
+    """Name of the innermost attribute that skops cannot write."""
+    from skops import io as skops_io
+
+    for attribute, value in getattr(part, "__dict__", {}).items():
+        try:
+            skops_io.dumps(value)
+        except (TypeError, RecursionError):
+            return _unsaved(value, f"{name}.{attribute}")
+    return name
 
 
 def _check_names(node: Any, name: str) -> None:

@@ -32,6 +32,7 @@ from eigenfeat.samples.categories import (
 __all__ = [
     "TableColumns",
     "column_counts",
+    "days_of",
     "has_categories",
     "merge_counts",
     "warn_identifiers",
@@ -292,6 +293,11 @@ def merge_counts(
             counts.update(others)
     kinds = (min(one, other, key=_KINDS.index) for (one, _), (other, _) in zip(a, b, strict=True))
     return [(kind, counts) for kind, (_, counts) in zip(kinds, a, strict=True)]
+
+
+def days_of(values: _Array) -> NDArray[np.float64]:
+    """Days since 1970 of dates or their texts; NaN if missing, infinite if they are no dates."""
+    return _Column(values, "").date_parts(lenient=True)[:, 0]
 
 
 def _categories(counts: Mapping[str | None, int]) -> Categories:

@@ -256,6 +256,13 @@ def test_text_in_place_of_a_date_makes_a_row_bad(tmp_path, credit):
         with pytest.raises(BadRowError, match=f"{place}, column 'since': expected a date, got 'so"):
             predicted(model, open_rows(path, "kind"))
         assert len(predicted(model, open_rows(path, "kind", skip_bad=True))) == 299
+    ef.save(model, tmp_path / "m.efm")
+    rows = [tmp_path / "m.efm", tmp_path / "new.csv", "--target", "kind"]
+    page = ["-o", tmp_path / "page.html"]
+    for command in (["report", *rows, *page], ["inspect", *rows], ["evaluate", *rows, "--cv", "2"]):
+        status, _, err = run(*command)
+        assert (status, "new.csv: line 6, column 'since': expected a date" in err) == (1, True), err
+    assert run("report", *rows, *page, "--skip-bad")[0] == 0
 
 
 # ---- types of columns ---------------------------------------------------------------------------
