@@ -66,26 +66,3 @@ for ax, (name, method) in zip(axes.flat, methods.items(), strict=False):
 axes[1, 2].axis("off")
 axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", fontsize=14)
 plt.show()
-
-# %%
-# Accuracy by dimension. LDA has at most one dimension fewer than classes.
-
-curves = {name: {} for name in ("PCA", "LDA", "LDG")}
-for m in range(1, 11):
-    reducers = {
-        "PCA": PCA(m),
-        "LDA": LinearDiscriminantAnalysis(n_components=min(m, 5)),
-        "LDG": LDG(m, gamma=0.6, n_neighbors=16),
-    }
-    for name, method in reducers.items():
-        if name != "LDA" or m <= 5:
-            method.fit(X_train, y_train)
-            train, test = method.transform(X_train), method.transform(X_test)
-            curves[name][m] = KNeighborsClassifier(3).fit(train, y_train).score(test, y_test)
-
-fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
-for name, curve in curves.items():
-    ax.plot(list(curve), list(curve.values()), "o-", label=name)
-ax.set(xlabel="dimensions", ylabel="accuracy of three nearest neighbours")
-ax.legend(loc="lower right")
-plt.show()
