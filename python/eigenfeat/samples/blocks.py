@@ -16,9 +16,11 @@ from eigenfeat._base.labels import LabelTable, plain_labels
 from eigenfeat._base.types import Codes, Floats, Labels, Rows
 from eigenfeat._base.validation import (
     check_rows,
+    check_same_names,
     check_unmasked,
     check_weights,
     check_whole,
+    names_of,
     naming_text,
     physical_memory,
     plain_rows,
@@ -191,6 +193,7 @@ class ArrayBlocks(RowBlocks):
         block_rows: int | None = None,
     ) -> None:
         whole = _block_of((X, y, sample_weight), 0)
+        self._names = names_of(X)
         self.X = whole.X.tocsr() if hasattr(whole.X, "tocsr") else np.asarray(whole.X)
         self.y, self.sample_weight = whole.y, whole.weight
         rows = _block_rows(self.X) if block_rows is None else block_rows
@@ -205,6 +208,16 @@ class ArrayBlocks(RowBlocks):
     def n_features(self) -> int:
         """Number of columns."""
         return int(self.X.shape[1])
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of a data frame."""
+        return self._names
+
+    def prepared_for(self, estimator: Any, *, fitted: bool) -> ArrayBlocks:
+        """These samples; ValueError if a fitted estimator has columns of other names."""
+        check_same_names(_fitted_names(estimator, fitted), self._names, "X")
+        return self
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
@@ -231,6 +244,17 @@ class GeneratedBlocks(RowBlocks):
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
         self.source = source
         self._started = False
+        self._names: tuple[str, ...] | None = None  # of the data frames that have been read
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of data frames, known after the first of them is read."""
+        return self._names
+
+    def prepared_for(self, estimator: Any, *, fitted: bool) -> GeneratedBlocks:
+        """These samples; data frames of other columns than those of a fit are errors."""
+        self._names = _fitted_names(estimator, fitted)
+        return self
 
     def __iter__(self) -> Iterator[Block]:
         once = isinstance(self.source, Iterator)
@@ -243,10 +267,18 @@ class GeneratedBlocks(RowBlocks):
         start = 0
         for item in self.source() if callable(self.source) else self.source:
             block = _block_of(item, start)
+            names = names_of(item[0] if isinstance(item, tuple) else item)
+            self._names = check_same_names(self._names, names, "X")
             del item
             start += len(block)
             yield block
             del block
+
+
+def _fitted_names(estimator: Any, fitted: bool) -> tuple[str, ...] | None:
+    """Names of the columns of a fitted estimator; None if there are none."""
+    names = getattr(estimator, "feature_names_in_", None) if fitted else None
+    return None if names is None else tuple(str(name) for name in names)
 
 
 def is_blocks(X: object) -> TypeGuard[_Blocks]:

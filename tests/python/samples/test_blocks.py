@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from eigenfeat import ClassMoments
+from eigenfeat.rayleigh import FisherLDA
 from eigenfeat.samples.blocks import ArrayBlocks, GeneratedBlocks, as_blocks
 from eigenfeat.samples.out_of_core import class_moments
 
@@ -103,6 +104,25 @@ def test_lists_and_frames_are_rows(rows):
         ArrayBlocks(gaps.assign(kind="a"), y)
     with pytest.raises(ValueError, match=rf"text in column 'kind' \('a' in row {len(y)}\)"):
         list(GeneratedBlocks([(gaps, y), (gaps.assign(kind="a"), y)]))
+
+
+def test_columns_of_data_frames_keep_their_names(rows):
+    pandas = pytest.importorskip("pandas")
+    frame, y = pandas.DataFrame(rows[0], columns=list("abcde")), rows[1]
+    halves = [(frame[:500], y[:500]), (frame[500:], y[500:])]
+    model = FisherLDA().fit(frame, y)
+    for blocks in (GeneratedBlocks(halves), ArrayBlocks(frame, y)):
+        found = FisherLDA().fit(blocks)
+        assert found.feature_names_in_.tolist() == list("abcde")
+        assert found.score(blocks) == model.score(frame, y)
+    other = frame[list("abced")]
+    mixed = GeneratedBlocks([halves[0], (other[500:], y[500:])])
+    for use in (FisherLDA().fit, class_moments, model.score, lambda X: list(model.predict(X))):
+        with pytest.raises(ValueError, match="X: expected 'd' as column 3, got 'e'"):
+            use(mixed)
+    for blocks in (GeneratedBlocks([(other, y)]), ArrayBlocks(other, y)):
+        with pytest.raises(ValueError, match="X: expected 'd' as column 3, got 'e'"):
+            model.score(blocks)
 
 
 def test_no_more_than_one_generated_block_is_alive():
