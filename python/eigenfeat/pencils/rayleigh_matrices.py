@@ -245,13 +245,11 @@ def _solved(
         exponent = int(np.frexp(np.diag(signal).max())[1])
         signal = np.ldexp(signal, -exponent)
     if pencil.smallest:
-        values, vectors = smallest(signal, m, settings, pooled.eps)
+        values, vectors = smallest(signal, m, settings.n_threads, pooled.eps)
     else:
-        noise, ridge = _with_ridge(pencil, pooled, scale, settings.ridge, n_columns or len(scale))
-        try:
-            values, vectors = eigenpairs(signal, noise, m, settings)
-        except np.linalg.LinAlgError as error:
-            raise _singular(noise, ridge, n_columns or len(scale)) from error
+        d = n_columns or len(scale)
+        noise, ridge = _with_ridge(pencil, pooled, scale, settings.ridge, d)
+        values, vectors = eigenpairs(signal, noise, m, settings.n_threads, ridge, d)
         if settings.n_components is None:
             values, vectors = of_rank(values, vectors, pooled.eps)
         _clear_columns_without_signal(signal, noise, values, vectors, pooled.eps)
@@ -323,7 +321,7 @@ def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None 
     return float(np.sum(np.diag(pooled.between if signal is None else signal) / scale / scale))
 
 
-def smallest(matrix: Array, m: int, settings: Parameters, eps: float) -> tuple[Array, Array]:
+def smallest(matrix: Array, m: int, n_threads: int | None, eps: float) -> tuple[Array, Array]:
     """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
 
     Their vectors have the largest eigenvalues of ``t I - matrix``, where t bounds all eigenvalues.
@@ -331,7 +329,7 @@ def smallest(matrix: Array, m: int, settings: Parameters, eps: float) -> tuple[A
     """
     identity = np.eye(len(matrix))
     bound = float(np.linalg.norm(matrix))
-    _, vectors = eigenpairs(bound * identity - matrix, identity, m, settings)
+    _, vectors = eigenpairs(bound * identity - matrix, identity, m, n_threads)
     values = np.einsum("ij,ij->j", vectors, matrix @ vectors)
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], vectors[:, order]
@@ -362,9 +360,23 @@ def of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
     return values[:selected], vectors[:, :selected]
 
 
-def eigenpairs(A: Array, B: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
-    """The m largest eigenvalues of ``A v = lambda B v``, descending, and vectors in columns."""
-    result = generalized_eigh(A, B, m, n_threads=settings.n_threads)
+def eigenpairs(
+    signal: Array,
+    noise: Array,
+    m: int,
+    n_threads: int | None,
+    ridge: float = 0.0,
+    n_columns: int = 1,
+) -> tuple[Array, Array]:
+    """Return the m largest eigenvalues of ``signal v = lambda noise v``, and vectors.
+
+    The noise includes the ridge, a multiple of its trace over `n_columns`. If it is singular, a
+    SingularDenominatorError names a sufficient ridge.
+    """
+    try:
+        result = generalized_eigh(signal, noise, m, n_threads=n_threads)
+    except np.linalg.LinAlgError as error:
+        raise _singular(noise, ridge, n_columns) from error
     return result.eigenvalues, result.vectors
 
 

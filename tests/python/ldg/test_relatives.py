@@ -229,6 +229,8 @@ def test_singular_scatter_without_a_ridge(rng):
         assert 0 < ridge < 1e-8
         assert np.isfinite(model.set_params(ridge=ridge).fit(X, y).components_).all()
         model.set_params(ridge=0)
+    with pytest.raises(SingularDenominatorError, match="any ridge > 0 would do"):
+        RegularizedFisher(ridge=0).fit(X[y], y)  # equal samples in each class
 
 
 @pytest.mark.parametrize("kind", [PCAFisher, GSVDDiscriminant, MaximumMarginCriterion])

@@ -19,8 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import RealArray
-from eigenfeat.pencils.pencils import generalized_eigh
-from eigenfeat.pencils.problems import SingularDenominatorError
+from eigenfeat.pencils.rayleigh_matrices import eigenpairs
 
 Array = NDArray[np.float64]
 
@@ -256,17 +255,7 @@ def largest_ratios(
     unit = trace / n_columns
     denominator = noise.copy()
     denominator[np.arange(r), np.arange(r)] += ridge * unit
-    try:
-        result = generalized_eigh(signal, denominator, m)
-    except np.linalg.LinAlgError as error:
-        rounding = 100 * r * EPS * float(np.diag(denominator).max())
-        lowest = min(float(np.linalg.eigvalsh(denominator)[0]), 0.0)
-        needed = 10.0 ** np.ceil(np.log10(ridge + (rounding - lowest) / unit))
-        raise SingularDenominatorError(
-            "ridge: expected one that makes the scatter within classes positive definite, "
-            f"got {ridge:g}; ridge={needed:g} would do"
-        ) from error
-    return result.eigenvalues, result.vectors
+    return eigenpairs(signal, denominator, m, None, ridge, n_columns)
 
 
 # ---- directions in which the means of classes differ ---------------------------------------------
