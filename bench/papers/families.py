@@ -19,10 +19,10 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
 from eigenfeat import ldg as reductions
+from eigenfeat._base.labels import class_folds
 from eigenfeat.ldg.metric_learning import ranked_by_information
-from eigenfeat.neighbours.local_means import local_neighbours
+from eigenfeat.neighbours.local_means import N_VOTES, local_neighbours, majority
 
-VOTES = 3
 RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
 SPARSITY = 3  # section 3.4.1
 SLACKS = (0.1, 1.0, 10.0)  # of ITML; the thesis uses the values of ITML's code
@@ -40,20 +40,8 @@ def accuracy(rows, codes, queries=None, asked=None):
     the nearest neighbour if all three differ.
     """
     together = np.zeros(len(codes), dtype=np.int64)
-    found = local_neighbours(rows, together, 1, VOTES, queries=queries)[:, 0]
-    votes = np.where(found >= 0, codes[found], -1)
-    pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
-    decided = np.where(pair, votes[:, 1], votes[:, 0])
-    return float(np.mean(decided == (codes if asked is None else asked)))
-
-
-def dealt_folds(codes, count):
-    """Yield masks of folds to which the samples of each class are dealt, in the order of rows."""
-    order = np.argsort(codes, kind="stable")
-    for number in range(count):
-        fold = np.zeros(len(codes), dtype=bool)
-        fold[order[number::count]] = True
-        yield fold
+    found = local_neighbours(rows, together, 1, N_VOTES, queries=queries)[:, 0]
+    return float(np.mean(majority(found, codes) == (codes if asked is None else asked)))
 
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -275,7 +263,9 @@ class ChosenITML:
     def fit(self, X, codes):
         """Choose the slack, the smallest of equal ones, and fit all samples."""
         hits = np.zeros(len(SLACKS))
-        for number, fold in enumerate(dealt_folds(codes, SLACK_FOLDS)):
+        folds = class_folds(codes, SLACK_FOLDS)
+        for number in range(SLACK_FOLDS):
+            fold = folds == number
             for place, slack in enumerate(SLACKS):
                 model = self._fit_metric(X[~fold], codes[~fold], slack, number)
                 known, asked = (np.ascontiguousarray(model.transform(X[f])) for f in (~fold, fold))

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers.families import ByItself, accuracy, chosen_by, dealt_folds
+from bench.papers.families import ByItself, accuracy, chosen_by
 from bench.papers.protocol import seeds
+from eigenfeat._base.labels import class_folds
 
 # ---- splits --------------------------------------------------------------------------------------
 
@@ -170,7 +171,8 @@ def _by_folds(family, rows, codes, rules):
     n_classes = int(codes.max()) + 1
     dimensions = sorted({max(n_classes + step, 1) for step in rules.steps})
     hits = 0.0  # of each candidate, in each dimension
-    for fold in dealt_folds(codes, rules.folds):
+    folds = class_folds(codes, rules.folds)
+    for fold in (folds == number for number in range(rules.folds)):
         known, part = codes[~fold], codes[fold]
         right = []
         for _, model in family(rows[~fold], known, rules):
