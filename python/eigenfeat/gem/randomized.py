@@ -17,7 +17,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedFeatures, check_powers, column_suffixes, row_blocks
-from eigenfeat.gem._randomized.pencils import Options, solve_pencils
+from eigenfeat.gem._randomized.pencils import solve_pencils
+from eigenfeat.pencils.problems import PencilOptions
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Verbose,
@@ -169,7 +170,9 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
             check_classification_targets(y)
             X, labels, weight = weighted_rows(X, y, sample_weight)
             started = time.perf_counter()
-            result = solve_pencils(X, np.asarray(labels), weight, self._options(), self._log)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            options = PencilOptions.of(self, seed)
+            result = solve_pencils(X, np.asarray(labels), weight, options, self._log)
             self.directions_, self.offset_ = result.directions, result.offset
             self.eigenvalues_, self.residuals_ = result.eigenvalues, result.residuals
             self.pairs_, self.ranks_ = result.pairs, result.ranks
@@ -234,19 +237,6 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     @property
     def _n_features_out(self) -> int:
         return len(self.get_feature_names_out())
-
-    def _options(self) -> Options:
-        return Options(
-            ridge=self.ridge,
-            n_directions=self.n_directions,
-            threshold=self.threshold,
-            pairs=self.pairs,
-            covariance=self.denominator == "covariance",
-            constant=self.constant,
-            scaled=self.scale == "columns",
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            n_threads=self.n_threads or 0,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

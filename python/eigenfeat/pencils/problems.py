@@ -112,9 +112,9 @@ class PencilOptions:
     @classmethod
     def of(cls, estimator: BaseEstimator, seed: int) -> PencilOptions:
         """The parameters of an estimator, with a seed drawn from its `random_state`."""
-        names = set(cls.__dataclass_fields__) - {"random_state"}
-        given = {name: getattr(estimator, name) for name in names}
-        return cls(random_state=seed, **given)
+        given = estimator.get_params(deep=False)
+        names = given.keys() & cls.__dataclass_fields__.keys()
+        return cls(**{name: given[name] for name in names} | {"random_state": seed})
 
     @cached_property
     def about_mean(self) -> bool:

@@ -24,6 +24,7 @@ from eigenfeat.gem._randomized.krylov import Leading, PairOperator, leading_eige
 from eigenfeat.gem._randomized.samples import ClassSamples, sort_by_class
 from eigenfeat.pencils.problems import (
     DEFAULT_RIDGE,
+    PencilOptions,
     SingularDenominatorError,
     class_pairs,
     directions_per_pair,
@@ -32,7 +33,7 @@ from eigenfeat.pencils.problems import (
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels
 
-__all__ = ["Options", "RandomizedSolution", "solve_pencils"]
+__all__ = ["RandomizedSolution", "solve_pencils"]
 
 Array = NDArray[np.float64]
 
@@ -40,21 +41,6 @@ TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of resi
 SEARCHES = 0.5  # tolerance on the samples, relative to that of residuals, which may be larger
 SOLVES = 0.01  # tolerance of inner solves, relative to that of residuals
 MAX_CLASSES_ALL = 50  # up to it, pairs="auto" means "all"
-
-
-@dataclass(frozen=True)
-class Options:
-    """Parameters of a fit; see `RandomizedGEM`."""
-
-    ridge: float | None
-    n_directions: int | str
-    threshold: float | None
-    pairs: Any
-    covariance: bool
-    constant: bool
-    scaled: bool
-    seed: int
-    n_threads: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +78,7 @@ def solve_pencils(
     X: Any,
     y: Labels,
     weight: Array | None,
-    options: Options,
+    options: PencilOptions,
     log: Callable[[str, float], object],
 ) -> RandomizedSolution:
     """Solve the pencils of the chosen pairs of classes; Algorithm 1, lines 2-5, and section 5.
@@ -114,8 +100,8 @@ def solve_pencils(
     labels, codes = np.unique(y, return_inverse=True)
     check_two_labels(labels)
     items = _items(labels, options)
-    movable = options.constant or options.covariance
-    classes, scale = sort_by_class(X, codes, weight, scaled=options.scaled, movable=movable)
+    movable, scaled = options.bordered or options.about_mean, options.scale == "columns"
+    classes, scale = sort_by_class(X, codes, weight, scaled=scaled, movable=movable)
     units, count = _units(classes, options), directions_per_pair(options.n_directions, len(items))
     result: dict[int, _PairDirections] = {}
     for below in np.unique(items[:, 1]).tolist():
@@ -136,9 +122,9 @@ def solve_pencils(
     return _joined([result[item] for item in range(len(items))], items, labels, classes, scale)
 
 
-def _items(labels: NDArray[Any], options: Options) -> NDArray[np.int64]:
+def _items(labels: NDArray[Any], options: PencilOptions) -> NDArray[np.int64]:
     """Indices (F, 2) of the classes of each pair."""
-    pairs = options.pairs
+    pairs: Any = options.pairs
     if isinstance(pairs, str) and pairs == "auto":
         pairs = "all" if len(labels) <= MAX_CLASSES_ALL else "hypercube"
     if isinstance(pairs, str) and pairs not in ("all", "hypercube"):
@@ -146,17 +132,17 @@ def _items(labels: NDArray[Any], options: Options) -> NDArray[np.int64]:
             "pairs: expected 'auto', 'all', 'hypercube' or a list of pairs of labels, got "
             f"{show(pairs)}"
         )
-    return class_pairs(labels, pairs, random_state=options.seed)
+    return class_pairs(labels, pairs, random_state=options.random_state)
 
 
-def _units(classes: ClassSamples, options: Options) -> Array:
+def _units(classes: ClassSamples, options: PencilOptions) -> Array:
     """Mean eigenvalue of each denominator; where it is 0, the mean over all classes."""
     spread = classes.squares - (classes.means**2).sum(axis=1)
-    origin = classes.mean if options.constant and not options.covariance else 0.0
+    origin = classes.mean if options.bordered else 0.0
     second = spread + ((classes.means - origin) ** 2).sum(axis=1)
     eps = float(np.finfo(np.float64).eps)
     noise = (100 * eps) ** 2 * second + 100 * eps * classes.squares
-    traces = np.where(spread > noise, spread, 0.0) if options.covariance else second
+    traces = np.where(spread > noise, spread, 0.0) if options.about_mean else second
     traces = np.where(traces > 0, traces, 0.0)
     if not traces.max() > 0:
         raise SingularDenominatorError(
@@ -165,20 +151,23 @@ def _units(classes: ClassSamples, options: Options) -> Array:
     return np.where(traces > 0, traces, traces.mean()) / classes.n_features
 
 
-def _denominator(classes: ClassSamples, below: int, unit: float, options: Options) -> Denominator:
+def _denominator(
+    classes: ClassSamples, below: int, unit: float, options: PencilOptions
+) -> Denominator:
     """The denominator of a class.
 
     A class of n samples in d > n columns has at most n positive eigenvalues, and a ridge of 0.2 of
     the mean over all d eigenvalues would be negligible.
     """
-    n, d, ridge = len(classes.roots[below]), classes.n_features, options.ridge
+    n, d = len(classes.roots[below]), classes.n_features
+    ridge: Any = options.ridge
     return Denominator(
         classes.rows[below],
         classes.roots[below],
         unit * (DEFAULT_RIDGE * d / min(d, n) if ridge is None else ridge),
-        centred=options.covariance or options.constant,
+        centred=options.bordered or options.about_mean,
         tolerance=SOLVES * TOLERANCES[classes.dtype],
-        n_threads=options.n_threads,
+        n_threads=options.n_threads or 0,
     )
 
 
@@ -198,20 +187,20 @@ def _pair_directions(
     classes: ClassSamples,
     pair: tuple[int, int],
     denominator: Denominator,
-    options: Options,
+    options: PencilOptions,
     count: int,
 ) -> _PairDirections:
     """Solve one pair, and form its directions from the eigenvectors on the samples."""
     above, below = pair
-    constant = options.constant and not options.covariance
-    centre = classes.means[below]
-    if not (options.constant or options.covariance):
+    constant, centre = options.bordered, classes.means[below]
+    if not (constant or options.about_mean):
         centre = np.zeros_like(centre)
     rows, root = classes.rows[above], classes.roots[above]
-    operator = PairOperator(rows, root, denominator, centre, constant, options.n_threads)
+    operator = PairOperator(rows, root, denominator, centre, constant, options.n_threads or 0)
     threshold = -np.inf if options.threshold is None else float(options.threshold)
     tolerance = TOLERANCES[classes.dtype]
-    how = threshold, SEARCHES * tolerance, [options.seed, *pair]
+    seed: Any = [options.random_state, *pair]
+    how = threshold, SEARCHES * tolerance, seed
     leading = leading_eigenpairs(operator, len(root), count, *how)
     block = leading.vectors / np.sqrt(leading.values)
     vectors, beta, sums = operator.solved(block, exactly=True)
