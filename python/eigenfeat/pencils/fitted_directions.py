@@ -363,8 +363,6 @@ class SolvedWhenRead:
 class FittedDirections(SolvedWhenRead):
     """The fitted attributes that are read from a `Solution`."""
 
-    _solve_options: PencilOptions
-
     @property
     def directions_(self) -> NDArray[np.float64]:
         """(d, F) directions, one per column."""
@@ -393,16 +391,15 @@ class FittedDirections(SolvedWhenRead):
     @property
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        options = settled_options(self._solve_options, self._solution.scale)
-        return measure_pairs(self.moments_, options)
+        report = self._solution.scale
+        if not isinstance(self._solve_options, PencilOptions):
+            raise AttributeError("pair_conditions_ needs pairs of classes, got single classes")
+        return measure_pairs(self.moments_, settled_options(self._solve_options, report))
 
     @property
     def eigenvalue_bounds_(self) -> NDArray[np.float64]:
         """(F, 2) ends of the eigenvalues for infinitely many samples, if the estimate holds."""
-        pairs = self.pairs_
-        if len(pairs) and (pairs[:, 0] == pairs[:, 1]).all():
-            raise AttributeError("eigenvalue_bounds_ needs pairs of classes, got single classes")
-        return self.pair_conditions_.bounds(pairs, self.eigenvalues_)
+        return self.pair_conditions_.bounds(self.pairs_, self.eigenvalues_)
 
     @property
     def scale_report_(self) -> ScaleReport:

@@ -647,7 +647,7 @@ class ClassMatrices:
         """The error for groups whose denominators are singular with the given ridge."""
         result = f"denominator of {what} {show(names, 200)[1:-1]} is singular to working precision"
         if not self.units.max() > 0:
-            return SingularDenominatorError(f"{result}: all samples of all classes are zero")
+            return SingularDenominatorError(f"{result}: all samples are zero or equal")
         ridges = [self._sufficient_ridge(group) for group in failed]
         known = [ridge for ridge in ridges if ridge is not None]
         if len(known) < len(ridges):

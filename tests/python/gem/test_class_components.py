@@ -24,6 +24,9 @@ def test_they_are_those_of_the_class_alone(kind, alone):
         assert_allclose(model.transform(X)[:, own], one.transform(X), atol=1e-9)
     assert_array_equal(model.pairs_[:, 0], model.pairs_[:, 1])
     assert model.get_feature_names_out()[4] == f"{kind}_1_rank1"
+    for name in ("pair_conditions_", "eigenvalue_bounds_"):
+        with pytest.raises(AttributeError, match="needs pairs of classes, got single classes"):
+            getattr(model, name)
 
 
 @pytest.mark.parametrize("center", ["class", "all"])

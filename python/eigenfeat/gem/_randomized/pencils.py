@@ -90,7 +90,7 @@ def solve_pencils(
     ValueError
         If there are fewer than two classes, or the pairs are between groups.
     SingularDenominatorError
-        If all samples of all classes are zero, so that there is no unit for the ridge.
+        If all samples are zero or equal, so that there is no unit for the ridge.
 
     Warns
     -----
@@ -146,7 +146,7 @@ def _units(classes: ClassSamples, options: PencilOptions) -> Array:
     traces = np.where(traces > 0, traces, 0.0)
     if not traces.max() > 0:
         raise SingularDenominatorError(
-            "denominators are singular to working precision: all samples of all classes are zero"
+            "denominators are singular to working precision: all samples are zero or equal"
         )
     return np.where(traces > 0, traces, traces.mean()) / classes.n_features
 
