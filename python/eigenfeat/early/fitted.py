@@ -167,7 +167,7 @@ class FittedModel:
         """Probabilities (n p, k) by classifiers of the first entries, for p numbers of entries."""
         if self.stages is None:
             return None
-        series = rows.reshape(-1, self.layout.length, self.layout.channels)
+        series = self.layout.series(rows)
         known = self.stages.after(series, -(-times // self.layout.channels))
         out = np.zeros((known.shape[0] * known.shape[1], len(self.classes)))
         shared = np.isin(self.stages.classes, self.classes)  # a frozen classifier has its own
@@ -353,7 +353,7 @@ def fit_prefixes(model: FittedModel, rows: Rows, y: Labels) -> tuple[FittedModel
             )
         return steps[steps > onset]
 
-    series = rows.rows.reshape(-1, layout.length, layout.channels)
+    series = layout.series(rows.rows)
     stages, held_out = fit_stages(convolutions(model.n_threads), series, y, steps_after)
     probabilities = held_out.probabilities[0].swapaxes(0, 1)
     known = KnownStages(stages.times, stages.classes, probabilities)

@@ -180,7 +180,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
                 )
             count_cores()
             self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
-            rows = checked.rows.reshape(-1, layout.length, layout.channels)
+            rows = layout.series(checked.rows)
             classifier = self._classifier()
             self._stages, held_out = fit_stages(
                 classifier, rows, y, self._times_after, self.n_folds
@@ -272,8 +272,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         count_cores()  # before a nested classifier counts them, with warnings
         layout = Layout(self.n_channels_, self.n_timepoints_)
         checked = whole_rows(self, X, layout)
-        rows = checked.rows.reshape(-1, layout.length, layout.channels)
-        return self._stages.filled(rows), checked.ends // layout.channels
+        series = self._stages.filled(layout.series(checked.rows))
+        return series, checked.ends // layout.channels
 
     def _stops(self, k: int, probability: _Array) -> NDArray[np.bool_]:
         """Mask of the series for which waiting at the k-th time saves nothing."""

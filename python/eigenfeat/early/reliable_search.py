@@ -146,7 +146,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             rows, labels, layout = training_rows(self, X, y)
             check_classification_targets(labels)
             check_two_labels(np.unique(labels))
-            series = rows.rows.reshape(-1, layout.length, layout.channels).swapaxes(1, 2)
+            series = layout.series(rows.rows).swapaxes(1, 2)
             candidates = self._candidates()
             self._choose(candidates, series, rows.ends // layout.channels, labels)
             best = clone(candidates[self.best_candidate_])

@@ -32,10 +32,12 @@ __all__ = [
     "Layout",
     "Rows",
     "blocks",
+    "carried",
     "decision_times",
     "fold_masks",
     "ignore_single_sample_warning",
     "known_rows",
+    "padded",
     "pushed_value",
     "series_of",
     "spread_steps",
@@ -60,24 +62,9 @@ class Layout:
         """Entries of a row."""
         return self.channels * self.length
 
-    def row_of(self, name: str, one: _Array, *, ended: bool) -> _Array:
-        """The row (width,) of a series (channels, times); NaN is missing."""
-        channels, samples = one.shape
-        if channels != self.channels:
-            raise ValueError(f"{name}: expected {_channels_text(self.channels)}, got {channels}")
-        if samples > self.length:
-            raise ValueError(f"{name}: expected at most {self.length} samples, got {samples}")
-        row = np.full((self.length, channels), np.nan)
-        row[:samples] = one.T
-        if ended:
-            self.pad(row, samples)
-        return row.reshape(-1)
-
-    def pad(self, row: _Array, samples: int) -> None:
-        """Fill a row (length, channels) from value `samples` on with each channel's last value."""
-        for values in row.T:
-            known = np.flatnonzero(~np.isnan(values[:samples]))
-            values[samples:] = values[known[-1]] if len(known) else np.nan
+    def series(self, rows: _Array) -> _Array:
+        """Series (n, length, channels) of rows (n, width)."""
+        return rows.reshape(-1, self.length, self.channels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +168,31 @@ def _complete(estimator: Any, rows: _Array, advice: str = "") -> Rows:
 
 
 def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
-    rows = [layout.row_of(f"X[{i}]", one, ended=ended) for i, one in enumerate(series)]
-    ends = np.array([one.shape[1] for one in series], dtype=np.int64) * layout.channels
-    return Rows(np.array(rows).reshape(len(series), layout.width), ends)
+    rows = np.full((len(series), layout.length, layout.channels), np.nan)
+    for i, one in enumerate(series):
+        channels, samples = one.shape
+        if channels != layout.channels:
+            wanted = "one channel" if layout.channels == 1 else f"{layout.channels} channels"
+            raise ValueError(f"X[{i}]: expected {wanted}, got {channels}")
+        if samples > layout.length:
+            raise ValueError(f"X[{i}]: expected at most {layout.length} samples, got {samples}")
+        rows[i, :samples] = one.T
+    lengths = np.array([one.shape[1] for one in series], dtype=np.int64)
+    if ended:
+        rows = padded(rows, lengths)
+    return Rows(rows.reshape(len(series), layout.width), lengths * layout.channels)
+
+
+def padded(series: _Array, lengths: NDArray[np.int64]) -> _Array:
+    """Series (n, t, channels) with each channel's last known value after their end."""
+    after = np.arange(series.shape[1])[:, None] >= lengths[:, None, None]
+    return np.where(after, carried(series), series)
+
+
+def carried(series: _Array) -> _Array:
+    """Series (n, t, channels) with missing values replaced by the last known value."""
+    place = np.where(np.isnan(series), 0, np.arange(series.shape[1])[:, None])
+    return np.take_along_axis(series, np.maximum.accumulate(place, axis=1), axis=1)
 
 
 def series_of(X: Any) -> list[_Array] | None:
@@ -236,10 +245,6 @@ def _shape(one: Any) -> tuple[int, ...]:
         return np.shape(one)
     except ValueError:  # channels of unequal lengths
         return (0, 0)
-
-
-def _channels_text(channels: int) -> str:
-    return "one channel" if channels == 1 else f"{channels} channels"
 
 
 # ---- times and reliabilities

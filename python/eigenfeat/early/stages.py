@@ -21,7 +21,7 @@ from sklearn.utils import get_tags
 
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import is_rounding, show
-from eigenfeat.early.series import fold_masks
+from eigenfeat.early.series import carried, fold_masks
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,
     fit_prefixes,
@@ -159,19 +159,13 @@ def _start(rows: _Array) -> _Array:
     known = ~np.isnan(rows)
     counts, total = known.sum(axis=0), np.where(known, rows, 0.0).sum(axis=0)
     means = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
-    return np.nan_to_num(_carried(means[None])[0])
-
-
-def _carried(rows: _Array) -> _Array:
-    """Series (n, t, channels) with missing values replaced by the last known value."""
-    place = np.where(np.isnan(rows), 0, np.arange(rows.shape[1])[:, None])
-    return np.take_along_axis(rows, np.maximum.accumulate(place, axis=1), axis=1)
+    return np.nan_to_num(carried(means[None])[0])
 
 
 def _filled(rows: _Array, start: _Array) -> _Array:
     """Series (n, channels, t) from rows (n, t, channels) without missing values."""
     if np.isnan(rows).any():
-        rows = _carried(rows)
+        rows = carried(rows)
         rows = np.where(np.isnan(rows), start[: rows.shape[1]], rows)
     return np.ascontiguousarray(rows.swapaxes(1, 2))
 

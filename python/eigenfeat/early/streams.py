@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.early.decisions import StreamDecision
 from eigenfeat.early.rules import RuleInput
-from eigenfeat.early.series import blocks, decision_times, pushed_value, taus_of
+from eigenfeat.early.series import blocks, decision_times, padded, pushed_value, taus_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -216,8 +216,7 @@ class Streams:
                     "finish: expected at least one known sample, got none for series "
                     f"{where[int(known.argmin())]}"
                 )
-            for row, seen in zip(rows, self._seen[where], strict=True):
-                self._layout.pad(row.reshape(-1, self._layout.channels), int(seen))
+            rows = padded(self._layout.series(rows), self._seen[where]).reshape(rows.shape)
             code, reliability = self._model.final_decisions(rows)
             self._decide(where, code, reliability, self._seen[where])
             return where
