@@ -42,10 +42,10 @@ def read_recording(X: Any, n_channels: int | None = None) -> Recording:
     return Recording(data, sfreq, list(names))
 
 
-def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times)") -> NDArray[Any]:
+def read_epochs(X: Any, n_channels: int | None) -> NDArray[Any]:
     """Check that epochs are real and finite, and that all have one shape.
 
-    X has `n_channels` channels, or any number if this is None. Messages call its shape `form`.
+    X has `n_channels` channels, or any number if this is None.
     """
     shapes = _shapes(X)
     if len(set(shapes)) > 1:
@@ -58,7 +58,9 @@ def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times
         X = list(X)
     array = real_array(plain_rows(X), "X")
     if array.ndim != 3 or not array.size:
-        raise ValueError(f"X: expected epochs of shape {form}, got shape {array.shape}")
+        raise ValueError(
+            f"X: expected epochs of shape (n, channels, times), got shape {array.shape}"
+        )
     if n_channels is not None and array.shape[1] != n_channels:
         raise ValueError(f"X: expected {n_channels} channels, got {array.shape[1]}")
     for rows in epoch_blocks(array):

@@ -23,7 +23,13 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def epoch_covariances(X: NDArray[Any], n_threads: int | None) -> _Array:
     """Covariances (n, channels, channels) of epochs, divided by their length."""
-    return core.epoch_covariances(np.ascontiguousarray(X), threads.resolve(n_threads))
+    C: _Array = core.epoch_covariances(np.ascontiguousarray(X), threads.resolve(n_threads))
+    if not np.isfinite(C).all():
+        raise ValueError(
+            "X: expected magnitudes below 1e150, whose squares stay finite, got "
+            f"{np.abs(X).max():g}"
+        )
+    return C
 
 
 def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Array:

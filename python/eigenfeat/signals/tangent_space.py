@@ -273,7 +273,7 @@ def _span(covariances: list[_Array], weight: _Array, tol: float) -> tuple[_Array
     share = weight / weight.max()
     means = np.stack([np.tensordot(share, C, axes=1) for C in covariances])
     size = np.einsum("bcc->b", means)
-    if not (size > 0).all():
+    if not (size > np.finfo(np.float64).tiny).all():
         raise ValueError("X: expected channels that vary, got constant ones alone")
     total = np.tensordot(1.0 / size, means, axes=1)
     power = np.diag(total)
@@ -306,16 +306,15 @@ def _shrink(C: _Array, shrinkage: str | float, n_times: int) -> None:
     """
     r = C.shape[1]
     mu = np.einsum("naa->n", C) / r
+    C /= np.where(mu > 0, mu, 1.0)[:, None, None]
+    share = np.ones(len(C))
     if isinstance(shrinkage, str):
         squares = np.einsum("nab,nab->n", C, C)
-        spread = squares - r * mu**2  # variance of the eigenvalues, times r
-        top, bottom = squares / r**2 + mu**2, (n_times + 1.0) * spread / r**2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(top < bottom, top / bottom, 1.0)
-        share = np.clip(share, 0.0, 1.0)
+        top, bottom = squares + r**2, (n_times + 1.0) * (squares - r)
+        np.divide(top, bottom, out=share, where=top < bottom)
     else:
-        share = np.full(len(C), float(shrinkage))
-    C *= (1.0 - share)[:, None, None]
+        share *= shrinkage
+    C *= ((1.0 - share) * mu)[:, None, None]
     C[:, np.arange(r), np.arange(r)] += (share * mu)[:, None]
 
 

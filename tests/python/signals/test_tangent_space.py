@@ -257,6 +257,8 @@ def bad(rng):
     X, _ = recording(rng, 12)
     return {
         "constant": ({}, np.ones((4, 3, 9)), "X: expected channels that vary"),
+        "huge": ({}, 1e160 * X, "magnitudes below 1e150, whose squares stay finite, got"),
+        "tiny": ({}, 1e-160 * X, "X: expected channels that vary"),
         "short": ({"shrinkage": None}, X[:, :, :4], "singular one of epoch 0; set shrinkage"),
         "one epoch": (
             {"align": "session"},
@@ -311,3 +313,9 @@ def test_normalized_epochs_do_not_depend_on_their_size(rng):
     loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
     features = TangentSpace(normalize=True).fit_transform(X)
     assert_allclose(TangentSpace(normalize=True).fit_transform(loud), features, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-80, 1e80, 1e140])
+def test_units_change_nothing(rng, unit):
+    X, _ = recording(rng)
+    assert_allclose(TangentSpace().fit_transform(unit * X), TangentSpace().fit_transform(X))
