@@ -47,43 +47,39 @@ class CostDecision:
 class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     """Decide each series when waiting is expected to cost more than it saves.
 
-    Use it where a delay has a cost. Set `delay_cost` first, then `classifier`. User guide:
-    :doc:`/guide/early_costs`.
-
-    At each of several times a classifier gives probabilities p_t. A series is decided, as the class
-    of least expected cost, at the first t with ``E[value later - cost now | p_t] >= 0``. This
-    expectation is learned by backward induction on held-out series.
+    Use it where a delay has a cost. Set `delay_cost` first, then `classifier`. A series is decided
+    at the first of several times at which the expected cost of waiting is nonnegative. This
+    expectation is a regression on the classifier's probabilities, learned by backward induction on
+    held-out series. User guide: :doc:`/guide/early_costs`.
 
     Parameters
     ----------
     classifier : estimator or None, default=None
-        Classifier with `predict_proba`, or with `decision_function`, which becomes a
-        ``CalibratedClassifierCV(classifier, cv=2, ensemble=False)``; cloned for each time. None:
-        `ConvolutionClassifier` with ``differences=False, contests=False, intervals=True,
-        random_state=0``.
+        Classifier with `predict_proba`, or with `decision_function`, which is calibrated; cloned
+        for each time. None: `ConvolutionClassifier` with ``differences=False, contests=False,
+        intervals=True, random_state=0``.
     delay_cost : float or (T,) array-like, default=1.2
         Cost of waiting for the whole series, in proportion for shorter times; or the costs of
         deciding after 1, ..., T values. The default leads to about the largest harmonic mean of
-        accuracy a and 1 - earliness e, which has the delay cost ``a^2 / (1 - e)^2``; a choice on
-        held-out folds is no better.
+        accuracy and 1 - earliness.
     misclassification_cost : float, (G, G) array-like or None, default=None
-        Cost of a wrong label, or a table by true class and decided class, in sorted order. None: 1.
+        Cost of a wrong label, or a table by true class and decided class. None: 1.
     times : ascending integers in 1..T or None, default=None
         Times of decision; T is always included. None: up to `n_times`, equally spaced.
     n_times : int, default=20
         Maximum number of times if `times` is None.
     n_folds : int >= 2, default=5
-        Folds that hold out series, stratified by class. `ConvolutionClassifier` uses leave-one-out
-        scores, `TableClassifier` probabilities of its own folds.
+        Stratified folds that hold out series. `ConvolutionClassifier` and `TableClassifier` have
+        held-out probabilities of their own.
 
     Attributes
     ----------
     classes_ : (G,) array
         Labels, sorted.
     onset_ : int
-        Number of leading values that are equal in all training series, which are left out.
+        Number of leading values that are equal in all training series. They are left out.
     classifiers_ : list of estimators
-        The classifier of each time, fitted to the values from `onset_` on.
+        The classifier of each time.
     times_ : (p,) array of int
         Times of decision.
     costs_ : (p, G, G) array
@@ -105,7 +101,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     References
     ----------
     F. A. Longstaff, E. S. Schwartz, Review of Financial Studies 14, 2001. J. M. Bilski, A.
-    Jastrzebska, "CALIMERA: a new early time series classification method", 2023.
+    Jastrzebska, "CALIMERA", 2023.
 
     Examples
     --------

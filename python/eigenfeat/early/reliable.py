@@ -67,24 +67,21 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classifier : estimator
-        Any classifier, also in ``FrozenEstimator``. Linear and quadratic discriminants need no
-        sampling.
+        Any classifier, also in ``FrozenEstimator``.
     completion : completion or None, default=None
-        `GaussianCompletion` or `MixtureCompletion`; None means the former.
+        `GaussianCompletion` (None) or `MixtureCompletion`.
     rule : str or Sampled, default="auto"
-        "auto" means "pairwise" for linear discriminants, "quadratic" for quadratic ones, and
-        "sampled" for other classifiers. ``Sampled(n_samples=...)`` sets the number of completions.
-        "mahalanobis", "box" and "chebyshev" are more cautious. "prefixes" also fits
-        `ConvolutionClassifier` to the first values at up to 24 times, and decides series earlier.
+        "auto": "pairwise" for linear discriminants, "quadratic" for quadratic ones, "sampled" for
+        other classifiers. "mahalanobis", "box" and "chebyshev" are more cautious. "prefixes" also
+        fits `ConvolutionClassifier` to the first values at up to 24 times, and decides earlier.
     reliability : float in (0, 1), default=0.95
         Required probability that the complete sample has the same label.
     features : transformer or None, default=None
         Linear map of samples to the features that are classified, such as LDG or PCA.
     conditional : str, sequence of str or None, default="auto"
-        Groups of series for which the promise holds: all together (None), by "true" class, by
-        "predicted" class, or by "time" of decision; classes with too few held-out samples share a
-        group. "auto": "true" if every class has enough samples, else None, with a warning; a rare
-        class may then be wrong throughout.
+        Groups for which the promise holds: all series (None), by "true" class, by "predicted"
+        class, or by "time" of decision. "auto": "true" if every class has enough held-out samples,
+        else None, with a warning; a rare class may then be wrong throughout.
     target : label, sequence of labels or None, default=None
         Classes of interest: only they are decided before the end. None: all classes.
     correct : bool, float in (0, 1) or "average", default=True
@@ -113,8 +110,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     rule_ : str
         Name of the rule.
     largest_reliability_ : float
-        The largest reliability that the rule's number of completions allows; 1 for other rules than
-        "sampled".
+        The largest reliability that the rule's number of completions allows.
     reliability_ : float
         The promised reliability, if the rule is corrected.
     reliability_by_class_ : (G,) array
@@ -123,8 +119,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_ : Correction
-        Result of the held-out samples: the rule's own largest tau, or the score of "prefixes", must
-        exceed ``correction_.threshold(tau)``.
+        Scores that decisions must exceed, by the held-out samples.
     n_channels_ : int
         Number of channels.
     n_timepoints_ : int
@@ -146,9 +141,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    N. Parrish, thesis, University of Washington, 2012, chapter 5. V. Vovk, A. Gammerman, G. Shafer,
-    "Algorithmic learning in a random world", 2005. L. Ringel, R. Cohen, D. Freedman, M. Elad, Y.
-    Romano, "Early time classification with accumulated accuracy gap control", ICML 2024.
+    N. Parrish, thesis, University of Washington, 2012, chapter 5. V. Vovk et al., "Algorithmic
+    learning in a random world", 2005. L. Ringel et al., ICML 2024.
 
     Examples
     --------

@@ -41,7 +41,6 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     Use it where the average of accuracy and earliness matters and no promise is needed. Set
     `candidates` first. User guide: :doc:`/guide/early_costs`.
 
-    Each candidate is fitted to all folds but one and decides the series of that fold at every tau.
     The candidate and the tau with the largest mean over the folds of the harmonic mean
     :math:`2 a (1 - e) / (a + 1 - e)` of accuracy a and earliness e are fitted to all series.
 
@@ -65,8 +64,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     reliability_ : float
         Chosen tau.
     best_estimator_ : ReliableClassifier
-        The candidate fitted to all series with `reliability` set, for example for streams and
-        calibration.
+        The candidate fitted to all series, for example for streams and calibration.
     cv_results_ : dict
         Harmonic means by column, as in ``GridSearchCV``, with an entry for each candidate and tau.
     best_index_ : int

@@ -40,22 +40,20 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     The 84 kernels have nine taps, three of weight 2 and six of weight -1, and are spread by several
     dilations. A feature is the share of a convolution's outputs above a threshold, which is a
     quantile of the outputs of a training series (MiniRocket). With `contests`, groups of seven
-    convolutions compete at each time: the features tell how large each is where it is the largest,
-    and how often it is the smallest (Hydra). They suit linear classifiers.
+    convolutions compete at each time: the features are how large each is where it is the largest,
+    and how often it is the smallest (Hydra).
 
     Parameters
     ----------
     n_features : int >= 84, default=10000
-        Number of thresholds, rounded down to a multiple of 84. They have up to 32 dilations, which
-        grow exponentially from 1 to an eighth of the series' length.
+        Number of thresholds, rounded down to a multiple of 84. They have up to 32 dilations, from 1
+        to an eighth of the series' length.
     differences : bool, default=False
-        Whether to convolve the differences x[t + 1] - x[t], too: they have half of the thresholds,
-        and contests of their own.
+        Whether to convolve the differences x[t + 1] - x[t], too, with half of the thresholds.
     contests : bool, default=False
         Whether to add three contests for each dilation 1, 2, 4, ... up to an eighth of the length.
         Each has 168 features: square roots of the mean over time of a convolution's output where it
-        is the largest of its group, or else 0, and of the share of the times at which it is the
-        smallest.
+        is the largest of its group, and of the share of times at which it is the smallest.
     random_state : int, RandomState, Generator or None, default=None
         Draws the training series of each threshold, the channels of each kernel and the groups.
     n_threads : int or None, default=None
@@ -74,18 +72,13 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     channels_ : (m,) array of int
         Channels of all pairs of dilation and kernel, one after the other.
     channel_begin_ : (84 D + 1,) array of int
-        Where those of each pair begin.
+        Where the channels of each pair begin.
     rivals_ : (contests, 84) array of int
-        Kernels of each contest; every seven form a group, with equal channels.
+        Kernels of each contest; every seven form a group.
     n_channels_ : int
         Number of channels.
     n_features_out_ : int
         Number of features.
-
-    Raises
-    ------
-    ValueError
-        If series are infinite, differ in their channels, or parameters are invalid.
 
     See Also
     --------
@@ -93,18 +86,15 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Notes
     -----
-    MiniRocket centres its windows. Here the window of an output at time t ends at t, so that the
-    features of a series' beginning are those of the series cut there, exactly, and all beginnings
-    take one pass (`transform_prefixes`). With dilation d, outputs begin at t = 4 d for every other
-    kernel (samples before the first are 0) and at t = 8 d, the first whole window, for the rest;
-    the next dilation has it the other way round. Contests begin at t = 4 d. A feature without
-    outputs is 0. Hydra has groups of random kernels; here they are random groups of the 84.
+    Unlike in MiniRocket, the window of an output at time t ends at t, so that one pass computes the
+    features of all beginnings of a series (`transform_prefixes`). With dilation d, outputs begin at
+    t = 4 d or t = 8 d, in turns of kernels and dilations; samples before the first are 0. Groups
+    are drawn from the 84 kernels instead of random kernels as in Hydra.
 
     References
     ----------
-    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket: a very fast (almost) deterministic
-    transform for time series classification", KDD 2021. "Hydra: competing convolutional kernels for
-    fast and accurate time series classification", Data Min. Knowl. Disc. 37, 2023.
+    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket", KDD 2021; "Hydra", Data Min. Knowl.
+    Disc. 37, 2023.
 
     Examples
     --------

@@ -45,8 +45,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     Each class has a target of 1 for its series and -1 for the others. The penalty minimises the
     squared error of the leave-one-out predictions, which have a closed form. Probabilities are the
-    softmax of the scores times a factor that minimises the log loss of the leave-one-out scores: as
-    features outnumber series, the scores of training series themselves say nothing.
+    softmax of the scores times a factor that minimises the log loss of the leave-one-out scores.
 
     Parameters
     ----------
@@ -57,10 +56,9 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     contests : bool, default=True
         As in `ConvolutionFeatures`. Contests have half the weight of thresholds.
     intervals : bool or "auto", default="auto"
-        Whether to add the `interval_summaries` of the series, which know levels and trends. Their
-        weight, from nothing to as much as all thresholds have, is chosen with the penalty. Series
-        then have one length. "auto" adds them to series of one length if there are no more of them
-        than thresholds.
+        Whether to add the `interval_summaries` of series of one length, which contain levels and
+        trends. Their weight is chosen with the penalty. "auto": if lengths are equal and there are
+        no more summaries than thresholds.
     random_state : int, RandomState, Generator or None, default=None
         Of `ConvolutionFeatures`.
     n_threads : int or None, default=None
@@ -76,21 +74,15 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         Of the convolution features, then of the summaries if their weight is not 0.
     intercept_ : (k,) array
     alpha_ : float
-        The chosen penalty on standardised features, of ten from 1e-3 to 1e3 times the number of
-        thresholds over 1000.
+        The chosen penalty on standardised features.
     interval_weight_ : float
-        The chosen weight of the summaries, of 0, 0.03, 0.1, 0.3 and 1; 0 without them.
+        The chosen weight of the summaries, of 0, 0.03, 0.1, 0.3 and 1.
     n_times_ : int or None
         With summaries, the length of the series.
     loo_scores_ : (n, k) array
         Leave-one-out scores of the training series.
     factor_ : float
         Scores times this are logits.
-
-    Raises
-    ------
-    ValueError
-        If series, labels or parameters are invalid.
 
     See Also
     --------

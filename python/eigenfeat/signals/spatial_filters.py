@@ -52,8 +52,7 @@ class SpatialFilters(EpochTransformer):
     pairs : {"all", "one_vs_rest"}, default="all"
         One problem for each pair of classes, or for each class against the mean of the others.
     align : {"session"} or None, default=None
-        "session" whitens epochs by the mean covariance of their session (`groups`, passed by
-        metadata routing). `transform` takes epochs without `groups` as one new session.
+        "session" whitens epochs by the mean covariance of their session, in `groups`.
     normalize : bool, default=False
         Whether each epoch is divided by its root mean square, so that large artefacts count less.
     n_threads : int or None, default=None
@@ -73,9 +72,7 @@ class SpatialFilters(EpochTransformer):
     filter_bands_ : (F,) array of int
         Index of each filter's band.
     rank_ : int
-        Dimension of the span of the signals, the largest of all bands. Directions with a fraction
-        below 1e-8 (1e-5 for float32) of the largest power are left out, as after an average
-        reference.
+        Dimension of the span of the signals, the largest of all bands.
     n_channels_ : int
         Number of channels.
     moments_ : ClassMoments, or list of ClassMoments with `bands`

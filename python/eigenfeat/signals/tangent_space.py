@@ -53,8 +53,7 @@ class TangentSpace(EpochTransformer):
         Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
         channels. "oas" estimates it for each epoch.
     align : {"session"} or None, default=None
-        "session" takes the mean of each session (`groups`, passed by metadata routing) in place of
-        G. `transform` takes epochs without `groups` as one new session.
+        "session" takes the mean of each session, in `groups`, in place of G.
     normalize : bool, default=False
         Whether each epoch is divided by its root mean square, so that large artefacts count less.
     n_threads : int or None, default=None
@@ -65,10 +64,9 @@ class TangentSpace(EpochTransformer):
     reference_ : (channels, channels) array, or (bands, channels, channels) with `bands`
         G, zero outside the span. With `align`, the mean of the sessions' means.
     basis_ : (channels, rank) array
-        Basis of the span; covariances are those of ``basis_.T @ x``. Directions in which the mean
-        correlation matrix is below 1e-8 (1e-5 for float32) of its largest eigenvalue are left out,
-        as after an average reference. Channels are first divided by their amplitudes if these
-        differ by more than a factor of 1000.
+        Basis of the span; covariances are those of ``basis_.T @ x``. Directions with less than 1e-8
+        (float32: 1e-5) of the largest power are left out, as after an average reference. Channels
+        are divided by their amplitudes if these differ by more than a factor of 1000.
     rank_ : int
         Dimension of the span of the signals.
     n_channels_ : int
@@ -76,20 +74,14 @@ class TangentSpace(EpochTransformer):
     alignment_ : SessionMeans or None
         With `align`, the `names` of the sessions and their `means` in the coordinates of `basis_`.
 
-    Warns
-    -----
-    UserWarning
-        If channels are constant: they are left out.
-
     See Also
     --------
     SpatialFilters : Few directions with a large ratio of powers.
 
     References
     ----------
-    A. Barachant et al., "Multiclass brain-computer interface classification by Riemannian
-    geometry", IEEE Trans. Biomed. Eng. 59, 2012. P. Zanini et al., IEEE Trans. Biomed. Eng. 65,
-    2018 (alignment).
+    A. Barachant et al., IEEE Trans. Biomed. Eng. 59, 2012. P. Zanini et al., IEEE Trans. Biomed.
+    Eng. 65, 2018 (alignment).
 
     Examples
     --------
