@@ -6,14 +6,12 @@ Given the known part of a sample, the missing part is Gaussian with
 
     m = \mu_M - P_{MM}^{-1} P_{MO} (x_O - \mu_O), \qquad R = P_{MM}^{-1},
 
-where P is the inverse of the covariance, M the missing and O the known columns. An equivalent
-formula in terms of the covariance is used if more than half of a sample is missing. With the
-completed sample :math:`\hat x`, the expected products are
-:math:`E[x x^T | x_O] = \hat x \hat x^T + R`, where R is 0 outside M. Mean and covariance come from
-expectation-maximisation (Dempster, Laird and Rubin 1977; Little and Rubin, "Statistical analysis
-with missing data", 2002, section 11.2), whose steps replace products of samples by their
-expectations. Entries are assumed to be missing at random: whether an entry is missing may depend on
-known entries, but not on its value.
+where P is the inverse of the covariance, M the missing and O the known columns. With the completed
+sample :math:`\hat x`, the expected products are :math:`E[x x^T | x_O] = \hat x \hat x^T + R`,
+where R is 0 outside M. Mean and covariance come from expectation-maximisation (Dempster, Laird and
+Rubin 1977; Little and Rubin, "Statistical analysis with missing data", 2002, section 11.2), whose
+steps replace products of samples by their expectations. Entries are assumed to be missing at
+random: whether an entry is missing may depend on known entries, but not on its value.
 """
 
 from __future__ import annotations
@@ -173,7 +171,7 @@ class GaussianImputer(OmitsCaches):
         for part in _pieces(np.flatnonzero(missing.any(axis=1)), missing.shape[1]):
             Z = np.where(missing[part], np.nan, 0.0)
             shares = np.ones(len(part)) if weight is None else np.asarray(weight, np.float64)[part]
-            sums += self._expected(Z, np.asarray(codes)[part], shares, k, n_threads)[1]
+            sums += self._expected(Z, np.asarray(codes, np.intp)[part], shares, k, n_threads)[1]
         return sums * np.outer(self.scale, self.scale)
 
     @cached_property
@@ -185,49 +183,39 @@ class GaussianImputer(OmitsCaches):
         self, Z: _Array, codes: Any, shares: Any, k: int, n_threads: int | None
     ) -> tuple[_Array, _Array]:
         """Completed standardised samples, and sums of R by class; k = 0 omits the sums."""
-        known = ~np.isnan(Z)
+        known, d = ~np.isnan(Z), Z.shape[1]
         centred = np.where(known, Z - self.shift, 0.0)
-        towards = expand(centred, self._precision, expansion="none", n_threads=n_threads)
-        out, sums = np.where(known, Z, 0.0), np.zeros((k, Z.shape[1], Z.shape[1]))
-
-        for rows in _stacks(known):
-            columns, means, R = self._conditional(known[rows], centred[rows], towards[rows])
-            out[rows[:, None], columns] = means
+        gradients = expand(centred, self._precision, expansion="none", n_threads=n_threads)
+        out, sums = np.where(known, Z, 0.0), np.zeros(k * d * d)
+        for rows, columns in _missing_columns(known):
+            P = self._precision[columns[:, :, None], columns[:, None, :]]
+            gradient = np.take_along_axis(gradients[rows], columns, axis=1)[:, :, None]
             if k:
-                places = codes[rows][:, None, None], columns[:, :, None], columns[:, None, :]
-                np.add.at(sums, places, shares[rows][:, None, None] * R)
-        return out, sums
-
-    def _conditional(
-        self, known: _Mask, centred: _Array, towards: _Array
-    ) -> tuple[npt.NDArray[np.intp], _Array, _Array]:
-        """Missing columns (s, m), their means (s, m) and covariances (s, m, m), of s samples."""
-        d = known.shape[1]
-        order = np.argsort(known, axis=1, kind="stable")
-        m = d - int(known[0].sum())
-        M, O = order[:, :m], order[:, m:]  # noqa: E741, the letter of the formula
-        if m <= d - m:
-            R = np.linalg.inv(self._precision[M[:, :, None], M[:, None, :]])
-            gradients = np.take_along_axis(towards, M, axis=1)
-            means = -(R @ gradients[:, :, None])[:, :, 0]
-        else:
-            across = self.covariance[O[:, :, None], M[:, None, :]]
-            gains = np.linalg.solve(self.covariance[O[:, :, None], O[:, None, :]], across)
-            deviations = np.take_along_axis(centred, O, axis=1)
-            means = (np.swapaxes(gains, 1, 2) @ deviations[:, :, None])[:, :, 0]
-            R = self.covariance[M[:, :, None], M[:, None, :]] - np.swapaxes(across, 1, 2) @ gains
-        return M, self.shift[M] + means, (R + np.swapaxes(R, 1, 2)) / 2
+                R = np.linalg.inv(P)
+                means = R @ gradient
+                weighted = shares[rows][:, None, None] * (R + np.swapaxes(R, 1, 2)) / 2
+                places = (codes[rows][:, None] * d + columns)[:, :, None] * d + columns[:, None, :]
+                np.add.at(sums, places.ravel(), weighted.ravel())
+            else:
+                means = np.linalg.solve(P, gradient)
+            out[rows[:, None], columns] = self.shift[columns] - means[:, :, 0]
+        return out, sums.reshape(k, d, d)
 
 
-def _stacks(known: _Mask) -> Iterator[npt.NDArray[np.intp]]:
-    """Indices of samples with equal numbers of missing entries, in stacks of bounded size."""
-    d = known.shape[1]
-    counts = d - known.sum(axis=1)
+def _missing_columns(
+    known: _Mask,
+) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Stacks of samples with equal numbers of missing entries, of bounded size.
+
+    A stack is the indices (s,) of its samples, and the missing columns (s, m) of each.
+    """
+    counts = np.count_nonzero(~known, axis=1)
     for m in np.unique(counts[counts > 0]).tolist():
         rows = np.flatnonzero(counts == m)
-        size = max(1, _STACK_ENTRIES // max(m * m, (d - m) * max(d - m, m) if 2 * m > d else 0))
+        size = max(1, _STACK_ENTRIES // m**2)
         for first in range(0, len(rows), size):
-            yield rows[first : first + size]
+            stack = rows[first : first + size]
+            yield stack, np.nonzero(~known[stack])[1].reshape(len(stack), m)
 
 
 def _without(X: Floats, empty: _Mask) -> Floats:
