@@ -87,15 +87,6 @@ def test_splitters_may_read_the_samples(digits):
     assert found.results_[0]["errors"] == listed.results_[0]["errors"]
 
 
-def test_empty_parts_are_named(digits):
-    for cv, message in (
-        ([([], [1])], "every class to train on"),
-        ([([1], [])], "held out in every"),
-    ):
-        with pytest.raises(ValueError, match=f"cv: expected samples .*{message}"):
-            GEMClassifierCV(gem_classifier(), cv=cv).fit(*digits)
-
-
 @pytest.mark.parametrize(
     ("grid", "message"),
     [

@@ -87,16 +87,12 @@ def test_channels_lie_first_or_last_flat_or_not():
     assert GEMPatches(patch_size=2).fit(coloured, y[:12]).n_channels_ == 3
 
 
-def test_batches_and_weights_are_the_whole():
+def test_batches_are_the_whole():
     whole = GEMPatches(patch_size=3).fit(IMAGES, LABELS)
     parts = GEMPatches(patch_size=3)
     for rows in (slice(0, 5), slice(5, 30)):
         parts.partial_fit(IMAGES[rows], LABELS[rows], classes=[0, 1, 2])
     assert_allclose(parts.transform(IMAGES), whole.transform(IMAGES), rtol=1e-7, atol=1e-9)
-    weight = np.arange(30) % 4
-    weighted = GEMPatches(patch_size=3).fit(IMAGES, LABELS, sample_weight=weight)
-    repeated = GEMPatches(patch_size=3).fit(np.repeat(IMAGES, weight, 0), np.repeat(LABELS, weight))
-    assert_allclose(weighted.gem_.eigenvalues_, repeated.gem_.eigenvalues_, rtol=1e-8)
 
 
 def test_padding_puts_zeros_around():

@@ -86,8 +86,9 @@ def test_constant_columns_become_zero(rng):
     np.testing.assert_allclose(without.transform(np.delete(X, 2, axis=1)), model.transform(X))
 
 
-def test_selection_reports_what_it_tried(rng):
-    X, y = blobs(rng, 150, 20, 3)
+@pytest.mark.parametrize("shape", [(150, 20), (40, 90)])
+def test_selection_reports_what_it_tried(rng, shape):
+    X, y = blobs(rng, *shape, 3)
     model = LDG(random_state=0).fit(X, y)
     tried = model.cv_results_
     for name in ("n_components", "gamma", "n_neighbors"):
@@ -97,7 +98,7 @@ def test_selection_reports_what_it_tried(rng):
         assert accuracies[tried[name].tolist().index(chosen)] == accuracies.max()
     best = tried["gamma"][tried["gamma_accuracy"] == tried["gamma_accuracy"].max()]
     assert model.gamma_ == best.max()
-    assert model.components_.shape == (model.n_components_, 20)
+    assert model.components_.shape == (model.n_components_, X.shape[1])
 
 
 def test_given_candidates_and_greedy_growth(rng):

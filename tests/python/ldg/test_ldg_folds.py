@@ -39,15 +39,6 @@ def test_accuracies_are_those_of_fits_to_the_other_rows(shape):
     np.testing.assert_allclose(found.values, expected / len(y), rtol=0, atol=1e-12)
 
 
-def test_choices_are_those_of_the_best_accuracy():
-    X, y = blobs(40, 90, 3)
-    model = LDG().fit(X, y)
-    tried = model.cv_results_
-    for name in ("n_components", "gamma", "n_neighbors"):
-        accuracies = tried[f"{name}_accuracy"]
-        assert accuracies[tried[name].tolist().index(getattr(model, f"{name}_"))] == max(accuracies)
-
-
 def test_given_candidates_greedy_growth_and_hard_rows():
     X, y = blobs(36, 50, 3, dtype=np.float32)
     y[0] = 9  # a class of one row
