@@ -397,24 +397,12 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Depth:
-    """Parameters of the layers of a classifier.
+    """Parameters of the layers of a classifier."""
 
-    Attributes
-    ----------
-    gem : GEM
-        Parameters of the last layer, with seed and number of threads; not fitted.
-    levels : int
-        Number of layers.
-    hidden_directions : int or "auto"
-        Directions per pair in hidden layers.
-    hidden_ridge : float, "auto" or None
-        Ridge of hidden layers; None means that of `gem`.
-    """
-
-    gem: GEM
-    levels: int = 1
-    hidden_directions: int | str = "auto"
-    hidden_ridge: float | str | None = None
+    gem: GEM  # parameters of the last layer, with seed and number of threads; not fitted
+    levels: int
+    hidden_directions: int | str  # directions per pair in hidden layers
+    hidden_ridge: float | str | None  # ridge of hidden layers; None means that of `gem`
 
     def layer(self, level: int, n_classes: int, n_samples: int, n_features: int) -> GEM:
         """The GEM of one layer, not fitted, for samples of these sizes."""
@@ -440,20 +428,8 @@ def solve_layers(
 ) -> tuple[list[Layer], GEM]:
     """Solve for the directions of each layer, from the moments of the features before it.
 
-    Parameters
-    ----------
-    samples : LabelledSamples
-    depth : Depth
-    log : callable
-        Receives a line about each layer, and the time when it began.
-    moments : ClassMoments, optional
-        Moments of the samples, if they are known.
-
-    Returns
-    -------
-    layers : list of Layer
-    first : GEM
-        The fitted GEM of the first layer, with the moments and the scales of the columns.
+    `log` receives a line about each layer, and the time when it began; `moments` are those of the
+    samples, if known. The second result is the fitted GEM of the first layer.
     """
     sizes = len(samples.classes), samples.n_samples, samples.n_features
     first = depth.layer(0, *sizes).fit_samples(samples, moments)

@@ -119,17 +119,15 @@ class KernelLDG(LocalDiscriminant):
         random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            gamma=gamma,
-            n_neighbors=n_neighbors,
-            standardize=standardize,
-            random_state=random_state,
-            n_threads=n_threads,
-        )
+        self.n_components = n_components
         self.kernel = kernel
         self.kernel_gamma = kernel_gamma
         self.kernel_params = kernel_params
+        self.standardize = standardize
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+        self.n_threads = n_threads
 
     def transform(self, X: Rows) -> Floats:
         """Project samples onto the directions of the feature space.

@@ -122,24 +122,13 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    n_components: int | str | Sequence[int]
+    gamma: float | str | Sequence[float]
+    n_neighbors: int | str | Sequence[int]
     fisher_ridge: Any = None
-
-    def __init__(
-        self,
-        n_components: int | str | Sequence[int] = "cv",
-        *,
-        gamma: float | str | Sequence[float] = "cv",
-        n_neighbors: int | str | Sequence[int] = "cv",
-        standardize: bool = True,
-        random_state: RandomState = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_threads = n_threads
+    standardize: bool
+    random_state: RandomState
+    n_threads: int | None
 
     def fit(self, X: Rows, y: ArrayLike) -> Self:
         """Choose parameters, and solve for the directions.
@@ -421,15 +410,13 @@ class LDG(LocalDiscriminant):
         random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            gamma=gamma,
-            n_neighbors=n_neighbors,
-            standardize=standardize,
-            random_state=random_state,
-            n_threads=n_threads,
-        )
+        self.n_components = n_components
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
         self.fisher_ridge = fisher_ridge
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_threads = n_threads
 
     def transform(self, X: Rows) -> Floats:
         """Project samples onto the directions: ``((X - mean_) / scale_) @ components_.T``.

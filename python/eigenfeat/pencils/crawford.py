@@ -214,22 +214,14 @@ def eigenvalue_bounds(eigenvalues: ArrayLike, crawford: float, perturbation: flo
 class PairConditions:
     """Conditioning of the eigenvalues of P pencils; see `measure_pairs`.
 
-    Attributes
-    ----------
-    pairs : ndarray of labels, shape (P, 2)
-        Numerator and denominator.
-    crawford : ndarray of shape (P,)
-        Crawford number of each pencil, including the ridge: a lower bound, to 1e-6.
-    sampling_error : ndarray of shape (P,)
-        Estimated distance of the two matrices from their limits for infinitely many samples:
-        ``sqrt(|E_i|^2 + (1 + ridge)^2 |E_j|^2)`` with
-        ``|E_c| = |C_c| (2 sqrt(r_c / n_c) + r_c / n_c)`` and the effective rank
-        ``r_c = tr C_c / |C_c|``. An estimate for Gaussian samples.
+    The sampling error is the estimated distance of the two matrices from their limits for
+    infinitely many samples, ``sqrt(|E_i|^2 + (1 + ridge)^2 |E_j|^2)`` with ``|E_c|`` from
+    `spread_error`. Crawford numbers include the ridge; they are lower bounds, to 1e-6.
     """
 
-    pairs: Labels
-    crawford: _Array
-    sampling_error: _Array
+    pairs: Labels  # (P, 2) numerator and denominator
+    crawford: _Array  # (P,)
+    sampling_error: _Array  # (P,)
 
     def bounds(self, pairs: Labels, eigenvalues: _Array) -> _Array:
         """Ends (F, 2) of the `eigenvalues` (F,) of `pairs` (F, 2) for infinitely many samples.

@@ -62,33 +62,19 @@ MAX_SPREAD = 5.0
 class ScaleReport:
     """Report on the choices of `scale` and `constant`.
 
-    Attributes
-    ----------
-    choice : {"none", "columns"}
-    basis : {"given", "trial", "rule"}
-        Basis of the choice of the scale: the caller, errors on held-out samples, or the spread of
-        the standard deviations, if there is no trial or its errors differ by less than a standard
-        error.
-    column_scale : (d,) array
-        Divisors of the columns: ones, or the standard deviations.
-    constant : bool
-        Whether directions have an offset.
-    errors : dict of float
-        With a trial, the held-out error rate under each scale, and "no constant" under the chosen
-        scale.
-    n_samples : int
-        Number of samples used in a trial.
-    spread : float
-        Largest standard deviation divided by the median of the positive ones.
+    The basis of the choice of the scale is "given" by the caller, a "trial" on held-out samples, or
+    a "rule" on the spread of the standard deviations, if there is no trial or its errors differ by
+    less than a standard error.
     """
 
-    choice: str
+    choice: str  # "none" or "columns"
     basis: str
-    column_scale: Array
-    constant: bool = True
+    column_scale: Array  # (d,) divisors of the columns: ones, or the standard deviations
+    constant: bool = True  # whether directions have an offset
+    # Held-out error rates under each scale, and without a constant under the chosen scale.
     errors: dict[str, float] = field(default_factory=dict)
-    n_samples: int = 0
-    spread: float = 1.0
+    n_samples: int = 0  # of the trial
+    spread: float = 1.0  # largest standard deviation divided by the median of the positive ones
 
     def __str__(self) -> str:
         reasons = ["as given"] if self.basis == "given" else []

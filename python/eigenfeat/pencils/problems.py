@@ -484,21 +484,13 @@ class ClassMatrices:
     diagonal entries. With a covariance as denominator, the numerator is a second moment about the
     denominator's mean, so that each problem has its own numerator.
 
-    Parameters
-    ----------
-    unions : Unions
-        Means and covariances of groups.
-    groups : list of Contraction, length G
-        Weights of the classes in each group.
-    options : PencilOptions
-        Checked options.
-    n_columns : int, optional
-        Number of columns of the samples, if the matrices are in coordinates of their span.
+    `groups` are the weights of the classes in each group, `options` are checked, and `n_columns` is
+    the number of columns of the samples, if the matrices are in coordinates of their span.
 
     Attributes
     ----------
     n_features, order : int
-        Number of columns d of the samples, and order D of the matrices.
+        d and D.
     centre : (d,) array or None
         Mean of all samples, the origin of bordered matrices.
     units, ridges : (G,) arrays

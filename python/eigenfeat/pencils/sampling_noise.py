@@ -123,13 +123,8 @@ def discriminant_ridge(
     with q as in generalised cross-validation. In the logits of Gaussian classes, the covariance of
     new samples is S plus ridge, times the scale ``v / a``.
 
-    Parameters
-    ----------
-    values, between : (r,) arrays
-        Eigenvalues of S, and the diagonal of B in its eigenvectors; zero in further directions.
-    n : float
-        Number of samples. If it does not exceed the number of classes, the ridge is 1e-3.
-    n_classes, n_columns : int
+    `values` (r,) are the eigenvalues of S, and `between` (r,) the diagonal of B in its
+    eigenvectors. If n does not exceed the number of classes, the ridge is 1e-3.
     """
     trace, df, d = float(values.sum()), n - n_classes, float(n_columns)
     if not (df > 0 and trace > _TINY**2 * between.sum()):

@@ -40,20 +40,12 @@ class Span:
     where :math:`v^T B v = u^T (S_j + \rho I) u`. Directions equal those of the (d, d) matrices up
     to rounding. A ridge relative to the mean eigenvalue trace / d is r / d times as large relative
     to trace / r. Cost: 4 n^2 d operations and 8 n d bytes.
-
-    Attributes
-    ----------
-    moments : ClassMoments
-        Moments (r columns) of the coordinates ``((x - origin) / scale) @ basis``.
-    basis : (d, r) array
-        Orthonormal columns.
-    origin, scale : (d,) arrays
     """
 
-    moments: ClassMoments
-    basis: _Array
-    origin: _Array
-    scale: _Array
+    moments: ClassMoments  # of the coordinates (r,) ``((x - origin) / scale) @ basis``
+    basis: _Array  # (d, r) orthonormal columns
+    origin: _Array  # (d,)
+    scale: _Array  # (d,)
 
     def mapped(
         self, vectors: _Array, offset: _Array | None, constants: _Array | None = None

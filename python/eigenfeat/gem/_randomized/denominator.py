@@ -38,20 +38,8 @@ MAX_STEPS = 1000  # of conjugate gradients
 class Denominator:
     """``B = Z^T Z + shift I`` for rows ``Z = X - root (root^T X)`` if centred, else X.
 
-    Parameters
-    ----------
-    rows : SparseRows (n, d)
-        X: samples times the roots of their weights.
-    root : (n,) array
-        The roots; their squares sum to 1.
-    shift : float > 0
-        r.
-    centred : bool
-        Whether B is a covariance, not a second moment.
-    tolerance : float
-        Relative residual of a solve by conjugate gradients.
-    n_threads : int
-        Number of threads; 0 for all.
+    X (n, d), `rows`, are samples times the roots (n,) of their weights, whose squares sum to 1.
+    `tolerance` is the relative residual of a solve by conjugate gradients; 0 threads mean all.
     """
 
     def __init__(

@@ -50,12 +50,6 @@ class RowCombinations(OmitsCaches):
     thousand samples. The coefficients are kept with the samples; directions are formed in groups
     when they are used, in one pass over the samples. A direction is zero in each feature that is
     zero in all samples of its two classes.
-
-    Attributes
-    ----------
-    shape : (d, F)
-    dtype : float32 or float64
-        As the samples.
     """
 
     _caches = frozenset({"_formed"})

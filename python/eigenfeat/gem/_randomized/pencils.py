@@ -45,33 +45,16 @@ MAX_CLASSES_ALL = 50  # up to it, pairs="auto" means "all"
 
 @dataclass(frozen=True, eq=False)
 class RandomizedSolution:
-    """Directions and their accuracy.
+    """Directions and their accuracy."""
 
-    Attributes
-    ----------
-    directions : RowCombinations (d, F)
-    offset : (F,) array
-    eigenvalues : (F,) array
-    pairs : (F, 2) array
-        Labels of the numerator and the denominator class.
-    ranks : (F,) array of int
-        Ranks within the pairs.
-    column_scale : (d,) array
-        Divisors of the columns.
-    residuals : (F,) array
-        ``|C_i v - lambda B_j v| / (lambda |B_j v|)``, computed from the samples.
-    steps : int
-        Vectors to which an operator ``B_j^-1 C_i`` was applied.
-    """
-
-    directions: RowCombinations
-    offset: Array
-    eigenvalues: Array
-    pairs: Labels
-    ranks: NDArray[np.intp]
-    column_scale: Array
-    residuals: Array
-    steps: int
+    directions: RowCombinations  # (d, F)
+    offset: Array  # (F,)
+    eigenvalues: Array  # (F,)
+    pairs: Labels  # (F, 2) labels of the numerator and the denominator class
+    ranks: NDArray[np.intp]  # (F,) ranks within the pairs
+    column_scale: Array  # (d,) divisors of the columns
+    residuals: Array  # (F,) ``|C_i v - lambda B_j v| / (lambda |B_j v|)``, from the samples
+    steps: int  # vectors to which an operator ``B_j^-1 C_i`` was applied
 
 
 def solve_pencils(
@@ -83,19 +66,10 @@ def solve_pencils(
 ) -> RandomizedSolution:
     """Solve the pencils of the chosen pairs of classes; Algorithm 1, lines 2-5, and section 5.
 
-    `log` is called with a text and a start time after each denominator.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or the pairs are between groups.
-    SingularDenominatorError
-        If all samples are zero or equal, so that there is no unit for the ridge.
-
-    Warns
-    -----
-    RuntimeWarning
-        If directions did not converge.
+    `log` is called with a text and a start time after each denominator. ValueError if there are
+    fewer than two classes, or the pairs are between groups; SingularDenominatorError if all samples
+    are zero or equal, so that there is no unit for the ridge; RuntimeWarning if directions did not
+    converge.
     """
     labels, codes = np.unique(y, return_inverse=True)
     check_two_labels(labels)

@@ -150,25 +150,10 @@ class ClassSamples:
 def sort_by_class(
     X: Any, codes: NDArray[np.intp], weight: _Array | None, *, scaled: bool, movable: bool
 ) -> tuple[ClassSamples, _Array]:
-    """Sort samples by class and scale their columns.
+    """Sort samples X (n, d) by class, scale columns if `scaled`, and return the divisors, too.
 
-    Parameters
-    ----------
-    X : (n, d) array or CSR matrix
-    codes : (n,) array of int
-        Classes.
-    weight : (n,) array or None
-    scaled : bool
-        Whether columns are divided by their standard deviations.
-    movable : bool
-        Whether the origin does not matter. Dense samples are then centred first, which keeps
-        digits if their mean is large.
-
-    Returns
-    -------
-    ClassSamples
-    (d,) array
-        Divisors of the columns.
+    If `movable`, the origin does not matter: dense samples are centred first, which keeps digits if
+    their mean is large.
     """
     k = int(codes.max()) + 1
     share = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
