@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,7 +26,7 @@ from eigenfeat.samples.estimator import Iterative, Verbose, unchanged_on_error, 
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
-__all__ = ["CalibratedLeastSquares", "ScoreMap", "on_simplex", "row_slices"]
+__all__ = ["CalibratedLeastSquares", "ScoreMap", "on_simplex"]
 
 _Array = NDArray[np.float64]
 _POWERS = 4  # highest power of the scores in the calibration
@@ -68,8 +69,10 @@ class ScoreMap:
     def sums(self, scores: Floats, block: Block) -> tuple[_Array, _Array]:
         """Gram matrix of the powers of the scores, and their products with the indicators."""
         gram, target = np.zeros((len(self.weights), len(self.weights))), np.zeros_like(self.weights)
-        for rows in row_slices(len(scores), len(gram)):
-            F = self._powers(scores[rows])
+        size = max(1, _BLOCK // len(gram))
+        for first in range(0, len(scores), size):
+            rows = slice(first, first + size)
+            F = np.hstack([*self._powers(scores[rows]), np.ones((len(scores[rows]), 1))])
             weighted = F if block.weight is None else F * block.weight[rows, None]
             gram += weighted.T @ F
             target += weighted.T @ _indicators(block.y[rows], scores.shape[1])
@@ -86,94 +89,65 @@ class ScoreMap:
 
     def apply(self, scores: Floats) -> Floats:
         """Calibrated scores, (n, k), in the type of the scores."""
-        out = np.empty_like(scores)
-        for rows in row_slices(len(scores), len(self.weights)):
-            out[rows] = self._powers(scores[rows]) @ self.weights
-        return out
+        out = np.tile(self.weights[-1], (len(scores), 1))
+        for power, W in zip(
+            self._powers(scores), np.split(self.weights[:-1], _POWERS), strict=True
+        ):
+            out += power @ W
+        return out.astype(scores.dtype, copy=False)
 
-    def _powers(self, scores: Floats) -> _Array:
+    def _powers(self, scores: Floats) -> Iterator[_Array]:
+        """Powers 1 to 4 of the mapped scores, each (n, k)."""
         middle = 0.5 * (self.low + self.high)
         mapped = (np.clip(scores, self.low, self.high) - middle) * self.slope
-        n, k = mapped.shape
-        out = np.ones((n, len(self.weights)))
-        for first in range(0, len(self.weights) - 1, k):
-            before = out[:, first - k : first] if first else 1.0
-            np.multiply(before, mapped, out=out[:, first : first + k])
-        return out
+        return accumulate([mapped] * _POWERS, np.multiply)
 
 
-# ---- sums over the samples, with memory independent of their number ------------------------------
+# ---- sums over the samples -----------------------------------------------------------------------
 
 
 def _reduced(problem: LogitProblem, function: Any, merge: Any, *arguments: Any) -> Any:
-    k, n_threads = problem.shape[1], problem.rows.n_threads
-    return problem.rows.reduce(function, merge, k, n_threads, *arguments)
+    return problem.rows.reduce(function, merge, problem.rows.n_threads, *arguments)
 
 
-def label_products(block: Block, k: int, n_threads: int | None) -> tuple[_Array]:
-    """``Phi^T Y`` (p, k) of a block, rows weighted; merged by `add`."""
-    result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
-    if block.weight is not None:
-        result *= block.weight[:, None]
-    return (block.products(result, True, resolve(n_threads)),)
-
-
-def score_ranges(block: Block, k: int, n_threads: int | None, W: _Array) -> tuple[Floats, Floats]:
+def score_ranges(block: Block, n_threads: int | None, W: _Array) -> tuple[Floats, Floats]:
     """Least and largest scores (k,) of the classes; for `merge_ranges`."""
     scores = block.scores(W, True, resolve(n_threads))
     return scores.min(axis=0), scores.max(axis=0)
 
 
 def calibration_sums(
-    block: Block, k: int, n_threads: int | None, W: _Array, mapped: ScoreMap
+    block: Block, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
     """Sums for `ScoreMap.fitted`; merged by `add`."""
     return mapped.sums(block.scores(W, True, resolve(n_threads)), block)
 
 
 def residual_products(
-    block: Block,
-    k: int,
-    n_threads: int | None,
-    W: _Array,
-    calibration: ScoreMap,
-    products: bool,
+    block: Block, n_threads: int | None, W: _Array, calibration: ScoreMap | None
 ) -> tuple[float, _Array]:
-    """Sum of squared errors and, with `products`, ``Phi^T (Y - P)``; for `add`."""
-    scores = block.scores(W, True, resolve(n_threads))
-    out, total = np.empty_like(scores), 0.0
-    calibrated = calibration.apply(scores)
-    for rows in row_slices(*scores.shape):
-        R = -on_simplex(calibrated[rows].astype(np.float64))
-        R[np.arange(len(R)), block.y[rows]] += 1.0
-        squares = (R**2).sum(axis=1)
-        if block.weight is None:
-            total += float(squares.sum())
-        else:
-            total += float(block.weight[rows] @ squares)
-            R *= block.weight[rows, None]
-        out[rows] = R
-    return total, block.products(out, True, resolve(n_threads)) if products else np.zeros(0)
+    """Sum of squared errors, and ``Phi^T (Y - P)`` (p, k); merged by `add`.
+
+    Without a calibration all probabilities P are 0.
+    """
+    R = _indicators(block.y, W.shape[1])
+    if calibration is not None:
+        R -= on_simplex(calibration.apply(block.scores(W, True, resolve(n_threads))))
+    weighted = R if block.weight is None else R * block.weight[:, None]
+    return float(np.vdot(weighted, R)), block.products(weighted, True, resolve(n_threads))
 
 
-# ---- rows of scores ------------------------------------------------------------------------------
-def on_simplex(scores: _Array) -> _Array:
+def on_simplex(scores: Floats) -> _Array:
     """Project rows (n, k) on the probability simplex, in the Euclidean distance."""
-    k = scores.shape[1]
+    scores = scores.astype(np.float64, copy=False)
     falling = -np.sort(-scores, axis=1)
-    excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, k + 1)
+    excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, scores.shape[1] + 1)
     support = np.count_nonzero(falling > excess, axis=1)
     return np.maximum(scores - np.take_along_axis(excess, support[:, None] - 1, axis=1), 0.0)
 
 
-def row_slices(n: int, width: int) -> Iterator[slice]:
-    """Slices of n rows of about 4 million numbers each."""
-    size = max(1, _BLOCK // width)
-    return (slice(begin, begin + size) for begin in range(0, n, size))
-
-
-def _indicators(labels: NDArray[np.int32], k: int, dtype: Any = np.float64) -> NDArray[Any]:
-    Y = np.zeros((len(labels), k), dtype=dtype)
+def _indicators(labels: NDArray[np.int32], k: int) -> _Array:
+    Y = np.zeros((len(labels), k))
     Y[np.arange(len(Y)), labels] = 1.0
     return Y
 
@@ -295,18 +269,15 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         """Take all steps; return the weights (p, k) of the last one."""
         threads = resolve(self.n_threads)
         self.error_history_: list[float] = []
-        (products,) = _reduced(problem, label_products, add)
-        W: _Array = 0.5 * metric.solve(products, threads)
+        W: _Array = np.zeros(problem.shape)
+        _, products = _reduced(problem, residual_products, add, W, None)
         for number in range(self.n_iterations + 1):
-            if number:
-                W = W + metric.solve(products, threads)
+            W = W + (1.0 if number else 0.5) * metric.solve(products, threads)
             ranges = _reduced(problem, score_ranges, merge_ranges, W)
             unfitted = ScoreMap.unfitted(*ranges)
             gram, target = _reduced(problem, calibration_sums, add, W, unfitted)
             self.calibration_ = unfitted.fitted(gram, target, _RIDGE)
-            is_last = number == self.n_iterations
-            how = W, self.calibration_, not is_last
-            squares, products = _reduced(problem, residual_products, add, *how)
+            squares, products = _reduced(problem, residual_products, add, W, self.calibration_)
             self.n_iter_ = number
             self.error_history_.append(float(squares) / problem.total)
             self._log(f"step {number}: squared error {self.error_history_[-1]:.5g}")
@@ -335,10 +306,8 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
     def predict_proba(self, X: Features) -> Floats:
         """Class probabilities (n, k), all positive."""
         scores = self._calibrated(X)
-        for rows in row_slices(*scores.shape):
-            P = on_simplex(scores[rows].astype(np.float64))
-            scores[rows] = (self.n_rows_ * P + 0.5) / (self.n_rows_ + 0.5 * P.shape[1])
-        return scores
+        P = (self.n_rows_ * on_simplex(scores) + 0.5) / (self.n_rows_ + 0.5 * scores.shape[1])
+        return P.astype(scores.dtype, copy=False)
 
     @over_blocks
     def predict_log_proba(self, X: Features) -> Floats:

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -352,56 +352,40 @@ class LogitProblem:
         p = self.shape[0]
         dual = n < self.varying and self.n_original is None
         coarse &= sample is not None or not dual
-        weight, squares, factorise, block = self._gram(rows, scale, dual, coarse)
-        share = self.total / weight
+        factorise: Callable[..., core.Metric]
+        how: tuple[Any, ...] = (self.n_threads,)
+        if dual:
+            block = rows.together()
+            features = block.core(self.constant)
+            _, squares, weight = feature_sums(features, block, self.n_threads)
+            factorise, how = partial(features.metric, block.weight, scale), (True, coarse, *how)
+        else:
+            gram, squares, weight = rows.reduce(
+                on_features, add, scaled_gram, *self._arguments, scale, coarse
+            )
+            factorise = partial(core.Metric.from_gram, gram, scale)
         # Rounding of a float32 Gram matrix with the diagonal total / 2; in a kernel, of its trace.
         least = max(4, p * dual) * float(np.finfo(np.float32).eps) * self.total
+        share = self.total / weight
         floor: _Array | float = 0.0
         if sample is not None:
             # Features that are rare, or large in few samples, may be missing from the subsample.
             every = self.total * self.mean_squares
             missing = every - share * squares
             floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
-            if coarse and dual and block is not None:
+            if coarse and dual:
                 pilot = block.take(draw_subsample(len(block), _PILOT_SAMPLES))
-                features, how = pilot.core(self.constant), (scale, least, self.n_threads)
-                outside = float(features.residual(pilot.weight, *how)) / p
-                least = max(least, 0.5 * self.total * min(outside, 1.0))
+                outside = pilot.core(self.constant).residual(
+                    pilot.weight, scale, least, self.n_threads
+                )
+                least = max(least, 0.5 * self.total * min(outside / p, 1.0))
         diagonal = np.maximum(plain * scale**2, least)
         for _ in range(20):
-            metric = factorise(diagonal + floor, 0.5 * share)
+            metric = factorise(diagonal + floor, 0.5 * share, *how)
             if metric.positive:
                 return metric
             diagonal *= 10.0
         raise FloatingPointError("the Gram matrix of the features cannot be factorised")
-
-    def _gram(
-        self, rows: LabelledSamples, scale: _Array, dual: bool, coarse: bool
-    ) -> tuple[float, _Array, Callable[[Any, float], core.Metric], Block | None]:
-        """Weight, squares, a function that factorises, and the samples if they are in memory.
-
-        Blocks are read into memory for the kernel, or if they are smaller than the Gram matrix.
-        """
-        p = self.shape[0]
-        if rows.in_memory or dual or rows.n_samples * rows.n_features <= p * (p + 1):
-            block, features = self.block, self.features
-            if block is None or features is None or rows is not self.rows:
-                block = rows.together()
-                features = block.core(self.constant)
-            weights, how = block.weight, (dual, coarse)
-
-            def factorise(diagonal: Any, factor: float) -> core.Metric:
-                return features.metric(weights, scale, diagonal, factor, *how, self.n_threads)
-
-            return _total(block), features.sums(weights, self.n_threads)[1], factorise, block
-        gram, squares, weight = rows.reduce(
-            on_features, add, scaled_gram, *self._arguments, scale, coarse
-        )
-
-        def factorise_sum(diagonal: Any, factor: float) -> core.Metric:
-            return core.Metric.from_gram(gram, scale, diagonal, factor, self.n_threads)
-
-        return weight, squares, factorise_sum, None
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
         """The most accurate metric that does not take most of the time of a search."""

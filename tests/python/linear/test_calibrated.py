@@ -106,7 +106,7 @@ def test_weights_are_those_of_the_formulas(overlapping, rng):
 
 def test_calibration_clips_new_scores():
     low, high = np.array([0.0, -1.0]), np.array([1.0, 1.0])
-    calibration = ScoreMap(low, high, np.vstack([np.eye(2), np.zeros((2, 2)), [[0.5, 0.5]]]))
+    calibration = ScoreMap(low, high, np.vstack([np.eye(2), np.zeros((6, 2)), [[0.5, 0.5]]]))
     scores = np.array([[0.5, 0.0], [1.0, -1.0], [9.0, -9.0]])
     assert_array_equal(calibration.apply(scores), [[0.5, 0.5], [1.5, -0.5], [1.5, -0.5]])
 
