@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.special import log_softmax
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
@@ -726,9 +727,7 @@ def log_loss(logits: Logits, temperature: float) -> float:
     if not logits:
         return np.inf
     z, codes, weight = together(logits)
-    z /= temperature
-    z -= z.max(axis=1, keepdims=True)
-    logs = z[np.arange(len(z)), codes] - np.log(np.exp(z).sum(axis=1))
+    logs = log_softmax(z / temperature, axis=1)[np.arange(len(z)), codes]
     return -float(weight @ np.maximum(logs, LOG_FLOOR))
 
 

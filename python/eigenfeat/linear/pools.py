@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.optimize import nnls
-from scipy.special import softmax
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp, softmax
 
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
@@ -41,8 +40,7 @@ _Array = NDArray[np.float64]
 _PRIOR_SAMPLES = 5.0  # weight of |w - prior|^2 / 2, in samples
 _MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
 _MIN_SUM = 0.02  # of the weights: the inverse of the largest temperature
-_MIN_DECREASE = 1e-9  # of the log loss in a Newton step
-_MAX_STEPS = 30
+_MIN_DECREASE, _MIN_GRADIENT = 1e-12, 1e-7  # of the log loss, at the end of the search
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +159,7 @@ def _combined(w: _Array, L: _Array) -> _Array:
 
 def log_probabilities(logits: _Array) -> _Array:
     """Log probabilities (n, k) of logits (n, k), at least -30, so that none decides alone."""
-    z = logits - logits.max(axis=1, keepdims=True)
-    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
-    np.maximum(z, LOG_FLOOR, out=z)
-    return z
+    return np.maximum(log_softmax(logits, axis=1), LOG_FLOOR)
 
 
 def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _Array:
@@ -176,33 +171,18 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _
     T[np.arange(n), codes] = 1.0 - (k - 1.0) * wrong
     T *= share[:, None]
     aimed = np.einsum("vnk,nk->v", L, T)
-
     pull = _PRIOR_SAMPLES / samples
 
-    def terms(w: _Array) -> tuple[float, _Array, _Array]:
+    def terms(w: _Array) -> tuple[float, _Array]:
         z = _combined(w, L)
-        largest = z.max(axis=1, keepdims=True)
-        P = np.exp(z - largest)
-        total = P.sum(axis=1, keepdims=True)
-        value = (share * (np.log(total) + largest)[:, 0]).sum()
-        value += 0.5 * pull * ((w - prior) @ (w - prior)) - w @ aimed
-        P /= total
-        means = np.einsum("vnk,nk->vn", L, P)
-        squares = (L * np.sqrt(share[:, None] * P)).reshape(count, -1)
-        hessian = squares @ squares.T - (means * share) @ means.T + pull * np.eye(count)
-        return float(value), means @ share - aimed + pull * (w - prior), hessian
+        totals = logsumexp(z, axis=1)
+        P = share[:, None] * np.exp(z - totals[:, None])
+        away = w - prior
+        value = share @ totals - w @ aimed + 0.5 * pull * (away @ away)
+        return float(value), np.einsum("vnk,nk->v", L, P) - aimed + pull * away
 
-    # Newton's method: with weights >= 0, each step is a nonnegative least-squares problem.
-    w, (value, gradient, hessian) = prior, terms(prior)
-    for _ in range(_MAX_STEPS):
-        R = np.linalg.cholesky(hessian).T
-        step = nnls(R, solve_triangular(R, hessian @ w - gradient, trans=1))[0] - w
-        slope, length = float(gradient @ step), 1.0
-        if slope > -_MIN_DECREASE:
-            break
-        new, result = w + step, terms(w + step)
-        while result[0] > value + 1e-4 * length * slope and length > 1e-6:
-            length /= 2
-            new, result = w + length * step, terms(w + length * step)
-        w, (value, gradient, hessian) = new, result
-    return np.maximum(w, 0.0)
+    bounds = [(0.0, None)] * count
+    accuracy = {"ftol": _MIN_DECREASE, "gtol": _MIN_GRADIENT}
+    found = minimize(terms, prior, jac=True, method="L-BFGS-B", bounds=bounds, options=accuracy)
+    weights: _Array = found.x
+    return weights
