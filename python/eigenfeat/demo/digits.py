@@ -122,14 +122,14 @@ def pictures(X: Array, y: Labels, outcomes: DataFrame) -> dict[str, Figure]:
 
 def _draw_errors(outcomes: DataFrame) -> Figure:
     """Draw a bar for each method's mean error rate, and a circle for each split."""
-    from eigenfeat.plotting.figures import new_figure, plain
+    from eigenfeat.plotting.figures import ACCENT, MUTED, new_figure, plain
 
     figure = new_figure(7.0, 3.7)
     ax = figure.subplots()
     names = list(outcomes["method"].unique()[::-1])
     for place, name in enumerate(names):
         percent = outcomes.loc[outcomes["method"] == name, "error"]
-        ax.barh(place, percent.mean(), 0.56, color="#b2182b" if name == "GEM" else "#9aa5b1")
+        ax.barh(place, percent.mean(), 0.56, color=ACCENT if name == "GEM" else MUTED)
         spread = np.linspace(-0.16, 0.16, len(percent)) if len(percent) > 1 else np.zeros(1)
         ax.plot(percent, place + spread, "o", ms=3.5, mfc="white", mec="black", mew=0.8)
         ax.text(percent.max(), place, f"  {percent.mean():.2f}%", va="center")

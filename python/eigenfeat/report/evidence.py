@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat._base.subsamples import draw_subsample
@@ -21,7 +21,9 @@ from eigenfeat.plotting.directions import check_image_shape
 from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import measures_of
 
-__all__ = ["Evidence", "codes_of", "evidence_of", "pandas_table", "predictions", "quietly"]
+__all__ = [
+    *("Evidence", "codes_of", "evidence_of", "pandas_table", "predictions", "predicts", "quietly")
+]
 
 _N_NEIGHBORS = 3
 
@@ -102,8 +104,8 @@ def evidence_of(
     if X.shape[0] != len(y):
         raise ValueError(f"y: expected {X.shape[0]} labels, one per sample, got {show(y)}")
     shape = None if image_shape is None else check_image_shape(X.shape[1], image_shape)
-    predicts, regression = callable(getattr(model, "predict", None)), is_regressor(model)
-    if held_out is not None and not predicts:
+    regression = is_regressor(model)
+    if held_out is not None and not predicts(model):
         raise ValueError(
             "model: expected a classifier or a regressor with holdout or cv, got "
             f"{type(model).__name__}, which predicts nothing"
@@ -111,7 +113,7 @@ def evidence_of(
     classes: NDArray[Any] = np.empty(0)
     if regression:
         y = target_numbers(y)
-    elif predicts and held_out is None:
+    elif predicts(model) and held_out is None:
         classes = np.asarray(model.classes_)
     else:
         classes = np.unique(y)
@@ -121,7 +123,7 @@ def evidence_of(
     )
     if held_out is not None:
         return _of_new_fits(evidence, held_out)
-    if not predicts:
+    if not predicts(model):
         return _of_neighbours(evidence)
     known = np.ones(len(y), dtype=bool) if regression else true >= 0
     if not known.any():
@@ -193,12 +195,18 @@ def codes_of(classes: Any, y: NDArray[Any]) -> NDArray[np.intp]:
     return np.array([code_of.get(label, -1) for label in y.tolist()], dtype=np.intp)
 
 
+def predicts(model: Any) -> bool:
+    """Whether a model predicts numbers or classes, unlike a transformer or clusters."""
+    known = is_regressor(model) or is_classifier(model) or hasattr(model, "classes_")
+    return known and callable(getattr(model, "predict", None))
+
+
 def predictions(model: Any, X: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """Predicted numbers, or indices of the predicted classes; probabilities, or None."""
     with quietly():
         predicted = np.asarray(model.predict(X))
         if is_regressor(model):
-            return predicted, None
+            return predicted.ravel() if predicted.shape[1:] == (1,) else predicted, None
         codes = codes_of(model.classes_, predicted)
         if not callable(getattr(model, "predict_proba", None)):
             return codes, None

@@ -251,21 +251,14 @@ def _classification_measures(
         proba = np.asarray(proba, dtype=np.float64)
         proba = proba / proba.sum(axis=1, keepdims=True)
         loss = float(log_loss(true, proba, labels=labels, sample_weight=weight))
-    for code in labels if ranked else ():
-        if present[code] and present.sum() > 1:
-            assert proba is not None
-            each = (true == code, proba[:, code])
-            areas[code] = (
-                roc_auc_score(*each, sample_weight=weight),
-                average_precision_score(*each, sample_weight=weight),
-            )
-    columns = {
-        "samples": counts,
-        "share": share,
-        "precision": precision,
-        "recall": recall,
-        "f1": f1,
-    }
+    if ranked and present.sum() > 1:
+        assert proba is not None
+        each = true[:, None] == labels[present], proba[:, present]
+        options: dict[str, Any] = {"average": None, "sample_weight": weight}
+        areas[present, 0] = roc_auc_score(*each, **options)
+        areas[present, 1] = average_precision_score(*each, **options)
+    columns = {"samples": counts, "share": share}
+    columns |= {"precision": precision, "recall": recall, "f1": f1}
     if ranked:
         columns |= {"auc": areas[:, 0], "average_precision": areas[:, 1]}
     by_class = pd.DataFrame(columns, index=pd.Index(classes, name="label"))
@@ -295,10 +288,10 @@ def _classification_measures(
 def _regression_measures(
     true: _Array, predicted: _Array, sample_weight: _Array | None = None
 ) -> RegressionMeasures:
-    """Measure predicted numbers (n,) or (n, q) of samples with weights (n,)."""
+    """Measure predicted numbers (n,) of samples with weights (n,)."""
     check_some_weight(sample_weight is None or bool(sample_weight.any()))
     true = np.asarray(true, dtype=np.float64)
-    mean = np.broadcast_to(np.average(true, axis=0, weights=sample_weight), true.shape)
+    mean = np.full_like(true, np.average(true, weights=sample_weight))
     options = {"sample_weight": sample_weight}
     return RegressionMeasures(
         n_samples=len(true),

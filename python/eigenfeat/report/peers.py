@@ -50,7 +50,8 @@ class Peer:
 def peer_table(X: Any) -> Any:
     """A data frame of numbers and categories of a table that may have text, dates and gaps.
 
-    Columns that `TableClassifier` leaves out are left out; columns are named f0, f1, ...
+    Columns without any value, and those that `TableClassifier` leaves out, are left out; the others
+    are named f0, f1, ...
     """
     import pandas as pd
 
@@ -67,7 +68,8 @@ def peer_table(X: Any) -> Any:
             columns.append(pd.Categorical(values) if kept else codes.astype(float))
         else:
             columns += list(encoded[:, encoder.groups_ == at].T)
-    return pd.DataFrame({f"f{j}": column for j, column in enumerate(columns)})
+    table = pd.DataFrame({f"f{j}": column for j, column in enumerate(columns)})
+    return table.dropna(axis="columns", how="all")
 
 
 def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | None) -> list[Peer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import PredictionErrorDisplay
 
-from eigenfeat.plotting.figures import new_figure, plain
+from eigenfeat.plotting.figures import BLUE, MUTED, new_figure, plain
 from eigenfeat.report.evidence import Evidence
 from eigenfeat.report.html import Html, number, paragraph, picture, table
 
@@ -16,9 +16,7 @@ _SHOWN = 8  # largest errors
 
 
 def regression_sections(evidence: Evidence) -> dict[str, Html | None]:
-    """Sections by title; none for several outputs."""
-    if np.ndim(evidence.true) > 1:
-        return {}
+    """Sections by title."""
     return {
         "Predictions": _predictions(evidence),
         "Residuals": _residuals(evidence),
@@ -35,8 +33,8 @@ def _predictions(evidence: Evidence) -> Html:
     PredictionErrorDisplay(y_true=drawn.true, y_pred=drawn.predicted).plot(
         ax=ax,
         kind="actual_vs_predicted",
-        scatter_kwargs={"s": 14, "alpha": 0.5, "color": "#2166ac", "lw": 0},
-        line_kwargs={"color": "#5b6875"},
+        scatter_kwargs={"s": 14, "alpha": 0.5, "color": BLUE, "lw": 0},
+        line_kwargs={"color": MUTED},
     )
     ax.set(xlabel="prediction", ylabel="true value")
     for axis in (ax.xaxis, ax.yaxis):  # in place of ticks at odd numbers
@@ -51,10 +49,10 @@ def _residuals(evidence: Evidence) -> Html:
     drawn = evidence.drawn(_MAX_POINTS)
     figure = new_figure(7.8, 3.6)
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    left.axhline(0, color="#5b6875", lw=1)
-    left.scatter(drawn.predicted, drawn.true - drawn.predicted, 12, "#2166ac", alpha=0.5, lw=0)
+    left.axhline(0, color=MUTED, lw=1)
+    left.scatter(drawn.predicted, drawn.true - drawn.predicted, 12, BLUE, alpha=0.5, lw=0)
     left.set(xlabel="prediction", ylabel="true value minus prediction")
-    right.hist(residuals, bins=30, color="#9aa5b1")
+    right.hist(residuals, bins=30, color=MUTED)
     right.set(xlabel="true value minus prediction", ylabel="samples")
     left.locator_params(axis="x", nbins=6)
     plain(left, right, grid="y")

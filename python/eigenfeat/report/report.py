@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import check_path, show
+from eigenfeat.report.evidence import evidence_of, predicts
+from eigenfeat.report.held_out import origin
 from eigenfeat.report.html import Html, fill_page, paragraph
 from eigenfeat.samples.labelled import row_weights
 
@@ -105,17 +106,13 @@ def write_report(
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     check_is_fitted(model)
     name = type(model).__name__
-    regression = is_regressor(model)
-    predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
-    if not (regression or predicts or callable(getattr(model, "transform", None))):
+    if not (predicts(model) or callable(getattr(model, "transform", None))):
         raise ValueError(f"model: expected a classifier, a regressor or a transformer, got {name}")
     labels = np.asarray(y)
     if labels.ndim != 1 or not len(labels):
         raise ValueError(f"y: expected one label per sample, got {show(y)}")
     from matplotlib import rc_context
 
-    from eigenfeat.report.evidence import evidence_of
-    from eigenfeat.report.held_out import origin
     from eigenfeat.report.sections import contents
 
     held_out = None
@@ -130,7 +127,7 @@ def write_report(
     evidence = evidence_of(model, X, labels, image_shape, held_out, weight)
     with rc_context({"text.parse_math": False}):  # labels may contain dollars
         figures, sections = contents(evidence)
-    n_classes = "" if regression else f", {len(evidence.classes)} classes"
+    n_classes = "" if evidence.regression else f", {len(evidence.classes)} classes"
     lead = [paragraph(f"{name} on {len(evidence.names):,} columns{n_classes}.")]
     lead += [paragraph(f"{key}: ", value) for key, value in (sources or {}).items()]
     if evidence.features is None:

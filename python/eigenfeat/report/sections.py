@@ -24,6 +24,8 @@ from eigenfeat.plotting import (
 )
 from eigenfeat.plotting.directions import Directions, directions_of
 from eigenfeat.plotting.figures import (
+    BLUE,
+    MUTED,
     class_style,
     legend_above,
     new_figure,
@@ -173,13 +175,13 @@ def _calibration(evidence: Evidence) -> Html | None:
     what = f"class {short(evidence.labels[1])}" if binary else "the predicted class"
     figure = new_figure(6.4, 5.0)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
-    CalibrationDisplay(share, mean, chances).plot(ax=above, name="model", color="#2166ac")
+    CalibrationDisplay(share, mean, chances).plot(ax=above, name="model", color=BLUE)
     above.set(xlabel="", ylabel=f"share of {what}" if binary else "accuracy")
     legend_above(above)
     wide = np.ptp(chances) > 2 / N_BINS  # unlike the probabilities of a rare class
     low, high = (0.0, 1.0) if wide else (chances.min(), chances.max() + 1e-6)
     room = 0.02 * (high - low)
-    below.hist(chances, bins=N_BINS, range=(low, high), rwidth=0.94, color="#9aa5b1", log=True)
+    below.hist(chances, bins=N_BINS, range=(low, high), rwidth=0.94, color=MUTED, log=True)
     below.set(xlabel=f"probability of {what}", ylabel="samples", xlim=(low - room, high + room))
     above.set_ylim(min(low, share.min()) - room, max(high, share.max()) + 2 * room)
     below.set_ylim(bottom=0.5)

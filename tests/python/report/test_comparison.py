@@ -47,12 +47,12 @@ def quick(monkeypatch):
 
 @pytest.fixture(scope="module")
 def loans():
-    """A table with words, gaps and dates, whose label needs the word."""
+    """A table with words, gaps, dates and an empty column, whose label needs the word."""
     random = np.random.default_rng(0)
     job = random.choice(["clerk", "smith", "nurse"], 150)
     age = np.where(random.random(150) < 0.1, np.nan, random.integers(18, 80, 150))
     since = pd.date_range("2020-01-01", periods=150)[random.permutation(150)]
-    frame = pd.DataFrame({"job": job, "age": age, "since": since})
+    frame = pd.DataFrame({"job": job, "age": age, "since": since, "empty": np.nan})
     frame.loc[3, "job"] = None
     wrong = random.random(150) < 0.1
     return frame, np.where((job == "smith") ^ wrong, "bad", "good"), 10 * (job == "smith") + age
@@ -148,7 +148,7 @@ def test_from_the_shell(loans, tmp_path, monkeypatch):
     status, out, err = run(*command, "--picture", "models.png")
     assert status == 0, err
     lines = out.splitlines()
-    assert lines[0].startswith("rows.csv: 150 rows, 3 columns, target 'kind'; 2 folds; ")
+    assert lines[0].startswith("rows.csv: 150 rows, 4 columns, target 'kind'; 2 folds; ")
     assert lines[1].split()[:3] == ["log", "loss", "AUC"]
     assert ": time limit after 1 of 2 folds" in " ".join(lines)
     assert (tmp_path / "models.png").read_bytes()[:4] == b"\x89PNG"

@@ -10,12 +10,14 @@ import pytest
 from fitted_models import DOMAINS, FRAME, MODELS, X, Y
 from flat_gem import gem_classifier
 from sklearn.base import is_regressor
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import (
     accuracy_score,
     confusion_matrix,
@@ -290,6 +292,18 @@ def test_a_page_about_a_regression(rng):
     assert re.search(r"rise in root mean squared error column 2 \+", page.words)
     worst = np.argmax(np.abs(found - y[200:]))
     assert f"prediction too high by {worst} {y[200:][worst]:.6g}" in page.words
+
+
+def test_a_regression_with_one_output_in_a_column(rng):
+    rows = rng.standard_normal((60, 2))
+    model = LinearRegression().fit(rows, rows[:, :1])
+    assert "R^2 1.000" in Page(report.write_report(model, rows, rows[:, 0])).words
+
+
+def test_clusters_are_features(digits):
+    train, _, test, truth = digits
+    page = Page(report.write_report(KMeans(4, random_state=0).fit(train), test, truth))
+    assert "3 nearest neighbours in the features" in page.words
 
 
 def test_the_page_says_which_samples_figures_come_from(rng):
