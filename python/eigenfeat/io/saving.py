@@ -111,20 +111,26 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
         skops_io.dump(model, buffer)
     except (TypeError, RecursionError) as error:
         detail = " ".join(str(error).split())[:200]
-        raise ValueError(f"{_unsaved(model, 'model')}: cannot be saved: {detail}") from error
+        raise ValueError(f"{_unsaved(model, 'model')} cannot be saved: {detail}") from error
     with zipfile.ZipFile(buffer) as written, replacing(path) as file:
         _write(written, file)
 
 
-def _unsaved(part: object, name: str) -> str:
-    """Name of the innermost attribute that skops cannot write."""
+def _unsaved(part: Any, name: str) -> str:
+    """Name of the innermost attribute or entry that skops cannot write."""
     from skops import io as skops_io
 
-    for attribute, value in getattr(part, "__dict__", {}).items():
+    if isinstance(part, (list, tuple)):
+        inner = {f"{name}[{i}]": value for i, value in enumerate(part)}
+    else:
+        inner = {f"{name}.{key}": value for key, value in getattr(part, "__dict__", {}).items()}
+    for inner_name, value in inner.items():
         try:
             skops_io.dumps(value)
-        except (TypeError, RecursionError):
-            return _unsaved(value, f"{name}.{attribute}")
+        except RecursionError:
+            return inner_name
+        except TypeError:
+            return _unsaved(value, inner_name)
     return name
 
 
