@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import ParameterGrid
 
-from eigenfeat.cli.files import STANDARD, check_output, opened_with_model
+from eigenfeat.cli.files import STANDARD, opened_with_model
 from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.cli.training import check_regression, fit_rows, of_task, read_training
+from eigenfeat.cli.writers import check_writable, open_writer
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import save
-from eigenfeat.io.writers import SUFFIXES, open_writer
 from eigenfeat.samples.estimator import without_names
 
 __all__ = ["predict", "search", "transform"]
@@ -126,7 +125,7 @@ def _text(result: dict[str, Any]) -> str:
 def predict(options: SimpleNamespace) -> int:
     """Write the predictions of every row."""
     only_one = options.output.suffix.lower() == ".npy"
-    _check_output(options.output)
+    check_writable(options.output)
     if options.early and options.proba:
         raise UsageError("--proba: expected none with --early")
     if options.early and only_one:
@@ -170,7 +169,7 @@ def predict(options: SimpleNamespace) -> int:
 
 def transform(options: SimpleNamespace) -> int:
     """Write the features of every row."""
-    _check_output(options.output)
+    check_writable(options.output)
     model, rows = opened_with_model(options, "transform")
     try:
         names = [str(name) for name in model.get_feature_names_out()]
@@ -199,8 +198,7 @@ def _write(
     output = Output(command, options.json, options.progress)
     standard, path = str(options.output) == STANDARD, options.output
     written = skipped = 0
-    if not standard:
-        check_output(path, options.model, rows)
+    check_writable(path, options.model, rows)
     with open_writer(path, names) as write, output.rows(command) as advance:
         for block, position in rows.blocks():
             missing = block.y if options.skip_bad and block.y.any() else None
@@ -216,15 +214,3 @@ def _write(
     else:
         output.result(result, f"{path}: {text}, {os.path.getsize(path):,} bytes")
     return 0
-
-
-def _check_output(path: Path) -> None:
-    """Refuse, before any work, a file that could not be written in the end."""
-    if str(path) == STANDARD:
-        return
-    special = path.exists() and not path.is_file() and not path.is_dir()
-    if path.suffix.lower() not in SUFFIXES and not special:
-        raise UsageError(
-            f"--output: expected a name that ends in one of {' '.join(SUFFIXES)}, got {path}"
-        )
-    check_output(path)

@@ -36,9 +36,13 @@ class BadRowError(ValueError):
     def __init__(
         self, path: str | os.PathLike[str], unit: str, row: int, column: str | None, what: str
     ) -> None:
+        super().__init__(path, unit, row, column, what)  # with which pickle makes a copy
         place = f"{unit} {row}" if column is None else f"{unit} {row}, column {column!r}"
-        super().__init__(f"{os.fspath(path)}: {place}: {what}")
+        self._message = f"{os.fspath(path)}: {place}: {what}"
         self.path, self.row = str(Path(path)), row
+
+    def __str__(self) -> str:
+        return self._message
 
 
 class OptionError(ValueError):
@@ -53,11 +57,11 @@ class OptionError(ValueError):
     """
 
     def __init__(self, option: str, text: str) -> None:
-        super().__init__(f"{option}: {text}")
+        super().__init__(option, text)  # with which pickle makes a copy
         self.option, self.text = option, text
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.option, self.text)
+    def __str__(self) -> str:
+        return f"{self.option}: {self.text}"
 
 
 def unfit(value: object, kind: str | DType) -> str:

@@ -26,7 +26,6 @@ __all__ = ["FileRows", "Position", "read_ahead"]
 _BLOCK_BYTES = 32e6
 _MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
 _SPARSE_ROWS = 16384  # of a block of sparse samples
-_CACHED_ROWS = 2048  # rows whose columns are copied while they are in the cache
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
 _END = object()
@@ -435,14 +434,8 @@ class FileRows(RowBlocks):
 
     def _matrix(self, chunk: Chunk) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):  # for signalling NaN
-            if isinstance(chunk.X, list):
-                X = np.empty((chunk.n, len(chunk.X)), self.dtype)
-                for start in range(0, chunk.n, _CACHED_ROWS):
-                    part = slice(start, start + _CACHED_ROWS)
-                    for j, column in enumerate(chunk.X):
-                        X[part, j] = column[part]
-                return X
-            return chunk.X.astype(self.dtype, copy=False)
+            X = np.column_stack(chunk.X) if isinstance(chunk.X, list) else chunk.X
+            return X.astype(self.dtype, copy=False)
 
     def _complaint(self, source: Source, chunk: Chunk, row: int, x: Any) -> BadRowError:
         """Return the error of a bad sample."""

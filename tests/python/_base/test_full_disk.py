@@ -11,8 +11,8 @@ import pytest
 
 import eigenfeat as ef
 from eigenfeat._base.file_errors import naming
+from eigenfeat.cli.writers import open_writer
 from eigenfeat.io import to_onnx
-from eigenfeat.io.writers import open_writer
 from eigenfeat.report import write_report
 
 resource = pytest.importorskip("resource", reason="this system has no limit on a file's length")

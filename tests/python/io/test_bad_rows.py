@@ -1,5 +1,6 @@
 """What cannot be read is named: file, row or line, column, and what was expected there."""
 
+import pickle
 import re
 
 import numpy as np
@@ -44,6 +45,19 @@ def test_csv_lines(tmp_path, line):
     assert block.X.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert block.y.tolist() == ["a", "b", "a"]
     assert (position.rows, position.skipped) == (3, 1)
+
+
+def test_errors_can_be_pickled(tmp_path):
+    """As those of another process are."""
+    arrow_modules()
+    path = tmp_path / "a.csv"
+    path.write_text("u,kind\n1,a\nx,b\n")
+    for target in ("kind", "knid"):
+        with pytest.raises(ValueError, match=r"a\.csv") as caught:
+            read(path, target)
+        copy = pickle.loads(pickle.dumps(caught.value))
+        assert (type(copy), str(copy)) == (type(caught.value), str(caught.value))
+        assert vars(copy) == vars(caught.value)
 
 
 def test_csv_float32_overflow(tmp_path):

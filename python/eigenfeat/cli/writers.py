@@ -1,4 +1,4 @@
-"""Columns into files, block by block: CSV, Parquet and NumPy's format."""
+"""Write columns to files block by block: CSV, Parquet and NumPy's format."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TextIO
 
 import numpy as np
@@ -17,13 +18,31 @@ from numpy.lib import format as npy
 
 from eigenfeat._base.file_errors import naming
 from eigenfeat._base.saved_files import taking_the_place_of
+from eigenfeat.cli.files import STANDARD, check_output
+from eigenfeat.cli.output import STANDARD_OUTPUT, UsageError, printable
 from eigenfeat.io.errors import arrow
+from eigenfeat.io.rows import FileRows
 
-__all__ = ["SUFFIXES", "open_writer"]
+__all__ = ["check_writable", "open_writer"]
 
-SUFFIXES = (".csv", ".parquet", ".npy")
 _Missing = npt.NDArray[np.bool_] | None
 _Write = Callable[..., None]  # takes columns, and `missing`
+
+
+def check_writable(path: Path, *inputs: FileRows | str) -> None:
+    """Refuse, before any work, a file that is an input or could not be written in the end."""
+    if str(path) == STANDARD:
+        return
+    if path.suffix.lower() not in _WRITERS and not _is_device(path):
+        raise UsageError(
+            f"--output: expected a name that ends in one of {' '.join(_WRITERS)}, got {path}"
+        )
+    check_output(path, *inputs)
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a path is a device or a pipe, which is written through."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 @contextmanager
@@ -32,20 +51,17 @@ def open_writer(path: Path, names: list[str]) -> Iterator[_Write]:
 
     The name of the file determines its format. The function takes columns, or matrices of columns,
     side by side. Rows flagged in `missing` are empty: no text, null, or NaN. A complete file
-    replaces an existing one; devices and pipes are written through.
+    replaces an existing one; devices and pipes are written through, as CSV.
     """
-    kinds = {".csv": _to_csv, ".parquet": _to_parquet, ".npy": _to_npy}
-    if str(path) == "-":
-        with naming("standard output"):
+    if str(path) == STANDARD:
+        with naming(STANDARD_OUTPUT):
             yield _csv_lines(_shown(sys.stdout), names)
             sys.stdout.flush()
-    elif path.exists() and not path.is_file() and not path.is_dir():
+    elif _is_device(path):
         with naming(str(path)), open(path, "w", newline="", encoding="utf-8") as stream:
             yield _csv_lines(stream, names)
-    elif path.suffix.lower() not in kinds:
-        raise ValueError(f"{path}: expected a name that ends in one of {' '.join(SUFFIXES)}")
     else:
-        with taking_the_place_of(path) as new, kinds[path.suffix.lower()](new, names) as write:
+        with taking_the_place_of(path) as new, _WRITERS[path.suffix.lower()](new, names) as write:
             yield write
 
 
@@ -72,13 +88,7 @@ def _shown(stream: TextIO) -> Any:
     """The stream; for a terminal, one that escapes its control characters."""
     if not stream.isatty():
         return stream
-
-    class Shown:
-        def write(self, text: str) -> int:
-            plain = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-            return stream.write("".join(plain))
-
-    return Shown()
+    return SimpleNamespace(write=lambda text: stream.write(printable(text)))
 
 
 @contextmanager
@@ -140,3 +150,6 @@ def _to_parquet(path: Path, names: list[str]) -> Iterator[_Write]:
     finally:
         if file is not None:
             file.close()
+
+
+_WRITERS = {".csv": _to_csv, ".parquet": _to_parquet, ".npy": _to_npy}
