@@ -12,12 +12,11 @@ import numpy.typing as npt
 from sklearn.base import is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
-from eigenfeat._base.validation import is_table
 from eigenfeat.cli.files import check_output, remember_files, rows_of, weights_of
 from eigenfeat.cli.kinds import set_error, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
-from eigenfeat.samples.estimator import keep_columns, keep_layout
+from eigenfeat.samples.estimator import keep_source, read_blocks
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.targets import task_of
 
@@ -43,10 +42,8 @@ class Training:
 
     def keep(self, model: Any) -> None:
         """Let a fitted model remember the columns and the contents of the files."""
-        if self.whole is not None and is_table(self.whole.X):
-            keep_layout(model, self.rows)
-        elif self.whole is not None:
-            keep_columns(model, self.rows, model.n_features_in_)
+        if self.whole is not None:
+            keep_source(model, self.rows, self.whole)
         remember_files(model, self.rows)
 
 
@@ -72,17 +69,16 @@ def read_training(
         check_output(written, rows)
     rows.memory = options.memory * 1e9
     with output.rows("reading") as advance:
-        encodes = getattr(reader, "categorical_features", None) is not None
-        whole = rows.table(advance) if encodes else None
-        if whole is None:
-            rows = rows.prepared_for(reader, fitted=False)
-            coded = rows.encoder is not None and rows.encoder.coded
-            whole = None if coded else rows.gathered(rows.memory, advance)
+        rows.advance = advance
+        blocks, whole = read_blocks(reader, rows, None, None)
+        assert isinstance(blocks, FileRows)
+        if blocks.sources[0].sparse:
+            whole = blocks.gathered()
         if whole is None:
             advance.hide()
     if weight is not None and whole is None:
         raise UsageError("--weight: expected rows that fit into --memory")
-    return Training(rows, whole, weight)
+    return Training(blocks, whole, weight)
 
 
 def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:

@@ -74,10 +74,14 @@ class FileRows(RowBlocks):
         Number of bad rows skipped in the latest complete pass.
     memory : float
         Number of bytes up to which a classifier reads all rows into memory, as an array.
+    advance : callable or None
+        Called with the number of rows of each block that is read into memory, and with the part of
+        the files read so far, or None.
     """
 
     n_skipped: int | None = None
     memory: float = _MAX_MEMORY_BYTES
+    advance: Callable[[int, float | None], object] | None = None
 
     def __init__(
         self,
@@ -190,7 +194,7 @@ class FileRows(RowBlocks):
         if options == self.options and encoder is None and form is None:
             return self
         rows = FileRows(options, self._open_sources, encoder=encoder, plain=plain, form=form)
-        rows.memory = self.memory
+        rows.memory, rows.advance = self.memory, self.advance
         return rows
 
     def _encoded_rows(self) -> FileRows:
@@ -225,7 +229,7 @@ class FileRows(RowBlocks):
             )
         return places, kinds
 
-    def table(self, advance: Callable[[int, float | None], object] | None = None) -> Block | None:
+    def table(self) -> Block | None:
         """All rows, with missing values, as one block whose `X` is a pandas data frame.
 
         None if they take more than `memory` bytes, or are numbers without names of columns. Columns
@@ -234,7 +238,7 @@ class FileRows(RowBlocks):
         frames = self.frames()
         if frames is None:
             return None
-        whole = frames.gathered(self.memory, advance)
+        whole = frames.gathered()
         self.n_skipped, self._n_rows = frames.n_skipped, frames._n_rows
         return whole
 
@@ -457,24 +461,22 @@ class FileRows(RowBlocks):
 
     def in_memory(self) -> Block | None:
         """All rows as one block, if they take at most `memory` bytes and are not sparse."""
-        return None if self.sources[0].sparse else self.gathered(self.memory)
+        return None if self.sources[0].sparse else self.gathered()
 
-    def gathered(
-        self, limit: float, advance: Callable[[int, float | None], object] | None = None
-    ) -> Block | None:
-        """All rows as one block; None if they take more than `limit` bytes."""
+    def gathered(self) -> Block | None:
+        """All rows as one block; None if they take more than `memory` bytes."""
         known = [source.n_rows for source in self.sources if source.n_rows is not None]
         row_bytes, sparse = self.n_features * self.dtype.itemsize, self.sources[0].sparse
-        if sum(known) * row_bytes > limit and not self.options.skip_bad and not sparse:
+        if sum(known) * row_bytes > self.memory and not self.options.skip_bad and not sparse:
             return None
         parts, size = [], 0
         for block, position in self.blocks():
             size += block.X.data.nbytes if sparse else len(block) * row_bytes
-            if size > limit:
+            if size > self.memory:
                 return None
             parts.append(block)
-            if advance is not None:
-                advance(len(block), position.fraction)
+            if self.advance is not None:
+                self.advance(len(block), position.fraction)
         self.check_some(len(parts))
         return joined(parts)
 
