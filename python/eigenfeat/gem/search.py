@@ -29,7 +29,7 @@ from eigenfeat.gem.gem import solve_layers
 from eigenfeat.samples.blocks import add
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
 from eigenfeat.samples.out_of_core import BlockScores
-from eigenfeat.samples.splits import check_held_out, checked_splitter, cv_results
+from eigenfeat.samples.splits import check_held_out, checked_splits, cv_results
 
 if TYPE_CHECKING:
     from eigenfeat.linear.logistic import MultinomialLogit
@@ -262,21 +262,22 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         """Yield the indices of training and held-out samples of each split, ascending."""
         codes, cv = samples.codes, self.cv
         weighted = np.ones(len(codes), dtype=bool)
-        if cv is None:
-            share, random = self.validation_fraction, self.random_state
-            check_held_out(codes, samples.classes, share, "a search")
-            splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
-        elif isinstance(cv, Integral):
-            splitter = checked_splitter(cv, codes, len(codes))
-        else:  # a splitter of the caller splits all given samples, also those without weight
+        if cv is not None and not isinstance(cv, Integral):
+            # A splitter of the caller splits all given samples, also those without weight.
             weighted = _weighted(samples, sample_weight)
-            splitter = checked_splitter(cv, codes, len(weighted))
         labels = np.full(len(weighted), samples.classes[0], dtype=samples.classes.dtype)
         labels[weighted] = samples.classes[codes]
         X: Any = np.empty((len(labels), 0))
         if samples.in_memory and weighted.all():  # for splitters that read the samples
             X = samples.block.X
-        for train, held_out in splitter.split(X, labels):
+        if cv is None:
+            share, random = self.validation_fraction, self.random_state
+            check_held_out(codes, samples.classes, share, "a search")
+            splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
+            splits = splitter.split(X, labels)
+        else:
+            splits = checked_splits(cv, X, labels)
+        for train, held_out in splits:
             yield _indices(train, weighted), _indices(held_out, weighted)
 
     def __sklearn_tags__(self) -> Any:

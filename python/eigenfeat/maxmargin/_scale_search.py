@@ -22,7 +22,7 @@ from eigenfeat.moments.columns import deviations
 from eigenfeat.pencils.fitted_directions import MAX_SPREAD
 from eigenfeat.samples.estimator import BaseEstimator, validate_data
 from eigenfeat.samples.labelled import row_weights
-from eigenfeat.samples.splits import checked_splitter, cv_results
+from eigenfeat.samples.splits import checked_splits, cv_results
 
 _MAX_MEAN = 10.0  # of a column that is not centred, in standard deviations
 _MAX_DEVIATION = 8.0  # deviations between its inverse and this suit a C of about 1
@@ -185,11 +185,10 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                 )
             if int(folds) > 1:
                 folds = min(int(folds), int(counts[counts > 1].min()))
-        splitter = checked_splitter(folds, y[divided], len(divided))
         alone = np.setdiff1d(known, divided)
         return [
             (np.concatenate([divided[train], alone]), divided[test])
-            for train, test in splitter.split(X[divided], y[divided])
+            for train, test in checked_splits(folds, X[divided], y[divided])
         ]
 
     def __sklearn_tags__(self) -> Any:

@@ -111,12 +111,6 @@ class BaseEstimator(sklearn.base.BaseEstimator):
     def _doc_link_template(self) -> str:
         return DOCUMENTATION_URL + PAGE if DOCUMENTATION_URL else ""
 
-    @_doc_link_template.setter
-    def _doc_link_template(self, value: str) -> None:
-        raise AttributeError(
-            "_doc_link_template: set eigenfeat.samples.estimator.DOCUMENTATION_URL"
-        )
-
     def _doc_link_url_param_generator(self) -> dict[str, Any]:
         """Module and name of the class in the API pages."""
         name, folder = type(self).__name__, type(self).__module__.split(".")[1]
@@ -612,16 +606,9 @@ def progress_bar(total: int, name: str, verbose: Any) -> Iterator[Callable[[str,
         yield lambda text, steps: LOGGER.info("%s: %s", name, text)
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import MofNCompleteColumn, Progress
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(name, total=total)
         yield lambda text, steps: progress.update(task, advance=steps, description=text)

@@ -1,10 +1,10 @@
-"""Cross-validation: splitters checked before a fit, and results in scikit-learn's form."""
+"""Cross-validation: checked splits, and results in scikit-learn's form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,32 +13,9 @@ from sklearn.model_selection import check_cv
 from eigenfeat._base.types import Codes, Labels, Rows
 from eigenfeat._base.validation import show
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sklearn.model_selection import BaseCrossValidator
-
-__all__ = ["check_held_out", "checked_splitter", "cv_results"]
+__all__ = ["check_held_out", "checked_splits", "cv_results"]
 
 _EXPECTED = "a number of folds, a splitter, or pairs of sample numbers (train, held out)"
-
-
-class _NamedSplitter:
-    """A splitter whose errors name `cv`."""
-
-    def __init__(self, splitter: Any, cv: Any) -> None:
-        self.splitter, self.cv = splitter, cv
-
-    def split(
-        self, X: Rows, y: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> Iterator[tuple[Codes, Codes]]:
-        """Pairs of indices of training and test samples."""
-        try:
-            yield from self.splitter.split(X, y, groups)
-        except ValueError as error:
-            if str(error).startswith("cv: "):
-                raise
-            raise ValueError(f"cv: expected {_EXPECTED}, got {show(self.cv)}: {error}") from None
 
 
 def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str) -> None:
@@ -62,15 +39,11 @@ def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str)
         )
 
 
-def checked_splitter(
-    cv: int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None,
-    y: Labels,
-    n_samples: int,
-) -> BaseCrossValidator:
-    """Turn `cv` into a splitter of samples with labels y, as scikit-learn does.
+def checked_splits(cv: Any, X: Rows, y: Labels) -> Iterator[tuple[Codes, Codes]]:
+    """Yield the indices of training and held-out samples of each split.
 
-    Pairs contain indices below `n_samples`, or `n_samples` flags. ValueError if `cv` is neither
-    a number of folds, a splitter nor pairs, or if an index is out of range.
+    `cv` is a number of folds, a splitter, or pairs of indices or masks, as scikit-learn takes it.
+    Errors name `cv`.
     """
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= len(y):
@@ -78,8 +51,11 @@ def checked_splitter(
                 f"cv: expected 2 to {len(y)} folds, one sample in each, got {show(cv)}"
             )
     elif not hasattr(cv, "split") or isinstance(cv, str):
-        cv = _pairs(cv, n_samples)
-    return _NamedSplitter(check_cv(cv, y, classifier=True), cv)
+        cv = _pairs(cv, len(y))
+    try:
+        yield from check_cv(cv, y, classifier=True).split(X, y)
+    except ValueError as error:
+        raise ValueError(f"cv: expected {_EXPECTED}, got {show(cv)}: {error}") from None
 
 
 def _pairs(cv: Any, n: int) -> list[tuple[Codes, Codes]]:
