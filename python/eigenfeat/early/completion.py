@@ -106,11 +106,6 @@ class Pattern:
         self.order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])
         self.key = b"" if self.is_prefix else np.packbits(known).tobytes()
 
-    @property
-    def permutation(self) -> NDArray[np.intp] | None:
-        """Order of the columns; None if it is unchanged."""
-        return None if self.is_prefix else self.order
-
 
 def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.intp]]]:
     """Distinct patterns and the indices of their samples, in the order of first appearance."""
@@ -264,7 +259,7 @@ class GaussianMixture(OmitsCaches):
         pattern = np.empty(n, dtype=np.intp)
         groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]] = []
         for entries, members in patterns_of(~np.isnan(rows)):
-            models = self.models(entries, affine, n_threads=n_threads)
+            models = self.models(entries, affine, n_threads)
             at = np.array([entries.known])
             weight, mean = self._given(models, rows[np.ix_(members, entries.order)], at)
             weights[members], means[members] = weight[:, 0], mean[:, 0]
@@ -302,10 +297,10 @@ class GaussianMixture(OmitsCaches):
     ) -> list[PrefixGaussian]:
         """Factorised parts, with the columns in their order."""
         every = Pattern(np.ones(self.means.shape[1], dtype=bool))
-        return self.models(every, affine, n_threads=n_threads)
+        return self.models(every, affine, n_threads)
 
     def models(
-        self, pattern: Pattern, affine: Affine | None, *, n_threads: int | None
+        self, pattern: Pattern, affine: Affine | None, n_threads: int | None
     ) -> list[PrefixGaussian]:
         """Factorised parts, with the columns in a pattern's order, of samples or their features."""
         key = pattern.key, b"" if affine is None else affine.key
@@ -321,21 +316,19 @@ class GaussianMixture(OmitsCaches):
     def _factorised(
         self, pattern: Pattern, affine: Affine | None, n_threads: int | None
     ) -> list[PrefixGaussian]:
-        if affine is not None and pattern.is_prefix:
-            plain = self.models(pattern, None, n_threads=n_threads)
-            means = [affine(mean[None])[0] for mean in self.means]
-            return [m.with_features(affine.B, y) for m, y in zip(plain, means, strict=True)]
-        features = None if affine is None else (affine.B, affine.b)
-        threads = _threads.resolve(n_threads)
-        models = [
-            PrefixGaussian.of(mean, R, features, pattern.permutation, threads)
-            for mean, R in zip(self.means, self.covariances, strict=True)
-        ]
-        if any(model is None for model in models):
-            raise np.linalg.LinAlgError(
-                "ridge: expected one that makes covariances positive definite, got a smaller one"
+        if affine is None:
+            threads, pairs = (
+                _threads.resolve(n_threads),
+                zip(self.means, self.covariances, strict=True),
             )
-        return [model for model in models if model is not None]
+            return [PrefixGaussian.of(mean, R, pattern.order, threads) for mean, R in pairs]
+        # Prefixes share their factors; those of other patterns are seldom needed without features.
+        factorised = self.models if pattern.is_prefix else self._factorised
+        plain = factorised(pattern, None, n_threads)
+        means = affine(self.means)
+        return [
+            m.with_features(affine.B, y, pattern.order) for m, y in zip(plain, means, strict=True)
+        ]
 
 
 # ---- completions

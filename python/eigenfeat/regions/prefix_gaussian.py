@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,43 +39,32 @@ class PrefixGaussian:
         cls,
         mean: _Float64s,
         covariance: _Float64s,
-        features: tuple[_Float64s, _Float64s] | None,
-        order: npt.NDArray[np.intp] | None,
+        order: npt.NDArray[np.intp],
         n_threads: int,
-    ) -> PrefixGaussian | None:
-        """Factorise; None if the covariance is not positive definite to working precision.
+    ) -> PrefixGaussian:
+        """Factorise the covariance with its entries in an order; the features are y = x.
 
-        `features` are B (d, ell) and b (ell,), in the order of x; None means ``y = x``.
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the covariance is not positive definite to working precision.
         """
-        feature_mean = mean if features is None else _affine(features, mean)
-        if order is not None:
-            covariance = covariance[np.ix_(order, order)]
-            mean = mean[order]
-        factor, positive = core.factorise_covariance(np.ascontiguousarray(covariance))
+        permuted = np.ascontiguousarray(covariance[np.ix_(order, order)])
+        factor, positive = core.factorise_covariance(permuted)
         if not positive:
-            return None
-        model = cls(factor, np.ascontiguousarray(mean), factor.T, feature_mean, n_threads)
-        if features is not None:
-            return model.with_features(features[0], feature_mean, order)
+            raise np.linalg.LinAlgError(
+                "ridge: expected one that makes covariances positive definite, got a smaller one"
+            )
         gains = np.empty_like(factor)
-        gains[:, slice(None) if order is None else order] = factor.T
-        return model.with_gains(gains, feature_mean)
+        gains[:, order] = factor.T
+        return cls(factor, mean[order], gains, np.ascontiguousarray(mean), n_threads)
 
     def with_features(
-        self,
-        B: _Float64s,
-        feature_mean: _Float64s,
-        order: npt.NDArray[np.intp] | None = None,
+        self, B: _Float64s, feature_mean: _Float64s, order: npt.NDArray[np.intp]
     ) -> PrefixGaussian:
-        """This Gaussian with other features."""
-        columns = np.ascontiguousarray(B if order is None else B[order])
-        gains = core.prefix_gains(self.factor, columns, self.n_threads)
-        return self.with_gains(gains, feature_mean)
-
-    def with_gains(self, gains: _Float64s, feature_mean: _Float64s) -> PrefixGaussian:
-        """This Gaussian with given gains."""
-        mean = np.ascontiguousarray(feature_mean)
-        return PrefixGaussian(self.factor, self.mean, gains, mean, self.n_threads)
+        """This Gaussian with other features, of B (d, ell) in the order of x."""
+        gains = core.prefix_gains(self.factor, np.ascontiguousarray(B[order]), self.n_threads)
+        return replace(self, gains=gains, feature_mean=np.ascontiguousarray(feature_mean))
 
     @property
     def nbytes(self) -> int:
@@ -145,12 +134,6 @@ class PrefixGaussian:
     def variances(self, steps: ArrayLike) -> _Float64s:
         """Feature variances (p, ell)."""
         return core.prefix_variances(self.gains, _steps(steps))
-
-
-def _affine(features: tuple[_Float64s, _Float64s], mean: _Float64s) -> _Float64s:
-    B, b = features
-    # einsum adds in an order that does not depend on the number of BLAS threads
-    return np.asarray(np.einsum("ij,i->j", B, mean) + b)
 
 
 def _steps(steps: Any) -> npt.NDArray[np.int64]:
