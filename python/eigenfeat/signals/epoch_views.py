@@ -7,7 +7,7 @@ features. Scores are logits, which the pool weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -222,7 +222,6 @@ class View:
 
     uses_labels: bool = False
     uses_bands: bool = False
-    classifier: Callable[[_Array, Targets], LinearScores] = staticmethod(fit_discriminant)
     scores: LinearScores
 
     def fit_features(self, banks: Banks, targets: Targets) -> _Array:
@@ -230,8 +229,8 @@ class View:
         return self.features(banks)
 
     def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
-        """Fit the linear classifier to features (n, d)."""
-        return self.classifier(F, targets)
+        """Fit a linear classifier to features (n, d), by default a discriminant."""
+        return fit_discriminant(F, targets)
 
     def features(self, banks: Banks) -> _Array:
         """Compute the features (n, d)."""
@@ -325,10 +324,13 @@ class Xdawn(View):
     """
 
     uses_labels = True
-    classifier = staticmethod(fit_logit)
 
     def __init__(self, n_threads: int | None) -> None:
         self.n_threads = n_threads
+
+    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
+        """Fit a logit to features (n, d)."""
+        return fit_logit(F, targets)
 
     def fit_features(self, banks: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""

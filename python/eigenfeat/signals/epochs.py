@@ -63,16 +63,24 @@ def read_epochs(X: Any, n_channels: int | None) -> NDArray[Any]:
         )
     if n_channels is not None and array.shape[1] != n_channels:
         raise ValueError(f"X: expected {n_channels} channels, got {array.shape[1]}")
-    for rows in epoch_blocks(array):
-        with np.errstate(invalid="ignore", over="ignore"):
-            total = array[rows].sum()
-        if not np.isfinite(total) and not np.isfinite(array[rows]).all():
-            epoch, channel, time = np.argwhere(~np.isfinite(array[rows]))[0]
-            raise ValueError(
-                f"X: expected finite numbers, got {array[rows][epoch, channel, time]} in epoch "
-                f"{epoch + (rows.start or 0)}, channel {channel}, sample {time}"
-            )
+    check_finite(array, "epoch")
     return array
+
+
+def check_finite(X: NDArray[Any], what: str) -> None:
+    """ValueError at the first number that is not finite in X (n, channels, times).
+
+    Messages call the items of X `what`.
+    """
+    for rows in epoch_blocks(X):
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = X[rows].sum()
+        if not np.isfinite(total) and not np.isfinite(X[rows]).all():
+            item, channel, time = np.argwhere(~np.isfinite(X[rows]))[0]
+            raise ValueError(
+                f"X: expected finite numbers, got {X[rows][item, channel, time]} in {what} "
+                f"{item + rows.start}, channel {channel}, sample {time}"
+            )
 
 
 def _shapes(X: Any) -> list[tuple[int, ...]]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import plain_rows, real_array
+from eigenfeat.signals.epochs import check_finite
 
 
 def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
@@ -36,12 +37,7 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
         raise ValueError(f"X: expected {n_channels} channels, got {series.shape[1]}")
     if np.isnan(series).any():
         series, lengths = _completed(series, lengths)
-    if not np.isfinite(series).all():
-        row, channel, time = np.argwhere(~np.isfinite(series))[0]
-        raise ValueError(
-            f"X: expected finite numbers, got {series[row, channel, time]} in series {row}, "
-            f"channel {channel}, sample {time}"
-        )
+    check_finite(series, "series")
     return series, lengths
 
 

@@ -360,20 +360,3 @@ def test_bad_series_are_named_and_nothing_is_lost(rng, case):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert_array_equal(model.decision_function(good), before)
-
-
-@pytest.mark.parametrize("shape", [(24, 840), (200, 84)])  # fewer series than features, and more
-def test_leave_one_out_scores_are_those_of_refits(rng, shape):
-    n, width = shape
-    X, y = waves(rng, n, 50)
-    y = np.array(["a", "b", "c"])[np.arange(n) % 3]
-    model = ConvolutionClassifier(width, contests=False, random_state=0)
-    model.fit(X, y)
-    features = model.features_.transform(X)
-    scaled = StandardScaler().fit_transform(features)
-    scaled[:, features.std(axis=0) < 1e-7] = 0.0
-    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
-    expected = cross_val_predict(Ridge(alpha=model.alpha_), scaled, targets, cv=LeaveOneOut())
-    assert_allclose(model.loo_scores_, expected, atol=1e-6)
-    ridge = Ridge(alpha=model.alpha_).fit(scaled, targets)
-    assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-6)
