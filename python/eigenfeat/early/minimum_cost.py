@@ -29,6 +29,7 @@ from eigenfeat.early.series import (
 from eigenfeat.early.stages import convolutions, fit_stages
 from eigenfeat.early.stopping import fitted_policy
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.signals.series import read_times
 
 __all__ = ["CostDecision", "CostStream", "MinimumCostClassifier"]
 
@@ -312,11 +313,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         """Times of decision after the onset, up to which all series are equal."""
         d = self.n_timepoints_
         if self.times is not None:
-            at = np.atleast_1d(np.asarray(self.times))
-            whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-            if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
-                raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
-            times = np.union1d(at, [d]).astype(np.int64)
+            times = np.union1d(read_times(self.times, "times", 1, d), [d])
             return times[times > onset]
         count = min(int(self.n_times), d - onset)
         share = np.arange(1, count + 1) / count

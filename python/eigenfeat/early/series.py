@@ -22,6 +22,7 @@ from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
 from eigenfeat._base.validation import plain_rows, real_array, show
 from eigenfeat.samples.estimator import validate_data
+from eigenfeat.signals.series import read_times
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -266,11 +267,7 @@ def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -
     steps = getattr(model, "decision_times_", None) if steps is None else steps
     if steps is None:
         return np.arange(1, length + 1)
-    at = np.atleast_1d(np.asarray(steps))
-    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-    if not whole or at[0] < 0 or at[-1] > length or np.any(np.diff(at) <= 0):
-        raise ValueError(f"steps: expected ascending integers in 0..{length}, got {show(steps)}")
-    return at.astype(np.int64)
+    return read_times(steps, "steps", 0, length)
 
 
 def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:

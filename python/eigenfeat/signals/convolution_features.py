@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Floats, Seed
-from eigenfeat._base.validation import random_generator, show
+from eigenfeat._base.validation import random_generator
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
-from eigenfeat.signals.series import read_series
+from eigenfeat.signals.series import read_series, read_times
 
 __all__ = ["N_KERNELS", "ConvolutionFeatures"]
 
@@ -205,10 +205,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             What `transform` gives of ``X[..., :t]`` for each t in `times`.
         """
         check_is_fitted(self, "thresholds_")
-        cuts = np.asarray(times)
-        integers = cuts.ndim == 1 and len(cuts) > 0 and cuts.dtype.kind in "iu"
-        if not integers or cuts[0] < 1 or (np.diff(cuts) <= 0).any():
-            raise ValueError(f"times: expected ascending integers >= 1, got {show(times)}")
+        cuts = read_times(times, "times", 1)
         series, lengths = self._series(X)
         return self._features(series, np.minimum(cuts[None, :], lengths[:, None]))
 

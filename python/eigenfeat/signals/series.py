@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import plain_rows, real_array
+from eigenfeat._base.validation import plain_rows, real_array, show
 from eigenfeat.signals.epochs import check_finite
 
 
@@ -83,3 +83,14 @@ def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
     for i, part in enumerate(parts):
         series[i, :, : part.shape[1]] = part
     return series, lengths
+
+
+def read_times(times: Any, name: str, least: int, most: int | None = None) -> NDArray[np.int64]:
+    """Check numbers of samples: ascending integers from `least` to `most`."""
+    at = np.atleast_1d(np.asarray(times))
+    if at.ndim == 1 and at.size and at.dtype.kind in "iu":
+        at = at.astype(np.int64)
+        if at[0] >= least and (most is None or at[-1] <= most) and (np.diff(at) > 0).all():
+            return at
+    allowed = f">= {least}" if most is None else f"in {least}..{most}"
+    raise ValueError(f"{name}: expected ascending integers {allowed}, got {show(times)}")

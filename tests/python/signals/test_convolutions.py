@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from eigenfeat.early import interval_summaries
+from eigenfeat.early import MinimumCostClassifier, interval_summaries
 from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
 from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
 
@@ -157,6 +157,16 @@ def test_prefixes_are_the_series_cut_there(rng, channels, dtype):
     changed = X.copy()
     changed[..., 64:] = 1e6
     assert_array_equal(model.transform_prefixes(changed, times)[:, :6], found[:, :6])
+
+
+@pytest.mark.parametrize("times", [[], [0, 4], [4, 4], np.array([9, 4], np.uint8), [1.5], [[1, 2]]])
+def test_times_that_do_not_ascend_are_refused(rng, times):
+    X, y = waves(rng, 12, 30)
+    features = ConvolutionFeatures(84, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="times: expected ascending integers >= 1, got "):
+        features.transform_prefixes(X, times)
+    with pytest.raises(ValueError, match=r"times: expected ascending integers in 1\.\.30, got "):
+        MinimumCostClassifier(times=times).fit(X, y)
 
 
 def test_series_of_several_lengths(rng):
