@@ -197,7 +197,8 @@ class LogitProblem:
 
     def _read(self, rows: LabelledSamples) -> None:
         self.rows, self.n_samples, self.dtype = rows, rows.n_samples, rows.dtype
-        self.dense, self.sparse, self.n_threads = rows.dense, rows.sparse, rows.threads
+        self.dense, self.sparse = rows.dense, rows.sparse
+        self.n_threads = threads.resolve(rows.n_threads)
         self._arguments = self.constant, rows.n_threads  # each worker resolves None itself
         self.block: Any = rows.block if rows.in_memory else None
         self.features: Any = None if self.block is None else self.block.core(self.constant)
@@ -680,7 +681,7 @@ def _line_search(
 
 def with_features(rows: LabelledSamples, block: Block) -> MemorySamples:
     """Features in memory, with labels and weights, of samples with the classes of `rows`."""
-    return MemorySamples(block, rows.classes, rows.threads)
+    return MemorySamples(block, rows.classes, rows.n_threads)
 
 
 # ---- temperature and log loss --------------------------------------------------------------------

@@ -177,11 +177,6 @@ class BlockSamples:
         """Number of threads of a pass."""
         return self.reading.n_threads
 
-    @property
-    def threads(self) -> int:
-        """Number of threads of the core in this process; 0 is its default."""
-        return resolve(self.n_threads)
-
     @cached_property
     def codes(self) -> Codes:
         """Indices (n,) of the labels, in the smallest integer type that holds them."""

@@ -152,7 +152,7 @@ class MemorySamples:
 
     block: Block  # features; labels as int32 indices
     classes: Labels  # (k,) sorted
-    threads: int = 0  # of the core in a pass; 0 is its default
+    n_threads: int | None = None  # of a pass; None means all
     completion: GaussianImputer | None = None  # the model that has completed missing entries
     hidden_layers: tuple[Layer, ...] = ()  # applied to `block` in each pass
 
@@ -174,7 +174,7 @@ class MemorySamples:
         """
         labels, codes = np.unique(y, return_inverse=True)
         block = Block(X, codes.astype(np.int32), weight, missing=missing)
-        return cls(block, labels, resolve(n_threads), completion)
+        return cls(block, labels, n_threads, completion)
 
     @classmethod
     def completed(
@@ -190,11 +190,6 @@ class MemorySamples:
             return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads, names)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
-
-    @property
-    def n_threads(self) -> int | None:
-        """Number of threads of a pass; None means all."""
-        return self.threads or None
 
     @property
     def codes(self) -> npt.NDArray[np.int32]:
@@ -280,7 +275,7 @@ class MemorySamples:
         self, W: npt.NDArray[np.float64], constant: bool
     ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
         """As `block_logits`."""
-        return block_logits(self.block, W, constant, self.threads)
+        return block_logits(self.block, W, constant, resolve(self.n_threads))
 
     def moments(self) -> ClassMoments:
         """Moments of the classes. Hidden layers are applied piece by piece."""

@@ -22,6 +22,7 @@ from eigenfeat._base.validation import (
     real_array,
 )
 from eigenfeat.moments.columns import deviations, signed
+from eigenfeat.samples.estimator import check_array
 from eigenfeat.samples.labelled import row_weights
 
 __all__ = [
@@ -201,9 +202,9 @@ def supervised_contractions(
     True
     """
     outputs = _outputs(y)
-    rows = np.asarray(real_array(X, "X"), dtype=np.float64)
-    if rows.ndim != 2 or len(rows) != len(outputs) or not np.isfinite(rows).all():
-        raise ValueError(f"X: expected {len(outputs)} finite samples, got shape {rows.shape}")
+    rows = check_array(X, dtype=np.float64, input_name="X")
+    if len(rows) != len(outputs):
+        raise ValueError(f"X: expected {len(outputs)} samples, one per target, got {len(rows)}")
     count = check_whole(n_contractions, "n_contractions", at_least=1)
     share = row_weights(sample_weight, len(outputs))
     deviation = deviations(outputs, share)

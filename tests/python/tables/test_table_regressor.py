@@ -161,8 +161,12 @@ def test_outputs_without_contractions_are_refused(rng):
     Y = rng.standard_normal((50, 3))
     with pytest.raises(ValueError, match="y: expected an output that varies"):
         supervised_contractions(Y, np.ones((50, 2)))
-    with pytest.raises(ValueError, match="X: expected 50 finite samples"):
+    with pytest.raises(ValueError, match="X: expected 50 samples, one per target"):
         supervised_contractions(Y[:40], Y)
+    with pytest.raises(ValueError, match="NaN"):
+        supervised_contractions(np.where(Y > 1, np.nan, Y), Y)
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        supervised_contractions(Y[:, :0], Y)
 
 
 def test_constant_targets_and_columns(rng):
