@@ -9,7 +9,7 @@ def set_names(folder, asked=None):
     return asked or sorted(path.stem for path in (folder / "ucr").glob("*.npz"))
 
 
-def read_set(folder, name, rows, seed):
+def read_set(folder, name, rows=None, seed=0):
     """Arrays X_train, y_train, X_test and y_test, with at most `rows` random test series."""
     with np.load(folder / "ucr" / f"{name}.npz", allow_pickle=False) as file:
         X, y, T, truth = (file[name] for name in ("X_train", "y_train", "X_test", "y_test"))

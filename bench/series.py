@@ -15,6 +15,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.signals import ConvolutionClassifier
+from results import read_set, set_names
 
 
 def main():
@@ -30,11 +31,9 @@ def main():
 
         models["MultiRocketHydra"] = peers.MultiRocketHydraClassifier(random_state=0)
         models["Hydra"] = peers.HydraClassifier(random_state=0)
-    names = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
     rows = []
-    for name in names:
-        with np.load(options.data / "ucr" / f"{name}.npz") as data:
-            X, y, Z, z = (data[key] for key in ("X_train", "y_train", "X_test", "y_test"))
+    for name in set_names(options.data, options.sets):
+        X, y, Z, z = read_set(options.data, name).values()
         for kind, model in models.items():
             start = time.process_time()
             model.fit(X[:, None], y)
@@ -44,15 +43,12 @@ def main():
             rows.append((name, kind, accuracy.round(4), fitted - start, took))
             print(*rows[-1], flush=True)
     columns = ["set", "classifier", "accuracy", "fit_seconds", "predict_seconds"]
-    results = pd.DataFrame(rows, columns=columns)
-    results.to_csv(options.output, index=False, float_format="%.4g")
-    ranks = results.pivot(index="set", columns="classifier", values="accuracy").rank(1, "average")
+    found = pd.DataFrame(rows, columns=columns)
+    found.to_csv(options.output, index=False, float_format="%.4g")
+    ranks = found.pivot(index="set", columns="classifier", values="accuracy").rank(1)
     print(len(models) + 1 - ranks.mean())
-    print(
-        results.groupby("classifier").agg(
-            {columns[2]: "mean", columns[3]: "sum", columns[4]: "sum"}
-        )
-    )
+    totals = {"accuracy": "mean", "fit_seconds": "sum", "predict_seconds": "sum"}
+    print(found.groupby("classifier").agg(totals))
 
 
 if __name__ == "__main__":

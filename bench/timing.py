@@ -109,9 +109,10 @@ def alternate(
     extra: dict[str, int] = {}
     with threadpool_limits(limits=threads):
         for c in contenders:
-            extra[c.name] = (
-                peak_extra_bytes(c.call) if memory else (c.call(), 0)[1] if c.rounds != 1 else 0
-            )
+            if memory:
+                extra[c.name] = peak_extra_bytes(c.call)
+            elif c.rounds != 1:
+                c.call()
         for turn in range(rounds):
             for c in contenders:
                 if c.rounds is not None and turn >= c.rounds:
@@ -124,19 +125,9 @@ def alternate(
     table = []
     for c in contenders:
         times = sorted(seconds[c.name])
-        table.append(
-            Measurement(
-                task,
-                c.name,
-                threads,
-                times[0],
-                times[len(times) // 2],
-                len(times),
-                unit,
-                extra[c.name],
-                c.note,
-            )
-        )
+        best, median = times[0], times[len(times) // 2]
+        more = (len(times), unit, extra.get(c.name, 0), c.note)
+        table.append(Measurement(task, c.name, threads, best, median, *more))
     return table
 
 
@@ -159,37 +150,11 @@ def processor() -> dict[str, str]:
 
 
 def print_table(rows: Sequence[Measurement], ours: str) -> None:
-    """Each task's implementations with their ratio to ours (above 1: ours is faster)."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"{rows[0].task}, {rows[0].threads} thread(s)")
-    for column in (
-        "implementation",
-        "best",
-        "median",
-        f"ratio to {ours} (best)",
-        "(median)",
-        "extra memory",
-        "note",
-    ):
-        table.add_column(
-            column, justify="left" if column in {"implementation", "note"} else "right"
-        )
-    reference = next(row for row in rows if row.implementation == ours)
-    for row in rows:
-        memory = f"{row.extra_bytes / 2**20:,.0f} MiB" if row.extra_bytes else ""
-        table.add_row(
-            row.implementation,
-            _seconds(row.best),
-            _seconds(row.median),
-            f"{row.best / reference.best:.2f}",
-            f"{row.median / reference.median:.2f}",
-            memory,
-            row.note,
-        )
-    Console(width=150).print(table)
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3f} s" if value >= 1 else f"{value * 1e3:.2f} ms"
+    """Print the implementations of a task, with their ratio to ours (above 1: ours is faster)."""
+    table = pd.DataFrame([asdict(row) for row in rows]).set_index("implementation")
+    for name in ("best", "median"):
+        table[f"{name} / ours"] = table[name] / table.loc[ours, name]
+    table["extra MiB"] = (table["extra_bytes"] / 2**20).round()
+    print(f"\n{rows[0].task}, {rows[0].threads} thread(s), seconds")
+    columns = ["best", "median", "best / ours", "median / ours", "extra MiB", "note"]
+    print(table[columns].to_string(float_format="{:.4g}".format), flush=True)
