@@ -119,13 +119,12 @@ class EarlyTimesDisplay:
             )
         check_is_fitted(estimator)
         model = getattr(estimator, "best_estimator_", estimator)
-        tau = getattr(model, "reliability_", getattr(model, "reliability", None))
+        tau = getattr(model, "reliability_", None)
         if reliability is not None and tau is None:
             raise ValueError(f"reliability: expected None with {show(model)}, got {reliability}")
         tau = tau if reliability is None else reliability
         early = model.predict_early(X) if tau is None else model.predict_early(X, tau)
-        n_samples = getattr(model, "n_timepoints_", None) or np.shape(X)[-1]
-        display = cls(early.time, early.label, int(n_samples), model.predict(X), y)
+        display = cls(early.time, early.label, model.n_timepoints_, model.predict(X), y)
         if tau is not None:
             share = np.mean(np.asarray(display.label) == np.asarray(display.final))
             title = f"required reliability {figures.short_tau(tau)}: "

@@ -66,7 +66,9 @@ def _residuals(evidence: Evidence) -> Html:
         )
     else:
         text += "Predictions are wrong in the same way nearly everywhere."
-    return Html(paragraph(text) + picture(figure, "Residuals by prediction, and their numbers."))
+    return Html(
+        paragraph(text) + picture(figure, "Left: residuals by prediction. Right: their histogram.")
+    )
 
 
 def _largest(evidence: Evidence) -> Html:

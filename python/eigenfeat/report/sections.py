@@ -328,7 +328,7 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
     with quietly():
         decisions = evidence.model.predict_early(evidence.X)
     time, n = np.asarray(decisions.time), len(evidence.true)
-    length = int(getattr(evidence.model, "n_timepoints_", None) or evidence.X.shape[1])
+    length = evidence.model.n_timepoints_
     codes = codes_of(evidence.classes, np.asarray(decisions.label))
     early = replace(evidence, predicted=codes, proba=None)
     final = float((codes == evidence.predicted).mean())
@@ -357,17 +357,17 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
 
 def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
     """The required reliability, and the share of early labels that are final, also by class."""
-    inner = getattr(evidence.model, "best_estimator_", evidence.model)
-    tau = getattr(evidence.model, "reliability_", getattr(inner, "reliability", None))
+    tau = getattr(evidence.model, "reliability_", None)
     if tau is None:
         return None
+    inner = getattr(evidence.model, "best_estimator_", evidence.model)
     agrees = early == evidence.predicted
     lines = [("all", *_share(agrees))]
     for code, label in enumerate(evidence.labels):
         if (evidence.true == code).any():
             lines.append((label, *_share(agrees[evidence.true == code])))
     content = Html(
-        paragraph(f"Required reliability (tau): {short_tau(float(tau))}. Labels that are final:")
+        paragraph(f"Required reliability (tau): {short_tau(tau)}. Labels that are final:")
         + table(("true class", "series", "share", "standard error"), lines)
     )
     if getattr(inner, "correction_", None) is None:
