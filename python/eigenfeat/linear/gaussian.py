@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,10 +33,16 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import by_class, thinned
-from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats
-from eigenfeat.linear.logit_problem import Logits, log_loss, on_features, scaled_gram, temperature
+from eigenfeat.linear.logit_problem import (
+    Logits,
+    log_loss,
+    on_features,
+    raised,
+    scaled_gram,
+    temperature,
+)
 from eigenfeat.samples.blocks import add
 from eigenfeat.samples.labelled import Block
 
@@ -49,11 +56,8 @@ _Array = NDArray[np.float64]
 
 # Exponents j of the shrinkages 10^(j / 2): the first one tried, the least and the largest.
 _FIRST_EXPONENT, _MIN_EXPONENT, _MAX_EXPONENT = -2, -8, 4
-# Numbers of left-out samples: the number of logits divided by the classes, within the bounds.
-_MAX_LOGITS, _MIN_LEFT_OUT, _MAX_LEFT_OUT = 2_000_000, 1_000, 10_000  # for the temperature
-_MAX_TRIED_LOGITS, _MIN_TRIED = 500_000, 500  # for each shrinkage
+_MAX_LOGITS, _MIN_LEFT_OUT = 500_000, 500  # of left-out samples
 _MAX_CLASS_SHARE = 0.999  # of its class's weight, for a sample to be left out
-_FIRST_TEMPERATURE = 8.0
 _PIECE = 1_024  # samples converted to a dense array at a time
 _MIN_REMAINDER = 1e-6  # of 1 - f q, in float32
 _MIN_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean square 1
@@ -64,8 +68,8 @@ class Shrunk:
     """Weights of one shrinkage."""
 
     shrinkage: float
-    loss: float  # of the left-out samples at their best temperature
-    temperature: float  # the best one
+    loss: float  # of the left-out samples at their best temperature; inf without any
+    temperature: float  # the best one; 1 without left-out samples
     W: _Array  # (p + 1, k); the constant is last
     solve: Callable[[_Array], _Array]  # H^-1 b for b (p, m)
 
@@ -81,6 +85,11 @@ class GaussianClasses:
         Whether the shrinkage takes one variance for all features.
     random : RandomState
         Draws the samples that are left out.
+
+    Attributes
+    ----------
+    left_out : Block or None
+        Samples that are left out; None if each class has one sample.
     """
 
     def __init__(self, problem: LogitProblem, common: bool, random: np.random.RandomState) -> None:
@@ -103,21 +112,19 @@ class GaussianClasses:
             mean = np.mean(variances[used] / self.scale[used] ** 2) if used.any() else 0.0
             variances = mean * self.scale**2
         self._unit = variances
-        self._left_out = self._drawn(rows, random)
+        self.left_out = self._drawn(rows, random)
 
     def chosen(self, stops: Callable[[], bool]) -> tuple[Shrunk, int]:
         """Weights of the shrinkage with the least loss, and the number of shrinkages tried.
 
         The search ends when the loss rises, or when `stops`, called after each shrinkage, is true.
         """
-        drawn = None if self._left_out is None else self._thinned(self._left_out)
         exponent, tried = _FIRST_EXPONENT, 1
-        best = self.shrunk(10.0 ** (exponent / 2), drawn)
+        best = self.shrunk(10.0 ** (exponent / 2))
         stopped = stops()
         for step in (1, -1):
             while not stopped and _MIN_EXPONENT <= exponent + step <= _MAX_EXPONENT:
-                shrinkage = 10.0 ** ((exponent + step) / 2)
-                result, tried = self.shrunk(shrinkage, drawn, best.temperature), tried + 1
+                result, tried = self.shrunk(10.0 ** ((exponent + step) / 2)), tried + 1
                 stopped = stops()
                 if not result.loss < best.loss:
                     break
@@ -126,14 +133,11 @@ class GaussianClasses:
                 break
         return best, tried
 
-    def shrunk(
-        self, shrinkage: float, left_out: Block | None = None, start: float = _FIRST_TEMPERATURE
-    ) -> Shrunk:
-        """Weights of a shrinkage, and their loss on left-out samples if there are any.
-
-        The search for the temperature begins at `start`.
-        """
-        metric = self._factor(shrinkage)
+    def shrunk(self, shrinkage: float) -> Shrunk:
+        """Weights of a shrinkage, and their loss on the left-out samples."""
+        how = {"factor": 1.0 / self.total, "n_threads": self._n_threads}
+        factorise = partial(core.Metric.from_gram, self._within, self.scale, **how)
+        metric = raised(factorise, np.maximum(shrinkage * self._unit, _MIN_DIAGONAL))
 
         def solve(b: _Array) -> _Array:
             result: _Array = metric.solve(np.ascontiguousarray(b), self._n_threads)
@@ -144,28 +148,20 @@ class GaussianClasses:
         half = 0.5 * np.einsum("ij,ij->j", A, self.means)
         constant = np.log(self.weights / self.total) - half - (self.centre * A).sum(axis=0)
         result = Shrunk(shrinkage, np.inf, 1.0, np.vstack([A, constant]), solve)
-        if left_out is None:
-            return result
-        logits = self._logits(result, left_out)
-        T = temperature(logits, start)
+        logits = self.left_out_logits(result)
+        T = temperature(logits)
         return replace(result, loss=log_loss(logits, T), temperature=T)
 
-    def temperature(self, result: Shrunk) -> float:
-        """Temperature of the left-out samples; 1 if each class has one sample."""
-        if self._left_out is None:
-            return 1.0
-        return temperature(self._logits(result, self._left_out), result.temperature)
-
-    def _factor(self, shrinkage: float) -> Any:
-        diagonal = np.maximum(shrinkage * self._unit, _MIN_DIAGONAL)
-        for _ in range(20):
-            metric = core.Metric.from_gram(
-                self._within, self.scale, diagonal, 1.0 / self.total, self._n_threads
-            )
-            if metric.positive:
-                return metric
-            diagonal *= 10.0
-        raise FloatingPointError("the covariance of the features cannot be factorised")
+    def left_out_logits(self, result: Shrunk) -> Logits:
+        """Logits of left-out samples, each from the weights of all others; see above."""
+        out: Logits = []
+        if self.left_out is None:
+            return out
+        Q = Block(np.ascontiguousarray(self.means.T)).scores(result.W[:-1], False, self._n_threads)
+        for first in range(0, len(self.left_out), _PIECE):
+            piece = self.left_out.take(slice(first, first + _PIECE))
+            out.append((self._piece_logits(result, piece, Q), np.asarray(piece.y), piece.weight))
+        return out
 
     def _of_means(self, means: _Array) -> _Array:
         """Packed Gram matrix of the class means, with weights and scales as for samples."""
@@ -179,25 +175,12 @@ class GaussianClasses:
         order = order[(np.bincount(codes, minlength=k) > 1)[codes[order]]]
         if not len(order):
             return None
-        most = int(np.clip(_MAX_LOGITS // k, _MIN_LEFT_OUT, _MAX_LEFT_OUT))
+        most = max(_MIN_LEFT_OUT, _MAX_LOGITS // k)
         result = rows.subset(thinned(order, most)).together()
         if result.weight is None:
             return result
         allowed = np.flatnonzero(result.weight <= _MAX_CLASS_SHARE * self.weights[result.y])
         return result.take(allowed) if len(allowed) else None
-
-    def _thinned(self, rows: Block) -> Block:
-        most = max(_MIN_TRIED, _MAX_TRIED_LOGITS // len(self.weights))
-        return rows.take(draw_subsample(len(rows), most, np.asarray(rows.y)))
-
-    def _logits(self, result: Shrunk, rows: Block) -> Logits:
-        """Logits of samples, each from the weights of all others; see the head of the file."""
-        out: Logits = []
-        Q = Block(np.ascontiguousarray(self.means.T)).scores(result.W[:-1], False, self._n_threads)
-        for first in range(0, len(rows), _PIECE):
-            piece = rows.take(slice(first, first + _PIECE))
-            out.append((self._piece_logits(result, piece, Q), np.asarray(piece.y), piece.weight))
-        return out
 
     def _piece_logits(self, result: Shrunk, piece: Block, Q: Floats) -> _Array:
         X = piece.X.toarray() if hasattr(piece.X, "toarray") else piece.X

@@ -427,16 +427,15 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         started = time.perf_counter()
         gaussian = GaussianClasses(problem, self.ridge_scale == "common", random)
         result, tried = gaussian.chosen(self._step_done)
-        self._log(f"shrinkage: {result.shrinkage:.3g}", started)
+        how = f"shrinkage: {result.shrinkage:.3g}, temperature: {result.temperature:.3g}"
+        self._log(how, started)
         self.penalty_, self.n_iter_ = result.shrinkage, np.array([tried], dtype=np.int32)
         self.objective_ = self.gap_ = self.gradient_norm_ = np.nan
         self.objective_history_: list[float] = []
         self.stop_reason_ = "closed form"
         self._keep(problem.uncentred(result.W))
-        started = time.perf_counter()
         auto = self.temperature == "auto"
-        self._apply_temperature(gaussian.temperature(result) if auto else float(self.temperature))
-        self._log(f"temperature: {self.temperature_:.3g}", started)
+        self._apply_temperature(float(result.temperature if auto else self.temperature))
 
     def _apply_temperature(self, temperature: float) -> None:
         """Divide the weights by the temperature."""

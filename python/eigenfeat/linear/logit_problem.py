@@ -72,6 +72,7 @@ __all__ = [
     "minima",
     "minimise",
     "on_features",
+    "raised",
     "sample_problem",
     "scaled_gram",
     "temperature",
@@ -354,13 +355,13 @@ class LogitProblem:
         p = self.shape[0]
         dual = n < self.varying and self.n_original is None
         coarse &= sample is not None or not dual
-        factorise: Callable[..., core.Metric]
-        how: tuple[Any, ...] = (self.n_threads,)
         if dual:
             block = rows.together()
             features = block.core(self.constant)
             _, squares, weight = feature_sums(features, block, self.n_threads)
-            factorise, how = partial(features.metric, block.weight, scale), (True, coarse, *how)
+            factorise: Callable[..., core.Metric] = partial(
+                features.metric, block.weight, scale, dual=True, coarse=coarse
+            )
         else:
             gram, squares, weight = rows.reduce(
                 on_features, add, scaled_gram, *self._arguments, scale, coarse
@@ -381,13 +382,8 @@ class LogitProblem:
                     pilot.weight, scale, least, self.n_threads
                 )
                 least = max(least, 0.5 * self.total * min(outside / p, 1.0))
-        diagonal = np.maximum(plain * scale**2, least)
-        for _ in range(20):
-            metric = factorise(diagonal + floor, 0.5 * share, *how)
-            if metric.positive:
-                return metric
-            diagonal *= 10.0
-        raise FloatingPointError("the Gram matrix of the features cannot be factorised")
+        factorise = partial(factorise, factor=0.5 * share, n_threads=self.n_threads)
+        return raised(factorise, np.maximum(plain * scale**2, least) + floor)
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
         """The most accurate metric that does not take most of the time of a search."""
@@ -401,6 +397,16 @@ class LogitProblem:
             return self.metric(penalty, draw_subsample(n, count), coarse=True)
         count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
         return self.metric(penalty, draw_subsample(n, count), coarse=True)
+
+
+def raised(factorise: Callable[[_Array], core.Metric], diagonal: _Array) -> core.Metric:
+    """Factor with a diagonal (p,), which is raised until rounding leaves the matrix positive."""
+    for _ in range(20):
+        metric = factorise(diagonal)
+        if metric.positive:
+            return metric
+        diagonal = 10.0 * diagonal
+    raise FloatingPointError("the Gram matrix of the features cannot be factorised")
 
 
 # ---- few samples of many features ----------------------------------------------------------------
@@ -690,10 +696,10 @@ def with_features(rows: LabelledSamples, block: Block) -> MemorySamples:
 Logits: TypeAlias = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
 
 
-def temperature(logits: Logits, start: float = 1.0) -> float:
+def temperature(logits: Logits) -> float:
     """Temperature T of the least log loss of ``logits / T`` on smoothed targets.
 
-    It lies between 1/50 and 50, and is 1 without logits. The search begins at `start`.
+    It lies between 1/50 and 50, and is 1 without logits.
     """
     if not logits:
         return 1.0
@@ -703,7 +709,7 @@ def temperature(logits: Logits, start: float = 1.0) -> float:
     wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each other label
     aimed = (1.0 - k * wrong) * z[np.arange(n), codes] + wrong * z.sum(axis=1)
     low, high = 1.0 / _MAX_TEMPERATURE, _MAX_TEMPERATURE
-    beta = 1.0 / start
+    beta = 1.0
     for _ in range(100):  # Newton's method, bisecting where a step leaves the interval
         P = np.exp(beta * z)
         P /= P.sum(axis=1, keepdims=True)

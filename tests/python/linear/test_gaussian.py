@@ -87,8 +87,8 @@ def test_rows_left_out_are_those_of_other_fits(classes, common, weighted):
     X, y, weight = classes
     weight = weight if weighted else np.ones(len(y))
     gaussian = gaussian_classes(X, y, weight if weighted else None, common)
-    found = gaussian.shrunk(0.01, gaussian._left_out)
-    left = np.vstack([part[0] for part in gaussian._logits(found, gaussian._left_out)])
+    found = gaussian.shrunk(0.01)
+    left = np.vstack([part[0] for part in gaussian.left_out_logits(found)])
     assert len(left) == len(X)
     expected = [logits(X[i], *reference(X, y, weight, common, 0.01, i)) for i in range(len(X))]
     assert_allclose(log_softmax(left, axis=1), log_softmax(expected, axis=1), atol=2e-3)
@@ -100,7 +100,7 @@ def test_the_shrinkage_has_the_least_loss(classes):
     X, y, weight = classes
     model = MultinomialLogit(**GAUSSIAN).fit(X, y, weight)
     gaussian = gaussian_classes(X, y, weight, False)
-    losses = {j: gaussian.shrunk(10 ** (j / 2), gaussian._left_out).loss for j in range(-8, 5)}
+    losses = {j: gaussian.shrunk(10 ** (j / 2)).loss for j in range(-8, 5)}
     best = min(losses, key=losses.get)
     assert model.penalty_ == pytest.approx(10 ** (best / 2))
     assert model.stop_reason_ == "closed form"
