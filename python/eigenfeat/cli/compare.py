@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +31,8 @@ _TITLES = {
 }
 
 
-def compare(options: SimpleNamespace) -> int:
+def compare(options: SimpleNamespace, output: Output) -> None:
     """Print a table of models, the best first."""
-    output, started = Output("compare", options.json, options.progress), time.perf_counter()
     if options.picture is not None and options.picture.suffix.lower() not in _PICTURES:
         names = ", ".join(_PICTURES)
         raise UsageError(
@@ -74,14 +72,13 @@ def compare(options: SimpleNamespace) -> int:
     plain = found.replace([np.inf, -np.inf], np.nan).astype(object)
     models = plain.where(plain.notna(), None).reset_index(names="name").to_dict("records")
     result |= {"skipped": rows.n_skipped, "cv": options.cv, "models": models}
-    result |= {"seconds": time.perf_counter() - started}
+    result |= {"seconds": output.seconds}
     names = ", ".join(map(str, getattr(options, "named", options.data)))
     head = (
         f"{names}: {len(whole):,} rows, {whole.X.shape[1]:,} columns, target "
         f"{rows.sources[0].target_name!r}; {options.cv} folds; {result['seconds']:.0f} s"
     )
     output.result(result, f"{head}\n{models_table(found)}")
-    return 0
 
 
 def models_table(found: DataFrame) -> str:

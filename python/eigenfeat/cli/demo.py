@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat._base.saved_files import taking_the_place_of
+from eigenfeat.cli.output import Output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,20 +19,19 @@ __all__ = ["demo"]
 N_TRAIN, N_NEW = 600, 300  # parcels
 
 
-def demo(options: SimpleNamespace) -> int:
+def demo(options: SimpleNamespace, output: Output) -> None:
     """Run one demonstration, or all of them, and name the files that they wrote."""
     from rich.console import Console
 
-    started, console = time.perf_counter(), Console()
+    console = Console()
     options.output.mkdir(parents=True, exist_ok=True)
     shows = _SHOWS if options.what == "all" else {options.what: _SHOWS[options.what]}
     files: list[str] = []
     for show in shows.values():
         files += show(options, console)
-    seconds, folder = time.perf_counter() - started, options.output.resolve()
-    text = f"{seconds:.0f} seconds. Files in {folder}: {', '.join(files)}"
+    folder = options.output.resolve()
+    text = f"{output.seconds:.0f} seconds. Files in {folder}: {', '.join(files)}"
     console.print(text, highlight=False, markup=False, soft_wrap=True)
-    return 0
 
 
 def _table(options: SimpleNamespace, console: Console) -> list[str]:

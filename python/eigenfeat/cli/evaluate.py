@@ -38,16 +38,15 @@ Measures = ClassificationMeasures | RegressionMeasures
 _Found = tuple[Measures, dict[str, Any]]  # and further entries of the result
 
 
-def evaluate(options: SimpleNamespace) -> int:
+def evaluate(options: SimpleNamespace, output: Output) -> None:
     """Print measures of predictions beside those of a constant prediction."""
-    output = Output("evaluate", options.json, options.progress)
     check_held_out(options)
     model, rows = opened_with_model(options, labelled=True)
     seen: bool | None = None
     more: dict[str, Any] = {}
     if options.holdout is not None or options.cv is not None:
-        some, weight = some_rows(rows, None, output), weights_of(options)
-        measures = held_out_measures(options, model, some.X, some.y, weight)
+        some = some_rows(options, rows, None, output)
+        measures = held_out_measures(options, model, some.X, some.y, some.weight)
     else:
         seen = seen_in_fit(model, rows)
         measures, more = _of_saved_model(options, model, rows, output)
@@ -60,7 +59,6 @@ def evaluate(options: SimpleNamespace) -> int:
     result["verdict"] = measures.verdict("rows")
     lines = [*wrapped(f"{options.model}: {result['verdict']}"), *wrapped(sentence)]
     output.result(result, "\n".join([*lines, *_notes(result), *measures_text(measures)]))
-    return 0
 
 
 def held_out_measures(
@@ -90,13 +88,11 @@ def _of_saved_model(options: SimpleNamespace, model: Any, rows: FileRows, output
 
 def _neighbours(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
     """Of a transformer: classes of the nearest neighbours by its features."""
-    some = some_rows(rows, MOST_ROWS, output)
+    some = some_rows(options, rows, MOST_ROWS, output)
     if len(classes := np.unique(some.y)) < 2:
         path, n = rows.sources[0].path, len(some.y)
         raise ValueError(f"{path}: expected rows of two classes, got {n} of {len(classes)}")
-    weight = weights_of(options)
-    weight = None if weight is None else weight[some.index]
-    evidence = evidence_of(model, some.X, some.y, weight=weight)
+    evidence = evidence_of(model, some.X, some.y, weight=some.weight)
     return evidence.measures, {"by": evidence.by, "of_rows": some.n}
 
 

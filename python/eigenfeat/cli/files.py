@@ -119,7 +119,7 @@ def check_held_out(options: SimpleNamespace) -> None:
 
 def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:
     """Weights of all rows, from the column that --weight names; None without it."""
-    if options.weight is None:
+    if getattr(options, "weight", None) is None:
         return None
     if options.skip_bad:
         raise UsageError("--weight: expected none with --skip-bad")
@@ -145,13 +145,15 @@ class SomeRows:
 
     X: Any
     y: npt.NDArray[Any]
-    index: npt.NDArray[np.intp]  # numbers of the rows among all
+    weight: npt.NDArray[np.float64] | None
     n: int  # number of all rows
 
 
-def some_rows(rows: FileRows, most: int | None, output: Output) -> SomeRows:
+def some_rows(
+    options: SimpleNamespace, rows: FileRows, most: int | None, output: Output
+) -> SomeRows:
     """Read all rows, or `most` of them drawn at random in one pass, in their order."""
-    rng, n = np.random.default_rng(0), 0
+    weight, rng, n = weights_of(options), np.random.default_rng(0), 0
     source = rows.frames(missing=rows.options.missing) or rows
     parts: list[Any] = []
     with output.rows("reading") as advance:
@@ -165,7 +167,7 @@ def some_rows(rows: FileRows, most: int | None, output: Output) -> SomeRows:
     rows.n_skipped = source.n_skipped
     source.check_some(n)
     X, y, index, _ = _drawn(parts, n if most is None else most)
-    return SomeRows(X, y, index, n)
+    return SomeRows(X, y, None if weight is None else weight[index], n)
 
 
 def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,9 +33,8 @@ _MAX_NAMED = 8  # columns or classes in a line
 _OUT_OF_FOLD = "Figures are out-of-fold: each row is predicted by models fitted without it."
 
 
-def fit(options: SimpleNamespace) -> int:
+def fit(options: SimpleNamespace, output: Output) -> None:
     """Fit a classifier, a regression or directions, and save it."""
-    output, started = Output("fit", options.json, options.progress), time.perf_counter()
     check_held_out(options)
     held_out = next((one for one in ("holdout", "cv") if getattr(options, one) is not None), None)
     if options.model_kind not in ("table", "gem"):
@@ -68,10 +66,9 @@ def fit(options: SimpleNamespace) -> int:
         result, lines = _described(options, model, training, measures)
     save(model, options.output)
     result = {"output": str(options.output), "estimator": type(model).__name__, **result}
-    result |= {"seconds": time.perf_counter() - started}
+    result |= {"seconds": output.seconds}
     head = f"{options.output}: {result['estimator']}, {lines[0]}; {result['seconds']:.1f} s"
     output.result(result, "\n".join([*wrapped(head), *lines[1:]]))
-    return 0
 
 
 def _fit_moments(options: SimpleNamespace, model: Any) -> tuple[dict[str, Any], list[str]]:

@@ -32,7 +32,7 @@ _FORMAT_OPTIONS = (
 )
 
 
-def inspect(options: SimpleNamespace) -> int:
+def inspect(options: SimpleNamespace, output: Output) -> None:
     """Print what is in a file; of a model with rows also the importances of their columns."""
     path = options.file
     if path.is_dir():
@@ -51,18 +51,16 @@ def inspect(options: SimpleNamespace) -> int:
         summary |= {"kind": "model", **_estimator(load(path))}
         versions = saved_versions(path)
         summary |= {"versions": versions} if versions else {}
-    output = Output("inspect", options.json, None)
     if options.data:
         summary |= _importances(options, output)
     output.result(summary, "\n".join(_lines(summary.copy())))
-    return 0
 
 
 def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     """Permutation importances of the columns of labelled rows."""
     options.model, options.threads = options.file, None
     model, rows = opened_with_model(options, "predict", labelled=True)
-    some = some_rows(rows, _MOST_ROWS, output)
+    some = some_rows(options, rows, _MOST_ROWS, output)
     evidence = evidence_of(model, some.X, some.y)
     with quietly():
         found, unit = column_importances(model, evidence.X, evidence.y, evidence.names)

@@ -21,6 +21,7 @@ from eigenfeat.cli import options as opt
 from eigenfeat.cli.kinds import assignment
 from eigenfeat.cli.output import (
     STANDARD_OUTPUT,
+    Output,
     UsageError,
     discard_output,
     report_error,
@@ -84,13 +85,14 @@ def _command(
     def add(declared: Callable[[], None]) -> Callable[[], None]:
         name = declared.__name__
 
-        def run(**given: Any) -> int:
+        def run(**given: Any) -> None:
             options = SimpleNamespace(**given)
             command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
             from eigenfeat.cli.files import standard_input
 
+            as_json, progress = given.get("json", False), given.get("progress")
             with standard_input(options, reads=module not in ("moments", "inspect")):
-                return int(command(options))
+                command(options, Output(name, as_json, progress))
 
         epilog = _ending(examples, data)
         program.add_command(click.Command(name, None, run, [*params], declared.__doc__, epilog))
@@ -423,7 +425,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = show_warning
             # Like `program.main`, but Ctrl-C and closed pipes are handled below.
             with program.make_context("eigenfeat", given) as context:
-                return int(program.invoke(context) or 0)
+                program.invoke(context)
+                return 0
     except click.exceptions.Exit as end:
         return int(end.exit_code)
     except BrokenPipeError:  # the reader of the output has seen enough, as head has

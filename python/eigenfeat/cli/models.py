@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -32,9 +31,8 @@ __all__ = ["predict", "search", "transform"]
 SHOWN = 10  # candidates
 
 
-def search(options: SimpleNamespace) -> int:
+def search(options: SimpleNamespace, output: Output) -> None:
     """Try candidates, and save the best one fitted to all rows."""
-    output, started = Output("search", options.json, options.progress), time.perf_counter()
     if options.task == "regression":
         check_regression(options)
     base = unfitted(options)
@@ -51,9 +49,8 @@ def search(options: SimpleNamespace) -> int:
     result |= {"rows": rows.n_rows, "skipped": rows.n_skipped}
     result |= {"best_params": _own_names(searched.best_params_)}
     result |= {"best_score": float(searched.best_score_), "results": _candidates(searched)}
-    result |= {"seconds": time.perf_counter() - started}
+    result |= {"seconds": output.seconds}
     output.result(result, _text(result))
-    return 0
 
 
 def _candidates(searched: Any) -> list[dict[str, Any]]:
@@ -122,7 +119,7 @@ def _text(result: dict[str, Any]) -> str:
 # ---- predict and transform -----------------------------------------------------------------------
 
 
-def predict(options: SimpleNamespace) -> int:
+def predict(options: SimpleNamespace, output: Output) -> None:
     """Write the predictions of every row."""
     only_one = options.output.suffix.lower() == ".npy"
     check_writable(options.output)
@@ -164,10 +161,10 @@ def predict(options: SimpleNamespace) -> int:
         labels = plain_labels(classes[proba.argmax(axis=1)])
         return [proba] if only_one else [labels, proba]
 
-    return _write("predict", options, rows, names, columns_of, {"classes": classes.tolist()})
+    _write(options, output, rows, names, columns_of, {"classes": classes.tolist()})
 
 
-def transform(options: SimpleNamespace) -> int:
+def transform(options: SimpleNamespace, output: Output) -> None:
     """Write the features of every row."""
     check_writable(options.output)
     model, rows = opened_with_model(options, "transform")
@@ -184,22 +181,21 @@ def transform(options: SimpleNamespace) -> int:
         features = model.transform(X)
         return [features.toarray() if hasattr(features, "toarray") else np.asarray(features)]
 
-    return _write("transform", options, rows, names, columns_of, {"columns": len(names)})
+    _write(options, output, rows, names, columns_of, {"columns": len(names)})
 
 
 def _write(
-    command: str,
     options: SimpleNamespace,
+    output: Output,
     rows: FileRows,
     names: list[str],
     columns_of: Callable[[Any], list[npt.NDArray[Any]]],
     more: dict[str, Any],
-) -> int:
-    output = Output(command, options.json, options.progress)
+) -> None:
     standard, path = str(options.output) == STANDARD, options.output
     written = skipped = 0
     check_writable(path, options.model, rows)
-    with open_writer(path, names) as write, output.rows(command) as advance:
+    with open_writer(path, names) as write, output.rows(output.command) as advance:
         for block, position in rows.blocks():
             missing = block.y if options.skip_bad and block.y.any() else None
             write(*columns_of(block.X), missing=missing)
@@ -213,4 +209,3 @@ def _write(
         output.result(result, f"eigenfeat: {text}", sys.stderr)
     else:
         output.result(result, f"{path}: {text}, {os.path.getsize(path):,} bytes")
-    return 0

@@ -11,7 +11,7 @@ from typing import Any
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import differing_name, show
 from eigenfeat.cli.files import check_output, rows_of
-from eigenfeat.cli.output import InterruptedRunError, Interrupts, Output, UsageError
+from eigenfeat.cli.output import InterruptedRunError, Output, UsageError, interrupts
 from eigenfeat.io.rows import FileRows, Position
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.targets import task_of
@@ -22,11 +22,11 @@ _SECONDS = 60.0  # from one checkpoint to the next
 KIND = "moments checkpoint"
 
 
-def moments(options: SimpleNamespace) -> int:
+def moments(options: SimpleNamespace, output: Output) -> None:
     """Compute moments of all rows, or merge files of moments, and write them."""
-    output = Output("moments", options.json, options.progress)
     if options.data[0] == "merge":
-        return _merged(options, options.data[1:], output)
+        _merged(options, options.data[1:], output)
+        return
     rows = rows_of(options)
     default = options.output.with_name(f"{options.output.name}.checkpoint")
     checkpoint = Checkpoint(options.checkpoint or default, rows, options.every)
@@ -48,7 +48,7 @@ def moments(options: SimpleNamespace) -> int:
     elif exists:
         output.say(f"starting anew; {checkpoint.path} will be replaced (--resume goes on from it)")
     resumed_from = position.rows if position else 0
-    with Interrupts() as interrupts, output.rows("moments") as advance:
+    with interrupts() as received, output.rows("moments") as advance:
         for block, after in rows.blocks(position):
             if position is None and options.labels == "auto" and block.y is not None:
                 task, n_values = task_of(block.y)
@@ -64,12 +64,12 @@ def moments(options: SimpleNamespace) -> int:
                 raise
             position = after
             advance(len(block), after.fraction)
-            if interrupts.received is not None:
+            if received:
                 checkpoint.save(total, after)
                 raise InterruptedRunError(
                     f"after {after.rows:,} rows, which {checkpoint.path} holds; "
                     "the same command with --resume goes on",
-                    interrupts.received,
+                    received[0],
                 )
             if checkpoint.due(after):
                 checkpoint.save(total, after)
@@ -88,7 +88,6 @@ def moments(options: SimpleNamespace) -> int:
         f"{options.output}: {n:,} rows{skipped}, {total.n_features_in_} features, {len(classes)} "
         f"classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s",
     )
-    return 0
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------
@@ -159,7 +158,7 @@ def _difference(identity: Any, wanted: dict[str, Any]) -> str | None:
 # ---- merging -------------------------------------------------------------------------------------
 
 
-def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
+def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> None:
     """Merge files of moments in the order given; names of columns must be the same."""
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
@@ -185,4 +184,3 @@ def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
     output.result(
         {**result, "weights": weights}, f"{options.output}: {len(paths)} files, {total!r}"
     )
-    return 0

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 __all__ = [
-    *("STANDARD_OUTPUT", "Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError"),
-    *("WIDTH", "discard_output", "naming_options", "printable", "report_error"),
+    *("STANDARD_OUTPUT", "Advance", "InterruptedRunError", "Output", "UsageError"),
+    *("WIDTH", "discard_output", "interrupts", "naming_options", "printable", "report_error"),
     *("show_warning", "wrapped"),
 ]
 
@@ -123,7 +123,7 @@ def _print_json(result: dict[str, Any], file: TextIO | None = None) -> None:
 
 
 class Output:
-    """Output of a command: results go to stdout, everything else to stderr.
+    """Output of a command: results go to stdout, everything else to stderr; and its time.
 
     Progress is shown if stderr is a terminal, unless `progress` is given.
     """
@@ -131,6 +131,12 @@ class Output:
     def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:
         self.command, self._json = command, as_json
         self.shows_progress = sys.stderr.isatty() if progress is None else progress
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start of the command."""
+        return time.perf_counter() - self._started
 
     def say(self, text: str) -> None:
         """Print a line that is not part of the result."""
@@ -201,25 +207,22 @@ def wrapped(text: str, title: str = "") -> list[str]:
 # ---- signals -------------------------------------------------------------------------------------
 
 
-class Interrupts:
-    """Context that records Ctrl-C and SIGTERM; a second signal ends the program."""
+@contextmanager
+def interrupts() -> Iterator[list[int]]:
+    """Yield a list that Ctrl-C and SIGTERM append to; a second signal ends the program."""
+    received: list[int] = []
 
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-    def __init__(self) -> None:
-        self.received: int | None = None
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Interrupts:
-        with suppress(ValueError):  # only the main thread can set handlers
-            self._before = {number: signal.signal(number, self._note) for number in self.SIGNALS}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.received is not None:
+    def note(number: int, frame: FrameType | None) -> None:
+        if received:
             raise InterruptedRunError("twice, nothing was written", number)
-        self.received = number
+        received.append(number)
+
+    before = {}
+    with suppress(ValueError):  # only the main thread can set handlers
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, note)
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

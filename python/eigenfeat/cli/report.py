@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,6 @@ from eigenfeat.cli.files import (
     opened_with_model,
     seen_in_fit,
     some_rows,
-    weights_of,
 )
 from eigenfeat.cli.inspect import saved_versions
 from eigenfeat.cli.output import Output, UsageError
@@ -31,14 +29,13 @@ def _model_file(path: str) -> str:
     return f"{path} ({status.st_size:,} bytes, written on {day}{by})"
 
 
-def report(options: SimpleNamespace) -> int:
+def report(options: SimpleNamespace, output: Output) -> None:
     """Write the page."""
-    output, started = Output("report", options.json, options.progress), time.perf_counter()
     check_held_out(options)
     check_output(options.output)
     model, rows = opened_with_model(options, labelled=True)
     check_output(options.output, options.model, rows)
-    some, weight = some_rows(rows, options.max_rows, output), weights_of(options)
+    some = some_rows(options, rows, options.max_rows, output)
     y, n = some.y, some.n
     drawn = "" if len(y) == n else f" ({len(y):,} drawn at random from {n:,})"
     sources = {
@@ -59,7 +56,7 @@ def report(options: SimpleNamespace) -> int:
             holdout=options.holdout,
             cv=options.cv,
             random_state=options.seed,
-            sample_weight=None if weight is None else weight[some.index],
+            sample_weight=some.weight,
         )
     except ValueError as error:
         file, message = rows.sources[0].path, str(error)
@@ -71,6 +68,5 @@ def report(options: SimpleNamespace) -> int:
         raise ValueError(f"{file}: {message}") from error
     size = os.path.getsize(options.output)
     result = {"output": str(options.output), "rows": len(y), "of_rows": n}
-    result |= {"skipped": rows.n_skipped, "seconds": time.perf_counter() - started}
+    result |= {"skipped": rows.n_skipped, "seconds": output.seconds}
     output.result(result, f"{options.output}: {len(y):,} rows{drawn}, {size:,} bytes")
-    return 0
