@@ -129,7 +129,7 @@ def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Out
         name: None if first is None else np.concatenate([part[name] for part in parts])
         for name, first in parts[0].items()
     }
-    more: dict[str, Any] = {"seconds": advance.seconds}
+    more: dict[str, Any] = {"seconds": output.seconds}
     more["unknown_labels"] = {str(label): count for label, count in unknown.items()}
     if decides:
         more["early"] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
+from eigenfeat._base.saved_files import META, read_arrays
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import listed, opened_with_model, some_rows
 from eigenfeat.cli.moments import KIND, read_checkpoint
@@ -84,13 +84,8 @@ def _moments(path: Path) -> dict[str, Any]:
         pass
     state: dict[str, Any] = {}
     if kind == KIND:
-        moments, progress = read_checkpoint(path)
-        try:
-            position = progress["position"]
-            files = [entry["path"] for entry in progress["identity"]["files"]]
-            state = {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
-        except (LookupError, TypeError):
-            raise FileFormatError(f"{path}: cannot be loaded: it has no position") from None
+        moments, identity, position = read_checkpoint(path)
+        state = {"rows": position.rows, "skipped": position.skipped, "of_files": identity["files"]}
     else:
         moments = ClassMoments.load(path)
     weights = {label: moments.weight(label) for label in moments.classes_.tolist()}

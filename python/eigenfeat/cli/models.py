@@ -203,7 +203,7 @@ def _write(
             skipped += 0 if missing is None else int(missing.sum())
             advance(len(block), position.fraction)
     result = {"output": str(path), "rows": written, "skipped": skipped, **more}
-    result |= {"seconds": advance.seconds, "rows_per_second": advance.rate}
+    result |= {"seconds": output.seconds, "rows_per_second": advance.rate}
     text = f"{written:,} rows" + (f" ({skipped:,} bad ones left empty)" if skipped else "")
     if standard:  # where the rows are
         output.result(result, f"eigenfeat: {text}", sys.stderr)

@@ -80,7 +80,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
     classes = total.classes_.tolist()
     result = {"output": str(options.output), "rows": n, "skipped": rows.n_skipped}
     result |= {"features": total.n_features_in_, "classes": classes, "dtype": rows.dtype.name}
-    result |= {"resumed_from": resumed_from, "seconds": advance.seconds}
+    result |= {"resumed_from": resumed_from, "seconds": output.seconds}
     result |= {"rows_per_second": advance.rate}
     skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
     output.result(
@@ -93,13 +93,19 @@ def moments(options: SimpleNamespace, output: Output) -> None:
 # ---- checkpoints ---------------------------------------------------------------------------------
 
 
-def read_checkpoint(path: str | Path) -> tuple[ClassMoments, dict[str, Any]]:
-    """Moments and progress of a checkpoint; FileFormatError for other files."""
+def read_checkpoint(path: str | Path) -> tuple[ClassMoments, dict[str, Any], Position]:
+    """Moments of a checkpoint, the identity of its rows, and the position after the last block.
+
+    FileFormatError for other files.
+    """
     moments, about = ClassMoments._load_with(path, KIND)
-    progress = about.get("progress")
-    if not isinstance(progress, dict):
-        raise FileFormatError(f"{path}: cannot be loaded: it does not say how far it has come")
-    return moments, progress
+    try:
+        identity, position = dict(about["identity"]), Position(**about["position"])
+        [*map(str, identity["files"])]
+    except (LookupError, TypeError, ValueError):
+        what = "it does not say how far it has come"
+        raise FileFormatError(f"{path}: cannot be loaded: {what}") from None
+    return moments, identity, position
 
 
 class Checkpoint:
@@ -112,16 +118,14 @@ class Checkpoint:
 
     def load(self) -> tuple[ClassMoments, Position]:
         """State in the file; FileFormatError if its files or options differ."""
-        moments, progress = read_checkpoint(self.path)
-        try:
-            identity, position = progress["identity"], Position(**progress["position"])
-        except (KeyError, TypeError):
-            raise FileFormatError(f"{self.path}: cannot be loaded: it has no position") from None
-        if difference := _difference(identity, self._identity):
-            raise FileFormatError(
-                f"{self.path}: expected a checkpoint of these files and options, got one of "
-                f"others: {difference}; without --resume the run starts anew"
-            )
+        moments, identity, position = read_checkpoint(self.path)
+        for name, value in self._identity.items():
+            if identity.get(name) != value:
+                raise FileFormatError(
+                    f"{self.path}: expected a checkpoint of these files and options, got one of "
+                    f"others: {name} was {show(identity.get(name))} and is {show(value)}; without "
+                    "--resume the run starts anew"
+                )
         self._saved_rows = position.rows
         return moments, position
 
@@ -134,25 +138,8 @@ class Checkpoint:
     def save(self, moments: ClassMoments, position: Position) -> None:
         """Write the exact state after all blocks up to a position, atomically."""
         progress = {"identity": self._identity, "position": asdict(position)}
-        moments._save_with(self.path, KIND, {"progress": progress})
+        moments._save_with(self.path, KIND, progress)
         self._saved_rows, self._saved_at = position.rows, time.monotonic()
-
-
-def _difference(identity: Any, wanted: dict[str, Any]) -> str | None:
-    """Say the first difference between the identities of a checkpoint and of a run."""
-    if identity == wanted:
-        return None
-    try:
-        for old, new in zip(identity["files"], wanted["files"], strict=True):
-            for name in ("path", "bytes", "time"):
-                if old[name] != new[name]:
-                    return f"{name} of {new['path']} was {old[name]} and is {new[name]}"
-        for name, value in wanted["options"].items():
-            if identity["options"][name] != value:
-                return f"{name} was {show(identity['options'][name])} and is {show(value)}"
-    except (KeyError, TypeError, ValueError):
-        pass
-    return "other files, or another version"
 
 
 # ---- merging -------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ class Advance:
 
     def __init__(self, progress: Progress, what: str) -> None:
         self._progress, self._task = progress, progress.add_task(what, total=1.0, rows="")
-        self.rows, self.started = 0, time.perf_counter()
+        self.rows, self._started = 0, time.perf_counter()
 
     def __call__(self, rows: int, fraction: float | None) -> None:
         """Add rows; `fraction` is the part of all rows done so far (None: unknown)."""
@@ -181,14 +181,9 @@ class Advance:
         self._progress.update(self._task, visible=False)
 
     @property
-    def seconds(self) -> float:
-        """Time since the start."""
-        return time.perf_counter() - self.started
-
-    @property
     def rate(self) -> float:
         """Rows a second."""
-        return self.rows / max(self.seconds, 1e-9)
+        return self.rows / max(time.perf_counter() - self._started, 1e-9)
 
 
 # Characters of a line: those of the terminal, or of a usual one if there is none.

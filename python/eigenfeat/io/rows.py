@@ -487,20 +487,16 @@ class FileRows(RowBlocks):
             path = self.sources[0].path
             raise ValueError(f"{path}: expected at least one row, got none{skipped}")
 
-    def identity(self) -> dict[str, object]:
+    def identity(self) -> dict[str, Any]:
         """Everything the blocks depend on: paths, sizes and times of the files, and the options."""
-        files = []
-        for path in (path for source in self.sources for path in source.files()):
+        paths = [path.resolve() for source in self.sources for path in source.files()]
+        known: dict[str, Any] = {"files": [*map(str, paths)]}
+        for path in paths:
             status = path.stat()
-            files.append(
-                {"path": str(path.resolve()), "bytes": status.st_size, "time": status.st_mtime_ns}
-            )
-        options = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self.options).items()
-        }
-        options |= {"dtype": self.dtype.name, "block_rows": self.block_rows}
-        return {"files": files, "options": options}
+            known |= {f"bytes of {path}": status.st_size, f"time of {path}": status.st_mtime_ns}
+        for name, value in asdict(self.options).items():
+            known[name] = list(value) if isinstance(value, tuple) else value
+        return known | {"dtype": self.dtype.name, "block_rows": self.block_rows}
 
 
 @dataclass(frozen=True)
