@@ -15,7 +15,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
@@ -44,10 +44,59 @@ if TYPE_CHECKING:
 
     from eigenfeat.samples.block_samples import LabelledSamples
 
-__all__ = ["GEM", "Depth", "solve_layers"]
+__all__ = ["GEM", "Depth", "PairFeatures", "solve_layers"]
 
 
-class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
+class PairFeatures(Verbose, TransformerMixin, BaseEstimator):
+    """Base class: names of the expanded projections on directions of pairs."""
+
+    expansion: str
+    powers: Sequence[int]
+    include_input = False
+    pairs_: Any  # (F, 2) names of numerator and denominator
+    ranks_: Any  # (F,) ranks within the pairs
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
+
+        Parameters
+        ----------
+        input_features : (d,) array-like of str, optional
+            Names of the input features; they must be those seen in `fit`, if it saw names.
+
+        Returns
+        -------
+        (columns,) array of str
+            Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
+            within the pair, half wave, and power.
+        """
+        check_is_fitted(self)
+        inputs = _check_feature_names_in(self, input_features)
+        ranked = zip(self.pairs_, self.ranks_, strict=True)
+        stems = [self._stem(pair, rank) for pair, rank in ranked]
+        suffixes = column_suffixes(self._expansion(), check_powers(self.powers))
+        names = [stem + suffix for suffix in suffixes for stem in stems]
+        return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
+
+    def _stem(self, pair: Any, rank: int) -> str:
+        return f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}"
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.get_feature_names_out())
+
+    def _expansion(self) -> str:
+        return "half_wave" if self.expansion == "auto" else self.expansion
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class GEM(FittedDirections, PairFeatures):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     Use it before a linear classifier of your own, where classes differ in variances and not only in
@@ -306,9 +355,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = True
         return tags
 
     def _accumulate(
@@ -354,38 +401,6 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         """Raise ValueError if a parameter is invalid."""
         self._validate_params()
         check_powers(self.powers)
-
-    def _expansion(self) -> str:
-        return "half_wave" if self.expansion == "auto" else self.expansion
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
-
-        Parameters
-        ----------
-        input_features : (d,) array-like of str, optional
-            Names of the input features; they must be those seen in `fit`, if it saw names.
-
-        Returns
-        -------
-        (columns,) array of str
-            Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
-            within the pair, half wave, and power.
-        """
-        result = self._solution
-        inputs = _check_feature_names_in(self, input_features)
-        ranked = zip(result.pairs, result.ranks, strict=True)
-        stems = [self._stem(pair, rank) for pair, rank in ranked]
-        suffixes = column_suffixes(self._expansion(), check_powers(self.powers))
-        names = [stem + suffix for suffix in suffixes for stem in stems]
-        return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
-
-    def _stem(self, pair: Any, rank: int) -> str:
-        return f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}"
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.get_feature_names_out())
 
 
 # ---- layers --------------------------------------------------------------------------------------

@@ -8,35 +8,30 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.features import ExpandedFeatures, check_powers, column_suffixes, row_blocks
+from eigenfeat.expansion.features import ExpandedFeatures, check_powers, row_blocks
 from eigenfeat.gem._randomized.pencils import solve_pencils
+from eigenfeat.gem.gem import PairFeatures
 from eigenfeat.pencils.problems import PencilOptions
 from eigenfeat.samples.estimator import (
-    BaseEstimator,
-    Verbose,
     unchanged_on_error,
     validate_data,
 )
 from eigenfeat.samples.labelled import weighted_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from eigenfeat._base.types import Floats, Labels, Pairs, RandomState, Rows, Targets, Weights
+    from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
     from eigenfeat.gem._randomized.directions import RowCombinations
 
 __all__ = ["RandomizedGEM"]
 
 
-class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
+class RandomizedGEM(PairFeatures):
     """GEM features of sparse samples with very many columns, such as text.
 
     Use it before a linear classifier where :class:`eigenfeat.GEM` would need too much memory: it
@@ -116,7 +111,6 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     }
 
     directions_: RowCombinations
-    pairs_: Labels
 
     def __init__(
         self,
@@ -213,34 +207,3 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
                 for part in blocks
             ]
         )
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
-
-        Parameters
-        ----------
-        input_features : (d,) array-like of str, optional
-            Names of the input features; they must equal those seen in `fit`.
-
-        Returns
-        -------
-        (columns,) array of str
-            Numerator and denominator label, rank within the pair, half wave, and power.
-        """
-        check_is_fitted(self)
-        _check_feature_names_in(self, input_features)
-        ranked = zip(self.pairs_, self.ranks_, strict=True)
-        stems = [f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}" for pair, rank in ranked]
-        suffixes = column_suffixes(self.expansion, check_powers(self.powers))
-        return np.asarray([stem + suffix for suffix in suffixes for stem in stems], dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.get_feature_names_out())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
