@@ -58,7 +58,6 @@ class GEMClassifier(
     features are those of `GEM`; they are never stored for all samples at once. User guide:
     :doc:`/guide/classifier`.
 
-
     Parameters
     ----------
     gem : GEM or None, default=None

@@ -196,7 +196,7 @@ def solve_pooled(
     mean = span.origin + span.scale * (span.basis @ pooled.mean)
     mean = mean if settings.center else np.zeros_like(span.origin)
     if pencil.smallest:
-        vectors = null_directions(pencil.signal, span, int(settings.n_components or 1))
+        vectors = _null_directions(pencil.signal, span, int(settings.n_components or 1))
         directions = np.ascontiguousarray(vectors / span.scale[:, None])
         return RayleighDirections(directions, np.zeros(vectors.shape[1]), mean, span.scale)
     unscaled = np.ones(len(pooled.mean))
@@ -207,8 +207,8 @@ def solve_pooled(
     )
 
 
-def null_directions(matrix: Array, span: Span, m: int) -> Array:
-    """Return the first m directions (d, m) of `smallest`, in the scaled columns.
+def _null_directions(matrix: Array, span: Span, m: int) -> Array:
+    """Return the first m directions (d, m) of `_smallest`, in the scaled columns.
 
     `matrix` (r, r) has the second moments of the span's coordinates; m is at most d - r.
     """
@@ -245,13 +245,13 @@ def _solved(
         exponent = int(np.frexp(np.diag(signal).max())[1])
         signal = np.ldexp(signal, -exponent)
     if pencil.smallest:
-        values, vectors = smallest(signal, m, settings.n_threads, pooled.eps)
+        values, vectors = _smallest(signal, m, settings.n_threads, pooled.eps)
     else:
         d = n_columns or len(scale)
         noise, ridge = _with_ridge(pencil, pooled, scale, settings.ridge, d)
         values, vectors = eigenpairs(signal, noise, m, settings.n_threads, ridge, d)
         if settings.n_components is None:
-            values, vectors = of_rank(values, vectors, pooled.eps)
+            values, vectors = _of_rank(values, vectors, pooled.eps)
         _clear_columns_without_signal(signal, noise, values, vectors, pooled.eps)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
@@ -321,7 +321,7 @@ def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None 
     return float(np.sum(np.diag(pooled.between if signal is None else signal) / scale / scale))
 
 
-def smallest(matrix: Array, m: int, n_threads: int | None, eps: float) -> tuple[Array, Array]:
+def _smallest(matrix: Array, m: int, n_threads: int | None, eps: float) -> tuple[Array, Array]:
     """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
 
     Their vectors have the largest eigenvalues of ``t I - matrix``, where t bounds all eigenvalues.
@@ -353,7 +353,7 @@ def _by_pivots(basis: Array) -> Array:
     return basis @ np.array(chosen).T if chosen else basis
 
 
-def of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
+def _of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
     """Drop directions whose signal is within rounding errors, except the first direction."""
     smallest_signal = len(vectors) * eps * values[0]
     selected = max(1, int(np.sum(values > smallest_signal)))

@@ -89,9 +89,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1; here the class covariances in N have the
-    weights of the means in S. Y. Chen et al., IEEE Trans. Signal Processing 58, 2010 (a factor of
-    the ridge).
+    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1; here N weighs the classes as S does. Y.
+    Chen et al., IEEE Trans. Signal Processing 58, 2010 (a factor of the ridge).
 
     Examples
     --------
