@@ -58,22 +58,20 @@ class _Table:
         some = np.flatnonzero(self.statistics.scale > 0)
         return _standardised(self.graph, self.statistics, some, self.X)
 
-    @cached_property
-    def for_trees(self) -> str:
+    def for_trees(self, levels: _Array) -> str:
         """Standardised columns and levels of categories."""
         stat = self.statistics
         columns = _standardised(self.graph, stat, stat.without_levels, self.X)
-        levels = self.graph.affine(self.X, stat.level_weights, None)
-        return self.graph.node("Concat", columns, levels, axis=1)
+        numbers = self.graph.affine(self.X, levels, None)
+        return self.graph.node("Concat", columns, numbers, axis=1)
 
-    @cached_property
-    def with_pairs(self) -> str:
+    def with_pairs(self, levels: _Array) -> str:
         """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
         one, other = (
             self.graph.columns(self.ranks, places) for places in self.statistics.numeric_pairs
         )
         parts = [self.graph.node(what, one, other) for what in ("Add", "Sub")]
-        return self.graph.node("Concat", self.for_trees, *parts, axis=1)
+        return self.graph.node("Concat", self.for_trees(levels), *parts, axis=1)
 
     @cached_property
     def ranks(self) -> str:
@@ -122,7 +120,7 @@ def _outputs(table: _Table, name: str, view: Any) -> str:
     """Logits of a view of a classifier, or standardised outputs of a view of a regressor."""
     graph = table.graph
     if isinstance(view, (ForestView, BoostingView)):
-        sums = _trees(graph, view.trees, getattr(table, view.inputs))
+        sums = _trees(graph, view.trees, getattr(table, view.inputs)(view.levels))
         if isinstance(view, BoostingView):
             return graph.node("Add", sums, graph.constant(view.start))
         logits = isinstance(view, ForestClassifierView)

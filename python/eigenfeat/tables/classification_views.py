@@ -345,7 +345,7 @@ class BoostingClassifierView(BoostingView):
 
     def _staged(self, table: Table) -> _Array:
         """Logits (stages, n, k) after each 25 steps."""
-        X = getattr(table, self.inputs)
+        X = self.features(table)
         roots = np.split(self.trees.roots, self.steps // _STEP)
         parts = [replace(self.trees, roots=some).predict(X) for some in roots]
         return self.start + np.cumsum(parts, axis=0)
@@ -360,7 +360,7 @@ class BoostingClassifierView(BoostingView):
             random_state=samples.seed,
             **samples.sized(_BOOSTING) | {"max_iter": self.steps},
         )
-        n_first, weight = samples.table.for_trees.shape[1], unequal(samples.weight)
+        n_first, weight = self.n_columns(samples), unequal(samples.weight)
         steps = grow(boosting, X, samples.targets, weight, n_first, samples.n_threads)
         k = len(samples.rows.classes)
         start = np.full(k, LOG_FLOOR)  # a class without samples has no trees

@@ -215,7 +215,7 @@ class ForestRegressorView(ForestView):
     """Random forest (Breiman 2001)."""
 
     def unfitted(self, samples: Samples) -> Any:
-        n, tried = len(samples), min(samples.table.for_trees.shape[1], _MAX_TRIED)
+        n, tried = len(samples), min(self.n_columns(samples), _MAX_TRIED)
         most = _TREES if n <= _MANY else _TREES_OF_MANY
         return RandomForestRegressor(
             n_estimators=max(min(most, _MAX_TRIES // tried), _MIN_TREES),
@@ -232,7 +232,7 @@ class BoostingRegressorView(BoostingView):
     def grown(
         self, samples: Samples, X: NDArray[np.float32]
     ) -> tuple[_Array, list[tuple[int, Any]]]:
-        q, n_first = samples.targets.shape[1], samples.table.for_trees.shape[1]
+        q, n_first = samples.targets.shape[1], self.n_columns(samples)
         start, trees, weight = np.zeros(q), [], unequal(samples.weight)
         for output in range(q):
             boosting = HistGradientBoostingRegressor(

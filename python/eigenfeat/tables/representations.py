@@ -49,6 +49,7 @@ _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
+_PSEUDO = 10.0  # samples at the mean of all, for the mean of a level
 _MAX_INDICATORS = 6  # of one column of categories, which trees read beside its levels
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
@@ -170,11 +171,38 @@ class TableStatistics(OmitsCaches):
         return [j for j in groups if len(j) > 2 and self.indicator[j].all()]
 
     @cached_property
-    def level_weights(self) -> _Array:
+    def levels(self) -> _Array:
         """Weights (D, C) of the indicators whose sums are the levels 1, 2, ... of C categories."""
+        return self._numbered([np.arange(1, len(columns) + 1) for columns in self.categories])
+
+    def levels_by(self, X: _Array, outputs: _Array, weight: _Array | None) -> _Array:
+        """`levels`, ordered by means of the outputs (n, q) along their first principal axis.
+
+        For two classes and for numbers, the best split of a node into two sets of levels is one
+        between levels that follow each other in this order (Fisher 1958). Levels below the mean of
+        all samples are negative, so that an unknown category lies at the mean. Each level counts
+        with further samples of mean 0, as few samples have extreme means.
+        """
+        w = np.ones(len(X)) if weight is None else weight / weight.mean()
+        centred = w[:, None] * (outputs - np.average(outputs, axis=0, weights=w))
+        numbers = []
+        for columns in self.categories:
+            m = len(columns) + 1
+            level = np.einsum("ij,j->i", X[:, columns], np.arange(1, m)).astype(np.intp)
+            count = _PSEUDO + np.bincount(level, w, m)[1:]
+            sums = np.transpose([np.bincount(level, one, m)[1:] for one in centred.T])
+            _, _, axes = np.linalg.svd(sums / np.sqrt(count)[:, None])
+            axis = axes[0] * np.sign(axes[0][np.abs(axes[0]).argmax()])
+            means = np.einsum("ij,j->i", sums, axis) / count
+            place = np.argsort(np.argsort(means, kind="stable")) - np.count_nonzero(means < 0)
+            numbers.append(place + (place >= 0))
+        return self._numbered(numbers)
+
+    def _numbered(self, numbers: Sequence[NDArray[np.intp]]) -> _Array:
+        """Weights (D, C) of the indicators, whose sums are these numbers of the levels."""
         out = np.zeros((len(self.mean), len(self.categories)))
         for place, columns in enumerate(self.categories):
-            out[columns, place] = np.arange(1, len(columns) + 1)
+            out[columns, place] = numbers[place]
         return out
 
     @cached_property
@@ -371,21 +399,19 @@ class Table:
         stat = self.statistics
         return self._standardised(np.flatnonzero(stat.scale > 0)).astype(np.float32)
 
-    @cached_property
-    def for_trees(self) -> _Features:
-        """Columns, without indicators of many categories, and levels in the indicators' order.
+    def for_trees(self, levels: _Array) -> _Features:
+        """Columns, without indicators of many categories, and numbers of the categories' levels.
 
-        Trees separate levels that lie together by one threshold.
+        `levels` are weights (D, c) of the indicators. Trees separate levels of neighbouring numbers
+        by one threshold.
         """
-        stat = self.statistics
-        levels = np.einsum("ij,jk->ik", self.X, stat.level_weights)
-        return np.hstack([self._standardised(stat.without_levels), levels]).astype(np.float32)
+        columns = self._standardised(self.statistics.without_levels)
+        return np.hstack([columns, np.einsum("ij,jk->ik", self.X, levels)]).astype(np.float32)
 
-    @cached_property
-    def with_pairs(self) -> _Features:
+    def with_pairs(self, levels: _Array) -> _Features:
         """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
         one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
-        return np.hstack([self.for_trees, one + other, one - other])
+        return np.hstack([self.for_trees(levels), one + other, one - other])
 
     def _standardised(self, some: NDArray[np.intp]) -> _Array:
         stat = self.statistics

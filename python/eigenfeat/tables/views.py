@@ -117,6 +117,13 @@ class Samples:
         drawn = np.random.RandomState(self.seed).permutation(len(self))[:most]
         return self.subset(np.sort(drawn))
 
+    def levels_by_targets(self) -> _Array:
+        """Weights (D, C) of indicators that number the levels of categories by their targets."""
+        outputs = self.targets
+        if outputs.ndim == 1:
+            outputs = np.eye(len(self.rows.classes))[outputs]
+        return self.table.statistics.levels_by(self.table.X, outputs, self.weight)
+
     def with_features(self, features: Any) -> MemorySamples:
         """The samples with other features."""
         return self.rows.with_features(features)
@@ -159,10 +166,26 @@ class View:
         raise NotImplementedError
 
 
-class ForestView(View):
+class TreesView(View):
+    """Trees on columns and on the numbers of their categories' levels."""
+
+    levels: _Array  # weights (D, C) of indicators
+    trees: Trees
+
+    def features(self, table: Table) -> NDArray[np.float32]:
+        features: NDArray[np.float32] = getattr(table, self.inputs)(self.levels)
+        return features
+
+    def n_columns(self, samples: Samples) -> int:
+        """Number of features without sums and differences of columns."""
+        return len(samples.table.statistics.without_levels) + self.levels.shape[1]
+
+
+class ForestView(TreesView):
     """Forest, whose trees predict the samples that they were grown without."""
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        self.levels = samples.table.statistics.levels
         X, held = self.features(samples.table), folds.held
         forest = self.unfitted(samples).fit(X, samples.plain_targets, unequal(samples.weight))
         self.trees = Trees.of_forest(forest, X)
@@ -186,10 +209,11 @@ class ForestView(View):
         return means
 
 
-class BoostingView(View):
+class BoostingView(TreesView):
     """Gradient boosting of small trees."""
 
     def fit(self, samples: Samples) -> None:
+        self.levels = np.hstack([samples.table.statistics.levels, samples.levels_by_targets()])
         X = self.features(samples.table)
         self.start, steps = self.grown(samples, X)
         self.trees = Trees.of_boosting(steps, len(self.start), X)

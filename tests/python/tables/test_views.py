@@ -1,6 +1,7 @@
 """The pool of views of `TableClassifier`: each view against plain definitions, and their pool."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -255,6 +256,50 @@ def test_trees_are_those_of_scikit_learn(classes):
     found = softmax(parts["boosting"].outputs(table), axis=1)
     # Values that differ by rounding have one side of a threshold.
     assert np.isclose(found, boosting.predict_proba(X[:1100]), atol=1e-9).mean() > 0.98
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_are_numbered_by_the_principal_axis_of_their_means(rng, outputs, weighted):
+    level = rng.integers(0, 8, 500)  # 7 is unknown: no indicator is 1
+    X = np.column_stack([rng.standard_normal(500), level[:, None] == np.arange(7)]).astype(float)
+    Y = rng.standard_normal((8, outputs))[level] + rng.standard_normal((500, outputs))
+    weight = rng.uniform(0.5, 2, 500) if weighted else np.ones(500)
+    statistics = TableStatistics.fit(X, weight, np.array([0, *[1] * 7]))
+    found = statistics.levels_by(X, Y, weight if weighted else None)
+    assert found.shape == (8, 1)
+    assert found[0, 0] == 0
+    w = weight / weight.mean()
+    mean = (w[:, None] * Y).sum(axis=0) / w.sum()
+    count = np.array([w[level == i].sum() for i in range(7)]) + 10
+    means = [(w[:, None] * (Y - mean))[level == i].sum(axis=0) for i in range(7)] / count[:, None]
+    _, vectors = np.linalg.eigh((count[:, None] * means).T @ means)
+    scores = means @ vectors[:, -1]
+    scores = scores if np.corrcoef(scores, found[1:, 0])[0, 1] > 0 else -scores
+    order = np.argsort(scores)
+    assert (np.diff(found[1:, 0][order]) > 0).all()
+    np.testing.assert_array_equal(np.sign(found[1:, 0]), np.sign(scores))
+    assert np.abs(found).max() <= 7
+
+
+@pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
+def test_boosting_separates_categories_in_any_order_of_their_names(rng, kind):
+    level = rng.integers(0, 40, 4_000)
+    high = rng.permutation(40)[level] < 20
+    y = (high ^ (rng.uniform(size=4_000) < 0.1)).astype(float)
+    X = pd.DataFrame({"city": [f"c{i:02}" for i in level], "noise": rng.standard_normal(4_000)})
+    train, test = slice(0, 2_000), slice(2_000, None)
+    plain = kind(["boosting"]).fit(X[train], y[train])
+    assert plain.score(X[test], y[test]) > (0.88 if kind is TableClassifier else 0.6)
+    X.loc[2_000, "city"] = "somewhere else"
+    assert np.isfinite(plain.predict(X[test])).all()
+
+
+def test_levels_say_nothing_of_labels_that_are_noise(rng):
+    X = pd.DataFrame({"word": rng.choice([f"w{i}" for i in range(45)], 1_200)})
+    y = rng.integers(0, 2, 1_200)
+    model = TableClassifier(["boosting"]).fit(X, y)
+    assert model.views_[0].score < -0.99 * np.log(2)
 
 
 def test_a_forest_grows_from_four_samples():
