@@ -35,7 +35,6 @@ __all__ = [
     "convolutions",
     "fit_stages",
     "held_out_stages",
-    "shares_features",
 ]
 
 _Array = NDArray[np.float64]
@@ -49,12 +48,12 @@ _MAX_REPEATS = 3
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Out-of-fold probabilities of the training series at each time."""
+    """Classifiers of all training series at each time, and out-of-fold probabilities."""
 
     times: _Times  # times at which the classifier could be fitted
+    models: list[Any]
     probabilities: _Array  # (R, p, n, G) by repeat of the folds; NaN for series never held out
     skipped: str = ""  # error at a time that was left out
-    models: list[Any] | None = None  # models fitted to all series, if known
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
         """Probabilities (m, G) by time, over all repeats, and the index of each series."""
@@ -86,7 +85,7 @@ class Stages:
         """
         models, times = [self.models[k] for k in which], self.times[list(which)] - self.onset
         series = series[:, :, self.onset :]
-        if isinstance(models[0], ConvolutionClassifier) and shares_features(models):
+        if isinstance(models[0], ConvolutionClassifier):  # by `fit_prefixes`
             return prefix_probabilities(models, series, times)
         pairs = zip(models, times, strict=True)
         return np.stack([_probability(one, series[:, :, :t], self.classes) for one, t in pairs])
@@ -148,10 +147,7 @@ def fit_stages(
         raise ValueError("X: expected series that differ at some time, got the same in all")
     series, classes = np.ascontiguousarray(series[:, :, onset:]), np.unique(y)
     held_out = held_out_stages(candidate, series, y, classes, times_after(onset) - onset, n_folds)
-    models = held_out.models
-    if models is None:
-        models = [_fitted(candidate, series[:, :, :t], y) for t in held_out.times]
-    return Stages(models, held_out.times + onset, classes, onset, start), held_out
+    return Stages(held_out.models, held_out.times + onset, classes, onset, start), held_out
 
 
 def _start(rows: _Array) -> _Array:
@@ -180,7 +176,7 @@ def _onset_of(X: _Array) -> int:
 def held_out_stages(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
 ) -> HeldOut:
-    """Probabilities of training series (n, channels, d) by classifiers not fitted to them.
+    """Fit classifiers to series (n, channels, d); probabilities by models not fitted to them.
 
     Times are ascending, the last of them d. ValueError if no fold can be fitted.
     """
@@ -200,20 +196,7 @@ def held_out_stages(
         return _out_of_folds(candidate, X, y, classes, times, n_folds)
     codes, probabilities = np.searchsorted(classes, y), np.stack(own)
     probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # other series lack the class
-    return HeldOut(times, probabilities[None], models=models)
-
-
-def shares_features(models: Sequence[ConvolutionClassifier]) -> bool:
-    """Whether all models have equal features."""
-    first = models[0].features_
-    return all(
-        one.features_ is first
-        or (
-            one.features_.n_features_out_ == first.n_features_out_
-            and np.array_equal(one.features_.thresholds_, first.thresholds_)
-        )
-        for one in models
-    )
+    return HeldOut(times, models, probabilities[None])
 
 
 def _out_of_folds(
@@ -247,7 +230,8 @@ def _out_of_folds(
             folds += k == len(times) - 1
     if not folds:
         raise _cannot_fit(candidate, failure)
-    return HeldOut(times[usable], out[:, usable], skipped)
+    models = [_fitted(candidate, X[:, :, :t], y) for t in times[usable]]
+    return HeldOut(times[usable], models, out[:, usable], skipped)
 
 
 def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:

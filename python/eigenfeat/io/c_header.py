@@ -20,7 +20,6 @@ from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
 from eigenfeat.early.rules import PairwiseRule, all_pair_variances
 from eigenfeat.early.series import decision_times, taus_of
-from eigenfeat.early.stages import shares_features
 from eigenfeat.early.stopping import Regression
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
@@ -204,9 +203,7 @@ def _stages_of(
     if isinstance(model, ConvolutionClassifier):
         return [model], np.array([model.n_times_ or 0]), 0
     stages = model.classifiers_
-    if not all(isinstance(one, ConvolutionClassifier) for one in stages) or not shares_features(
-        stages
-    ):
+    if not all(isinstance(one, ConvolutionClassifier) for one in stages):
         raise ValueError(
             "model: expected a MinimumCostClassifier with a ConvolutionClassifier, got one with "
             f"{show(stages[0])}"
