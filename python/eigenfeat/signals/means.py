@@ -17,6 +17,7 @@ _Array = NDArray[np.float64]
 
 _MAX_ITER = 100
 _TOLERANCE = 2.5e-10
+_MAX_CONDITION = 1e3  # of a factor of the arithmetic mean
 _MEMORY = 8  # pairs of L-BFGS
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -91,30 +92,32 @@ def between(A: _Array, B: _Array, share: float) -> _Array:
 def mean_covariance(C: _Array, weight: _Array, n_threads: int | None) -> _Array:
     """Weighted Riemannian mean G of positive definite matrices (n, r, r).
 
-    It solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The matrices are first whitened by their
-    arithmetic mean, so that the rounding errors of an ill-conditioned mean are the same at every
-    iteration. The iteration keeps a factor, ``G = E E^T``, and multiplies it by ``exp(step / 2)``,
-    with J the mean of the logarithms at G: in these coordinates gradients are transported along
-    geodesics without a change. Steps are those of L-BFGS. Where they fail the step is
-    ``2 / (1 + h) J``: with k_i the condition of ``G^(-1/2) C_i G^(-1/2)``, the Hessian's
-    eigenvalues lie between 1 and the mean h of ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and
-    Iannazzo 2013).
+    It solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration begins at the arithmetic
+    mean, keeps a factor, ``G = E E^T``, and multiplies it by ``exp(step / 2)``, with J the mean of
+    the logarithms at G: in these coordinates gradients are transported along geodesics without a
+    change. Steps are those of L-BFGS. Where they fail the step is ``2 / (1 + h) J``: with k_i the
+    condition of ``G^(-1/2) C_i G^(-1/2)``, the Hessian's eigenvalues lie between 1 and the mean h
+    of ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). Matrices with an
+    ill-conditioned mean are first whitened by it, so that their rounding errors are the same at
+    every iteration.
 
     Warns
     -----
     ConvergenceWarning
         If J is not small after 100 iterations.
     """
-    share = weight / weight.sum()
+    C, share = np.ascontiguousarray(C), weight / weight.sum()
     r = C.shape[1]
+    root, n_threads = np.eye(r), threads.resolve(n_threads)
     try:
-        root = np.linalg.cholesky((share @ C.reshape(len(C), r * r)).reshape(r, r))
+        E = np.linalg.cholesky((share @ C.reshape(len(C), r * r)).reshape(r, r))
     except np.linalg.LinAlgError:
         raise _singular(0) from None
-    whitening = solve_triangular(root, np.eye(r), lower=True)
-    C = whitening @ (C.reshape(-1, r) @ whitening.T).reshape(C.shape)
-    C = (C + C.swapaxes(1, 2)) / 2
-    E, n_threads = np.eye(r), threads.resolve(n_threads)
+    if np.linalg.cond(E) > _MAX_CONDITION:
+        root, E = E, root
+        whitening = solve_triangular(root, E, lower=True)
+        C = whitening @ (C.reshape(-1, r) @ whitening.T).reshape(C.shape)
+        C = (C + C.swapaxes(1, 2)) / 2
     size = r * (r + 1) // 2
     zero, step, last, pairs = np.zeros(size), np.zeros(size), np.zeros(0), core.Lbfgs(size, _MEMORY)
     for _ in range(_MAX_ITER):
