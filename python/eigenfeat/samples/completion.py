@@ -139,9 +139,14 @@ class GaussianImputer(OmitsCaches):
                 break
         return cls(mean, scale, shift, covariance, n_iter, empty)
 
-    def filled(self, X: Floats, n_threads: int | None = None) -> Floats:
-        """Samples with conditional means in place of NaN, in the type of `X`."""
+    def filled(self, X: Any, n_threads: int | None = None) -> Any:
+        """Samples with conditional means in place of NaN, in the type of `X`.
+
+        Sparse samples have no missing entries.
+        """
         X = _without(X, self.empty)
+        if not isinstance(X, np.ndarray):
+            return X
         missing = np.isnan(X)
         rows = np.flatnonzero(missing.any(axis=1))
         if not len(rows):
@@ -218,9 +223,13 @@ def _missing_columns(
             yield stack, np.nonzero(~known[stack])[1].reshape(len(stack), m)
 
 
-def _without(X: Floats, empty: _Mask) -> Floats:
+def _without(X: Any, empty: _Mask) -> Any:
     """Samples with 0 in the empty columns."""
-    return np.where(empty, X.dtype.type(0), X) if empty.any() else X
+    if not empty.any():
+        return X
+    if not isinstance(X, np.ndarray):
+        return X.multiply(~empty).tocsr()
+    return np.where(empty, X.dtype.type(0), X)
 
 
 def _columns(X: npt.NDArray[Any], known: _Mask, shares: _Array) -> tuple[_Array, _Array]:

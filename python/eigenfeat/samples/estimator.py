@@ -148,18 +148,14 @@ def complete(estimator: Any, X: Floats | csr_array) -> Floats | csr_array:
     ValueError if entries are missing and the training samples were complete.
     """
     gaussian: GaussianImputer | None = getattr(estimator, "completion_", None)
-    if gaussian is not None and gaussian.empty.any():
-        return gaussian.filled(X, estimator.n_threads)
-    if not has_missing(X):
-        return X
-    if gaussian is None:
+    if has_missing(X) and gaussian is None:
         raise ValueError(
             "X: expected complete samples, as in fit, got NaN in "
             f"{first_missing(X, encoded_names(estimator))}; fit to "
             "samples that include missing entries, or complete the samples first, for example with "
             "eigenfeat.early.GaussianCompletion"
         )
-    return gaussian.filled(X, estimator.n_threads)
+    return X if gaussian is None else gaussian.filled(X, estimator.n_threads)
 
 
 def encoded_names(estimator: Any) -> Sequence[str] | None:

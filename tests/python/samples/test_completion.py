@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris
 
 from eigenfeat import (
@@ -245,8 +246,6 @@ def test_batches_and_sparse_rows_have_to_be_complete():
     for model in (GEM(), FisherLDA()):
         with pytest.raises(ValueError, match="complete samples in partial_fit, got NaN in row 4"):
             model.fit(X, y).partial_fit(X, y)
-    from scipy.sparse import csr_array
-
     with pytest.raises(ValueError, match="in sparse samples, got NaN in row 4, column 1"):
         GEM().fit(csr_array(X), y)
 
@@ -312,6 +311,20 @@ def test_a_column_without_values_is_left_out_by_name(rng, estimator):
     for later in (void, void.assign(e=1e3 * rng.standard_normal(120))):
         found = getattr(estimator, method)(later)
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", EMPTY[:1] + EMPTY[2:], ids=lambda e: type(e).__name__)
+def test_a_column_without_values_in_sparse_samples(rng, estimator):
+    X = rng.standard_normal((120, 3))
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.warns(UserWarning, match="columns without any value"):
+        estimator.fit(np.insert(X, 1, np.nan, axis=1), y)
+    later = np.insert(X, 1, 1e3, axis=1)
+    method = getattr(estimator, "transform" if hasattr(estimator, "transform") else "predict")
+    np.testing.assert_allclose(method(csr_array(later)), method(later), rtol=1e-12)
+    later[5, 2] = np.nan
+    with pytest.raises(ValueError, match="in sparse samples, got NaN in row 5, column 2"):
+        method(csr_array(later))
 
 
 def test_a_column_without_values_in_blocks(rng):
