@@ -236,9 +236,9 @@ class GeneratedBlocks(RowBlocks):
     Parameters
     ----------
     source : iterable, or callable that returns one
-        Items are samples `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. An iterator, such
-        as a called generator, allows one pass. That is enough for moments; methods that need
-        another pass raise an error.
+        Items are samples `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. Data frames have
+        the same columns in all items. An iterator, such as a called generator, allows one pass.
+        That is enough for moments; methods that need another pass raise an error.
     """
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
@@ -358,7 +358,9 @@ def _block_of(item: Any, start: int) -> Block:
     parts = item if isinstance(item, tuple) else (item,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
-    rows = plain_rows(parts[0], missing=True)
+    # A memory map that is not aligned would be copied; its blocks are checked when they are read.
+    is_map = isinstance(parts[0], np.memmap)
+    rows = parts[0] if is_map else plain_rows(parts[0], missing=True)
     if hasattr(rows, "iloc") and hasattr(rows, "columns"):
         rows = frame_numbers(rows, start)
     elif not hasattr(rows, "dtype"):

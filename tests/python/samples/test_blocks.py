@@ -106,6 +106,18 @@ def test_lists_and_frames_are_rows(rows):
         list(GeneratedBlocks([(gaps, y), (gaps.assign(kind="a"), y)]))
 
 
+def test_memory_maps_at_any_byte_are_not_copied(rows, tmp_path):
+    X, y, _ = rows
+    (tmp_path / "rows").write_bytes(b"\0" + X.tobytes())
+    mapped = np.memmap(tmp_path / "rows", X.dtype, mode="r", offset=1, shape=X.shape)
+    assert not mapped.flags.aligned
+    blocks = ArrayBlocks(mapped, y, block_rows=300)
+    assert np.shares_memory(blocks.X, mapped)
+    assert class_moments(blocks) == class_moments(ArrayBlocks(X, y, block_rows=300))
+    model = FisherLDA().fit(blocks)
+    np.testing.assert_array_equal(np.concatenate([*model.predict(blocks)]), model.predict(X))
+
+
 def test_columns_of_data_frames_keep_their_names(rows):
     pandas = pytest.importorskip("pandas")
     frame, y = pandas.DataFrame(rows[0], columns=list("abcde")), rows[1]
