@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.validation import is_table, show
@@ -172,16 +172,12 @@ def _of_neighbours(evidence: Evidence) -> Evidence:
         features = evidence.model.transform(evidence.X)
     dense = features.toarray() if hasattr(features, "toarray") else features
     features = np.asarray(dense, dtype=np.float64)
-    codes = evidence.true
-    wanted = min(_N_NEIGHBORS, len(codes) - 1)
-    votes = np.zeros((len(codes), len(evidence.classes)))
-    if wanted:
-        search = NearestNeighbors(n_neighbors=wanted).fit(features)
-        near = codes[search.kneighbors(return_distance=False)]
-        for place in range(wanted):  # ties go to the nearest sample's class
-            np.add.at(votes, (np.arange(len(codes)), near[:, place]), 1 - 0.01 * place)
+    others = len(features) - 1
+    if not others:
+        raise ValueError("y: expected at least two samples with a transformer, got one")
+    search = KNeighborsClassifier(min(_N_NEIGHBORS, others)).fit(features, evidence.true)
     by = f"{_N_NEIGHBORS} nearest neighbours in the features of the other samples"
-    return replace(evidence, predicted=votes.argmax(axis=1), features=features, by=by)
+    return replace(evidence, predicted=search.predict(None), features=features, by=by)
 
 
 def pandas_table(X: Any) -> Any:
