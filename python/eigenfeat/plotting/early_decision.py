@@ -145,7 +145,8 @@ class EarlyDecisionDisplay:
                 raise ValueError(f"times: expected integers in 1..{d}, got {show(times)}")
             times = [check_whole(t, "times", at_least=1, at_most=d) for t in times]
         decision = model.predict_early(series[None], reliability, trace=True)
-        tau = model.reliability_ if reliability is None else float(reliability)
+        tau = getattr(model, "reliability_", model.reliability)
+        tau = float(tau if reliability is None else reliability)
         time = int(decision.time[0])
         if times is None:
             times = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})

@@ -119,7 +119,7 @@ class EarlyTimesDisplay:
             )
         check_is_fitted(estimator)
         model = getattr(estimator, "best_estimator_", estimator)
-        tau = getattr(model, "reliability_", None)
+        tau = getattr(model, "reliability_", getattr(model, "reliability", None))
         if reliability is not None and tau is None:
             raise ValueError(f"reliability: expected None with {show(model)}, got {reliability}")
         tau = tau if reliability is None else reliability

@@ -357,17 +357,17 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
 
 def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
     """The required reliability, and the share of early labels that are final, also by class."""
-    tau = getattr(evidence.model, "reliability_", None)
+    inner = getattr(evidence.model, "best_estimator_", evidence.model)
+    tau = getattr(evidence.model, "reliability_", getattr(inner, "reliability", None))
     if tau is None:
         return None
-    inner = getattr(evidence.model, "best_estimator_", evidence.model)
     agrees = early == evidence.predicted
     lines = [("all", *_share(agrees))]
     for code, label in enumerate(evidence.labels):
         if (evidence.true == code).any():
             lines.append((label, *_share(agrees[evidence.true == code])))
     content = Html(
-        paragraph(f"Required reliability (tau): {short_tau(tau)}. Labels that are final:")
+        paragraph(f"Required reliability (tau): {short_tau(float(tau))}. Labels that are final:")
         + table(("true class", "series", "share", "standard error"), lines)
     )
     if getattr(inner, "correction_", None) is None:

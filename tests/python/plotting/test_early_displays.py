@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat.early import GaussianCompletion, MinimumCostClassifier, ReliableClassifier
+from eigenfeat.early import (
+    GaussianCompletion,
+    MinimumCostClassifier,
+    ReliableClassifier,
+    ReliableClassifierCV,
+)
 from eigenfeat.plotting import EarlyDecisionDisplay, EarlyTimesDisplay
 
 pytest.importorskip("matplotlib")
@@ -55,6 +60,14 @@ def test_times_against_plain_loops(model, with_y, tmp_path):
     assert [text.get_text() for text in ax.get_yticklabels()] == ["down", "up"]
     assert ax.get_ylabel() == ("true class" if with_y else "label of complete series")
     display.figure_.savefig(tmp_path / "picture.png")
+
+
+def test_searches_show_the_reliability_that_they_chose(model):
+    search = ReliableClassifierCV({"LDA": model}).fit(SERIES[:80], LABELS[:80])
+    display = EarlyDecisionDisplay.from_estimator(search, SERIES[90])
+    assert display.reliability == search.reliability_
+    title = EarlyTimesDisplay.from_estimator(search, SERIES[80:]).ax_.get_title()
+    assert title.startswith(f"required reliability {search.reliability_:g}: ")
 
 
 def test_times_of_other_early_classifiers_and_of_results():

@@ -212,6 +212,9 @@ def test_sections_fit_the_family(digits):
     assert {"decisions", "reliability", "one-series", "confusion"} <= {*page.sections}
     with pytest.raises(ValueError, match="with holdout or cv, got an early classifier"):
         report.write_report(lda, series[120:], ramps[120:], cv=2)
+    words = Page(report.write_report(lda.uncorrected(), series[120:], ramps[120:])).words
+    assert "Required reliability (tau): 0.7. Labels that are final:" in words
+    assert "The rule is not corrected" in words
     agrees = (found.label == lda.predict(series[120:]))[ramps[120:] == "down"]
     assert f"down {len(agrees)} {agrees.mean():.4f}" in page.words
     reduced = ef.LDG(n_components=[2, 5], gamma=0.4, n_neighbors=8).fit(train, y)
