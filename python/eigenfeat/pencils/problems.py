@@ -28,7 +28,7 @@ from eigenfeat._base.validation import (
     random_generator,
     show,
 )
-from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.class_moments import ClassMoments, pooled_mean
 from eigenfeat.pencils.confusion import CONFUSION_RIDGE, confusion_pairs
 from eigenfeat.pencils.contrasts import (
     KINDS,
@@ -414,12 +414,6 @@ class Unions:
         covariances = [*selected.values(), *(self._covariance(c) for c in chosen[weighted])]
         return _merged(np.array(weights), np.array(means), covariances)
 
-    def pooled_mean(self) -> _Array:
-        """Mean (d,) of all samples; exactly the class means where these are equal."""
-        shares = self.weights / self.weights.sum()
-        mean: _Array = self.means[0] + shares @ (self.means - self.means[0])
-        return mean
-
     def mean(self, contraction: Contraction) -> _Array:
         """Mean (d,) of a contraction, equal to the mean from `of` up to rounding."""
         if len(contraction.indices) == 1 and not contraction.others:
@@ -511,7 +505,9 @@ class ClassMatrices:
         self.order = self._d + self._border
         self.scale = None if options.scale is None else np.asarray(options.scale)
         self._mean_unit: float | None = None
-        self.centre = unions.pooled_mean() if options.bordered else None
+        self.centre = None
+        if options.bordered:
+            self.centre = pooled_mean(unions.weights / unions.weights.sum(), unions.means)
         self.units = np.zeros(len(groups))
         self._auto_ridge = isinstance(options.ridge, str)
         self._needs_spectra = self._auto_ridge or options.noise_threshold
