@@ -96,7 +96,7 @@ class JointGEMClassifier(GEMClassifier):
     Raises
     ------
     ValueError
-        With blocks that cannot be read in any order, and if loss or weights do not stay finite.
+        If blocks cannot be read in any order, or loss or weights do not stay finite.
 
     Warns
     -----

@@ -108,8 +108,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, section 4.1.
+    N. Karampatziakis and P. Mineiro, ICML 2014, section 4.1.
 
     Examples
     --------

@@ -29,17 +29,15 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     first, then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its
     minimisation: :doc:`/guide/objectives`.
 
-    The search starts from `LDG`; each number of components needs its own search. Steps follow the
-    gradient, are orthonormalised by QR, and have Barzilai-Borwein lengths with the nonmonotone line
-    search of Wen and Yin (2013).
+    The search starts from `LDG`; each number of components needs its own search, with the steps of
+    Wen and Yin (2013).
 
     Parameters
     ----------
     n_components, gamma, n_neighbors, standardize, random_state, n_threads
         As in `LDG`; gamma affects the start only.
     tol : float >= 0, default=1e-4
-        The search stops when the gradient along the constraint is at most this fraction of the
-        gradient at the start.
+        Largest gradient along the constraint at the end, relative to the gradient at the start.
     max_iter : int, default=1000
         Maximum number of steps, including rejected ones.
     verbose : int, default=0

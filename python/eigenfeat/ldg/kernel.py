@@ -38,7 +38,6 @@ class KernelLDG(LocalDiscriminant):
     `kernel_gamma` first, then `n_components`. The kernel is centred; the linear kernel gives `LDG`.
     User guide: :doc:`/guide/reduction`; equations: :doc:`/guide/objectives`.
 
-
     Parameters
     ----------
     n_components, gamma, n_neighbors, random_state, n_threads
@@ -48,8 +47,7 @@ class KernelLDG(LocalDiscriminant):
         in `fit`, and (m, n) between new and training samples in `transform`), or a function of two
         samples that returns a number. It must be positive semidefinite.
     kernel_gamma : float > 0 or None, default=None
-        ``gamma`` of the kernels "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None uses the
-        default of the kernel.
+        ``gamma`` of "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None is the kernel's default.
     kernel_params : dict or None, default=None
         Further arguments of the kernel, such as `degree` and `coef0` of "poly". A callable kernel
         receives these alone.

@@ -45,8 +45,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         Number of components, at most the number of samples and of columns.
     sigma2 : float >= 0 or "cv", default="cv"
         Variance of the samples about their reconstruction. Larger values give the labels more
-        influence; 0 means PCA. "cv": the best of `scales` by the accuracy of an SVM like `svm` on
-        held-out folds; 0, if among them, unless the gain exceeds twice its standard error.
+        influence; 0 means PCA. "cv": chosen as by `MaxMarginShift`.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0

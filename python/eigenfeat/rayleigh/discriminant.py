@@ -173,8 +173,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
     n_components : int or None, default=None
         Number of directions to keep, at most min(d, slices - 1); by default as in `FisherLDA`.
     n_slices : int >= 2, default=10
-        Maximum number of slices of a continuous target; see
-        :func:`eigenfeat.samples.targets.discretize_target`.
+        Maximum number of slices of a continuous target, of equal weights. The first batch of
+        `partial_fit` determines them; with blocks, all targets are held in memory.
     target : {"auto", "classes", "continuous"}, default="auto"
         "auto" divides a target of floats that are not all integers into slices. Use "continuous"
         for counts and other integers.
@@ -203,11 +203,6 @@ class SlicedInverseRegression(SupervisedRayleigh):
     --------
     FisherLDA : Classes.
     eigenfeat.TableRegressor : Predicts the target, also if means do not depend on it.
-
-    Notes
-    -----
-    With `partial_fit`, the first batch determines the slices and their edges. With blocks of
-    samples, all targets determine them and are held in memory: 16 bytes per sample.
 
     References
     ----------
