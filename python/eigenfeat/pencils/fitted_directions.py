@@ -99,8 +99,8 @@ def settle_scale(moments: ClassMoments, scale: str, trial: ScaleReport | None) -
     """The choice of the caller, of the trial, or of the rule, with the deviations of `moments`."""
     deviations = column_deviations(moments)
     if trial is not None:
-        divisors, spread = _divisors(trial.choice, deviations), _spread(deviations)
-        return replace(trial, column_scale=divisors, spread=spread)
+        report = scale_report(trial.choice, trial.basis, deviations)
+        return replace(trial, column_scale=report.column_scale, spread=report.spread)
     if scale == "auto":
         return scale_report(by_rule(deviations), "rule", deviations)
     return scale_report(scale, "given", deviations)
@@ -113,13 +113,9 @@ def by_rule(deviations: Array) -> str:
 
 def scale_report(choice: str, basis: str, deviations: Array) -> ScaleReport:
     """The report on a choice, with the columns' divisors from their deviations (d,)."""
-    return ScaleReport(choice, basis, _divisors(choice, deviations), spread=_spread(deviations))
-
-
-def _divisors(choice: str, deviations: Array) -> Array:
-    if choice == "none":
-        return np.ones_like(deviations)
-    return np.where(deviations > 0, deviations, 1.0)
+    unscaled = choice == "none" or deviations == 0
+    divisors = np.where(unscaled, 1.0, deviations)
+    return ScaleReport(choice, basis, divisors, spread=_spread(deviations))
 
 
 def _spread(deviations: Array) -> float:
@@ -187,8 +183,8 @@ def try_options(
         counted["no constant"] = errors(scale, False)
         constant = _standard_errors(counted[scale] - counted["no constant"]) <= 2
     rates = {choice: float(wrong.sum() / held_out.sum()) for choice, wrong in counted.items()}
-    divisors, spread = _divisors(scale, deviations), _spread(deviations)
-    return ScaleReport(scale, basis, divisors, constant, rates, n, spread)
+    report = scale_report(scale, basis, deviations)
+    return replace(report, constant=constant, errors=rates, n_samples=n)
 
 
 def _standard_errors(differences: Array) -> float:

@@ -326,41 +326,45 @@ def problems_of(
     """
     solved = moments if span is None else span.moments
     pairs, scale = options.pairs, options.scale
-    kind, count = pairs, None
-    if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[1], Integral):
-        kind, count = pairs
-        if not isinstance(kind, str) or kind not in _COUNTED:
-            raise ValueError(f"pairs: expected one of {_COUNTED} with a number, got {show(pairs)}")
-    if isinstance(kind, str) and kind not in KINDS:
-        kinds = ", ".join(map(repr, KINDS))
-        raise ValueError(
-            f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
-        )
-    if _is_auto(kind):
-        kind = "all" if len(labels) <= _MAX_CLASSES_ALL else "random_groups"
-    if isinstance(kind, str) and kind == "random_groups":
+    kind, count = _kind_and_count(pairs)
+    if kind == "auto":
+        pairs = kind = "all" if len(labels) <= _MAX_CLASSES_ALL else "random_groups"
+    if kind == "random_groups":
         d, generator = moments.n_features_in_, random_generator(options.random_state)
         merged, names, items = random_groups(solved, labels, d, count, generator)
         alone = _single_classes(len(names))
         return Problems(merged, names, alone, items, np.array(names)[items], False, True)
-    if isinstance(kind, str) and kind == "one_vs_rest":
-        kind = one_vs_rest(labels)
-    elif isinstance(kind, str) and kind == "class_tree":
-        kind = class_tree(moments, scale=scale)
-    elif isinstance(kind, str) and kind == "confusion":
+    if kind == "one_vs_rest":
+        pairs = one_vs_rest(labels)
+    elif kind == "class_tree":
+        pairs = class_tree(moments, scale=scale)
+    elif kind == "confusion":
         ridge = CONFUSION_RIDGE
         if span is not None:  # in scaled coordinates, with a ridge relative to trace / d
             scale, ridge = None, ridge * span.basis.shape[1] / len(span.basis)
-        kind, count = confusion_pairs(solved, count, ridge=ridge, scale=scale), None
-    if isinstance(kind, Contrasts):
-        present, groups, items = without_empty_classes(kind, solved)
-        return Problems(solved, present, groups, items, kind.names, False)
-    if isinstance(kind, str) and kind == "all":
-        items = _all(len(labels))
-    else:
-        items = class_pairs(labels, kind, random_state=options.random_state)
+        pairs = confusion_pairs(solved, count, ridge=ridge, scale=scale)
+    if isinstance(pairs, Contrasts):
+        present, groups, items = without_empty_classes(pairs, solved)
+        return Problems(solved, present, groups, items, pairs.names, False)
+    items = class_pairs(labels, pairs, random_state=options.random_state)
     groups = _single_classes(len(labels))
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
+
+
+def _kind_and_count(pairs: Any) -> tuple[str, int | None]:
+    """The kind of pairs, or "" for given pairs, and the number of pairs, if it is given."""
+    if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[1], Integral):
+        if not isinstance(pairs[0], str) or pairs[0] not in _COUNTED:
+            raise ValueError(f"pairs: expected one of {_COUNTED} with a number, got {show(pairs)}")
+        return pairs
+    if not isinstance(pairs, str):
+        return "", None
+    if pairs not in KINDS:
+        kinds = ", ".join(map(repr, KINDS))
+        raise ValueError(
+            f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
+        )
+    return pairs, None
 
 
 # ---- matrices ------------------------------------------------------------------------------------
