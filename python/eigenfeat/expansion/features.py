@@ -403,27 +403,19 @@ def project_rows(
     return out
 
 
-def _last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
-    """Return the float32 input of the last layer: samples, or features of the previous layer."""
-    if len(layers) == 1:
-        return X.astype(np.float32, copy=False)
-    out = np.empty((X.shape[0], layers[-2].width), dtype=np.float32)
-    for rows, block in hidden_features(X, layers[:-1], n_threads):
-        out[rows] = block
-    return out
-
-
 def layer_features(
     X: Floats | csr_array, layers: Sequence[Layer], include_input: bool, n_threads: int | None
 ) -> ExpandedFeatures:
     """Features of the last layer from projections, preceded by the columns of its input."""
-    last = layers[-1]
-    inputs = _last_input(X, layers, n_threads) if include_input else None
-    if inputs is not None and len(layers) > 1:
-        projections = project_rows(inputs, layers[-1:], n_threads)
-    else:
-        projections = project_rows(X, layers, n_threads)
-    return last.features(projections, inputs)
+    inputs, last = None, layers[-1]
+    if include_input and len(layers) > 1:
+        inputs = np.empty((X.shape[0], layers[-2].width), dtype=np.float32)
+        for rows, block in hidden_features(X, layers[:-1], n_threads):
+            inputs[rows] = block
+        X, layers = inputs, [last]
+    elif include_input:
+        inputs = X.astype(np.float32, copy=False)
+    return last.features(project_rows(X, layers, n_threads), inputs)
 
 
 def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> CoreRows | None:

@@ -183,11 +183,7 @@ class LogitProblem:
             sums, squares, self.total = self._sum(feature_sums)
         self.shape = (len(squares), len(rows.classes))
         self.varying = len(squares) - constant
-        if n_original is None:
-            self._check_squares(squares)
-            self.flat = self._without_spread(sums, squares)
-        else:
-            self.flat = squares == 0
+        self.flat = self._without_spread(sums, squares) if n_original is None else squares == 0
         self.mean_squares = np.where(self.flat, 0.0, squares / self.total)
         self.scale = 1.0 / np.sqrt(np.where(self.flat, np.inf, self.mean_squares))
         self.ridge_squares = self.mean_squares.copy()
@@ -240,36 +236,28 @@ class LogitProblem:
             far &= ~is_rounding(high / 2 - low / 2, size, self.n_samples, self.dtype)
         return np.where(far, mean, 0.0) if far.any() else None
 
-    def _check_squares(self, squares: _Array) -> None:
-        """Raise ValueError for features whose squares overflow or vanish."""
-        rows, finite = self.rows, np.isfinite(squares)
-        lost = ~finite
-        if finite.all() and self.dense and rows.in_memory and not squares.all():
-            low, high = rows.reduce(column_ranges, merge_ranges)
-            lost[: len(squares) - self.constant] = (low != 0) | (high != 0)
-            lost &= squares == 0
-        if lost.any():
-            column = int(np.argmax(lost))
-            raise ValueError(
-                "X: expected finite features whose squares fit float64, got squares that "
-                f"{'vanish' if finite.all() else 'overflow'} in feature {column}; scale the columns"
-            )
-
     def _without_spread(self, sums: _Array, squares: _Array) -> npt.NDArray[np.bool_]:
-        """Mask (p,) of the features that vary by no more than rounding; see `flat`."""
+        """Mask (p,) of the features that vary by no more than rounding; see `flat`.
+
+        ValueError for features whose squares overflow, or vanish in an array.
+        """
+        _check_no_loss(np.flatnonzero(~np.isfinite(squares)), "overflow")
         rows, varying = self.rows, slice(self.varying)
-        flat = np.zeros(len(squares), dtype=bool)
-        flat[varying] = squares[varying] == 0
+        flat = squares == 0
         size = np.sqrt(squares[varying] / self.total)
         mean = np.abs(sums[varying]) / self.total
         largest = float(size.max(initial=0.0))
         small = is_rounding(size, largest, self.n_samples, self.dtype)
         near = np.maximum((size - mean) * (size + mean), 0.0) <= _NEARLY_CONSTANT * size**2
-        asked = np.flatnonzero(~flat[varying] & (small | near if self.constant else small))
+        in_question = small | near if self.constant else small
+        if not (self.dense and rows.in_memory):
+            in_question = in_question & ~flat[varying]
+        asked = np.flatnonzero(in_question)
         if not len(asked):
             return flat
         low, high = rows.reduce(column_ranges, merge_ranges, asked)
         peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+        _check_no_loss(asked[flat[asked] & (peak > 0)], "vanish")
         constant = is_rounding(high / 2 - low / 2, peak, self.n_samples, self.dtype)
         flat[asked] = constant & (small[asked] | self.constant)
         # Rounding errors, as of a centred constant, are small multiples of a last digit. Columns of
@@ -397,6 +385,15 @@ class LogitProblem:
             return self.metric(penalty, draw_subsample(n, count), coarse=True)
         count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
         return self.metric(penalty, draw_subsample(n, count), coarse=True)
+
+
+def _check_no_loss(columns: Codes, how: str) -> None:
+    """Raise ValueError if there are columns whose squares overflow or vanish."""
+    if len(columns):
+        raise ValueError(
+            "X: expected finite features whose squares fit float64, got squares that "
+            f"{how} in feature {columns[0]}; scale the columns"
+        )
 
 
 def raised(factorise: Callable[[_Array], core.Metric], diagonal: _Array) -> core.Metric:
