@@ -301,13 +301,13 @@ def _block_sums(
         part = block.take(rows)
         Y = _target_rows(part.y, len(R))
         weight = np.ones(len(part)) if part.weight is None else part.weight
-        Z = part.scores(with_offset, True, threads.resolve(n_threads)).astype(np.float64)
+        Z = part.scores(with_offset, True, n_threads).astype(np.float64)
         T = Y @ R - target_offset
         if not np.isfinite(T).all():
             row = block.start + rows.start
             raise ValueError(f"y: expected finite numbers, got NaN or infinity from row {row}")
         ZW, TW = Z * weight[:, None], T * weight[:, None]
-        products = part.products(np.column_stack([TW, weight]), True, threads.resolve(n_threads))
+        products = part.products(np.column_stack([TW, weight]), True, n_threads)
         sums: list[Any] = [_squares(part.X, weight), _squares(Y, weight), products]
         sums += [Y.T @ ZW, Y.T @ weight, ZW.T @ Z, TW.T @ T]
         for values, wanted in zip((part.X, Y), formed, strict=True):

@@ -112,7 +112,7 @@ def _reduced(problem: LogitProblem, function: Any, merge: Any, *arguments: Any) 
 
 def score_ranges(block: Block, n_threads: int | None, W: _Array) -> tuple[Floats, Floats]:
     """Least and largest scores (k,) of the classes; for `merge_ranges`."""
-    scores = block.scores(W, True, resolve(n_threads))
+    scores = block.scores(W, True, n_threads)
     return scores.min(axis=0), scores.max(axis=0)
 
 
@@ -120,7 +120,7 @@ def calibration_sums(
     block: Block, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
     """Sums for `ScoreMap.fitted`; merged by `add`."""
-    return mapped.sums(block.scores(W, True, resolve(n_threads)), block)
+    return mapped.sums(block.scores(W, True, n_threads), block)
 
 
 def residual_products(
@@ -132,9 +132,9 @@ def residual_products(
     """
     R = _indicators(block.y, W.shape[1])
     if calibration is not None:
-        R -= on_simplex(calibration.apply(block.scores(W, True, resolve(n_threads))))
+        R -= on_simplex(calibration.apply(block.scores(W, True, n_threads)))
     weighted = R if block.weight is None else R * block.weight[:, None]
-    return float(np.vdot(weighted, R)), block.products(weighted, True, resolve(n_threads))
+    return float(np.vdot(weighted, R)), block.products(weighted, True, n_threads)
 
 
 def on_simplex(scores: Floats) -> _Array:
@@ -318,7 +318,7 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         check_is_fitted(self, "coef_")
         X = self._checked(X)
         W = np.vstack([self.coef_.T, self.intercept_])
-        scores = Block(X).scores(W, True, resolve(self.n_threads))
+        scores = Block(X).scores(W, True, self.n_threads)
         return self.calibration_.apply(scores)
 
     def _most_steps(self) -> int:

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import by_class, thinned
-from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats
 from eigenfeat.linear.logit_problem import (
     Logits,
@@ -94,7 +93,7 @@ class GaussianClasses:
 
     def __init__(self, problem: LogitProblem, common: bool, random: np.random.RandomState) -> None:
         rows, k = problem.rows, problem.shape[1]
-        self._n_threads = problem.n_threads
+        self._n_threads, self._core_threads = rows.n_threads, problem.n_threads
         self.total, varying = problem.total, problem.varying
         self.scale = problem.scale[:varying]
         sums, weights = rows.reduce(class_sums, add, k, rows.n_threads)
@@ -135,12 +134,12 @@ class GaussianClasses:
 
     def shrunk(self, shrinkage: float) -> Shrunk:
         """Weights of a shrinkage, and their loss on the left-out samples."""
-        how = {"factor": 1.0 / self.total, "n_threads": self._n_threads}
+        how = {"factor": 1.0 / self.total, "n_threads": self._core_threads}
         factorise = partial(core.Metric.from_gram, self._within, self.scale, **how)
         metric = raised(factorise, np.maximum(shrinkage * self._unit, _MIN_DIAGONAL))
 
         def solve(b: _Array) -> _Array:
-            result: _Array = metric.solve(np.ascontiguousarray(b), self._n_threads)
+            result: _Array = metric.solve(np.ascontiguousarray(b), self._core_threads)
             return result
 
         A = solve(self.means)
@@ -166,7 +165,7 @@ class GaussianClasses:
     def _of_means(self, means: _Array) -> _Array:
         """Packed Gram matrix of the class means, with weights and scales as for samples."""
         rows = Block(np.ascontiguousarray(means.T)).core(False)
-        return rows.gram(self.weights, self.scale, False, self._n_threads)
+        return rows.gram(self.weights, self.scale, False, self._core_threads)
 
     def _drawn(self, rows: LabelledSamples, random: Any) -> Block | None:
         """Draw samples to leave out, by class; none has nearly all of the weight of its class."""
@@ -224,5 +223,5 @@ def class_sums(block: Block, k: int, n_threads: int | None) -> tuple[_Array, _Ar
         present, local = np.unique(piece.y, return_inverse=True)
         of_class = np.zeros((len(piece), len(present)), dtype=dtype)
         of_class[np.arange(len(piece)), local] = 1.0 if piece.weight is None else piece.weight
-        out[:, present] += piece.products(of_class, False, resolve(n_threads))
+        out[:, present] += piece.products(of_class, False, n_threads)
     return out, np.bincount(y, weights=block.weight, minlength=k).astype(np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from eigenfeat.linear.logit_problem import (
     minima,
     sample_problem,
     temperature,
+    together,
 )
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
@@ -45,6 +47,7 @@ from eigenfeat.samples.estimator import (
     validate_data,
     with_steps,
 )
+from eigenfeat.samples.labelled import block_logits
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 
 if TYPE_CHECKING:
@@ -529,32 +532,36 @@ def choose_penalty(
     temperature, by default that of the least log loss. `select` returns the index of the best
     penalty, given the held-out logits of several penalties.
     """
-    tried = dict(enumerate(penalties))
-    logits: dict[int, Logits] = {i: [] for i in tried}
+    tried = range(len(penalties))
+    logits: dict[int, Logits] = {}
     weights: dict[int, _Array] = {}
     losses: dict[int, float] = {}
     for problem, held in folds:
         ends_early = not weights and held.n_samples >= _MIN_CHOOSING
         problem = sample_problem(problem, penalties[0], _TOLERANCE)
         path = minima(
-            problem, [*tried.values()], tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS
+            problem,
+            penalties[tried.start : tried.stop],
+            tolerance=_TOLERANCE,
+            max_iterations=_MAX_ITERATIONS,
         )
         losses = {}
         for i, minimum in zip(tried, path, strict=True):
             weights[i] = W = np.ascontiguousarray(problem.feature_weights(minimum.point))
-            logits[i] = logits[i] + held.logits(W, problem.constant)
+            found = held.reduce(block_logits, operator.add, W, problem.constant, held.n_threads)
+            logits[i] = logits.get(i, []) + found
             losses[i] = log_loss(logits[i], fixed or temperature(logits[i]))
             if ends_early and losses[i] > (1.0 + _RISE) * min(losses.values()):
                 break
-        ended = list(losses)
+        tried = tried[: len(losses)]
         if select is None:
-            least = min(losses.values())
-            best = next(i for i in ended if losses[i] <= (1.0 + _TIE) * least)
+            values = np.array([*losses.values()])
+            at = int(np.argmax(values <= (1.0 + _TIE) * values.min()))
         else:
-            best = ended[select([logits[i] for i in ended])]
-        counted = sum(len(part[0]) for part in logits[best])
-        near = 1 if counted >= _MIN_CHOOSING else len(penalties)
-        tried = {i: penalties[i] for i in ended if abs(i - best) <= near}
+            at = select([logits[i] for i in tried])
+        best = tried[at]
+        near = 1 if len(together(logits[best])[0]) >= _MIN_CHOOSING else len(penalties)
+        tried = tried[max(at - near, 0) : at + near + 1]
     if not losses:
         return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
     return Choice(best, fixed or temperature(logits[best]), losses, logits[best], weights[best])

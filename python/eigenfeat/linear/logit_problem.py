@@ -193,9 +193,9 @@ class LogitProblem:
             self.ridge_squares[: self.varying] = self.ridge_squares.sum() / count
 
     def _read(self, rows: LabelledSamples) -> None:
+        self.n_threads = threads.resolve(rows.n_threads)
         self.rows, self.n_samples, self.dtype = rows, rows.n_samples, rows.dtype
         self.dense, self.sparse = rows.dense, rows.sparse
-        self.n_threads = threads.resolve(rows.n_threads)
         self._arguments = self.constant, rows.n_threads  # each worker resolves None itself
         self.block: Any = rows.block if rows.in_memory else None
         self.features: Any = None if self.block is None else self.block.core(self.constant)
@@ -205,6 +205,12 @@ class LogitProblem:
         if self.block is not None:
             return function(self.features, self.block, self.n_threads, *arguments)
         return self.rows.reduce(on_features, add, function, *self._arguments, *arguments)
+
+    def _on(self, rows: LabelledSamples) -> LogitProblem:
+        """The problem with sums over other samples, and the statistics of all samples."""
+        out = copy(self)
+        out._read(rows)
+        return out
 
     def feature_weights(self, W: _Array) -> _Array:
         """Weights of the original features, from weights W of this problem."""
@@ -309,9 +315,7 @@ class LogitProblem:
         squares = self.mean_squares[~self.flat]
         if len(squares) and not _MIN_SQUARE <= squares.min() <= squares.max() <= 1 / _MIN_SQUARE:
             return None
-        out = copy(self)
-        out._read(rows.in_float32())
-        return out
+        return self._on(rows.in_float32())
 
     # ---- the metric ------------------------------------------------------------------------------
 
@@ -328,9 +332,7 @@ class LogitProblem:
         multiplied in 8 bits where that is faster, the factor of a subsample's kernel is in float32,
         and its diagonal includes the mean curvature outside the subsample's span.
         """
-        rows, n = self.rows, self.n_samples
-        if sample is not None:
-            rows, n = rows.subset(sample), len(sample)
+        part = self if sample is None else self._on(self.rows.subset(sample))
         plain = self.quadratic(penalty)
         if not np.isfinite(plain).all():
             raise ValueError(
@@ -341,19 +343,17 @@ class LogitProblem:
         with np.errstate(divide="ignore", over="ignore"):
             scale = np.minimum(self.scale, np.sqrt(_MAX_DIAGONAL * self.total / plain))
         p = self.shape[0]
-        dual = n < self.varying and self.n_original is None
+        dual = part.n_samples < self.varying and self.n_original is None
         coarse &= sample is not None or not dual
         if dual:
-            block = rows.together()
-            features = block.core(self.constant)
-            _, squares, weight = feature_sums(features, block, self.n_threads)
+            if part.block is None:
+                part = self._on(with_features(part.rows, part.rows.together()))
+            _, squares, weight = part._sum(feature_sums)
             factorise: Callable[..., core.Metric] = partial(
-                features.metric, block.weight, scale, dual=True, coarse=coarse
+                part.features.metric, part.block.weight, scale, dual=True, coarse=coarse
             )
         else:
-            gram, squares, weight = rows.reduce(
-                on_features, add, scaled_gram, *self._arguments, scale, coarse
-            )
+            gram, squares, weight = part._sum(scaled_gram, scale, coarse)
             factorise = partial(core.Metric.from_gram, gram, scale)
         # Rounding of a float32 Gram matrix with the diagonal total / 2; in a kernel, of its trace.
         least = max(4, p * dual) * float(np.finfo(np.float32).eps) * self.total
@@ -365,7 +365,7 @@ class LogitProblem:
             missing = every - share * squares
             floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
             if coarse and dual:
-                pilot = block.take(draw_subsample(len(block), _PILOT_SAMPLES))
+                pilot = part.block.take(draw_subsample(part.n_samples, _PILOT_SAMPLES))
                 outside = pilot.core(self.constant).residual(
                     pilot.weight, scale, least, self.n_threads
                 )

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.labelled import Block
@@ -44,9 +43,7 @@ class Ridge:
         """Outputs (n, q) of features (n, p)."""
         if not len(self.coef):
             return np.tile(self.intercept, (len(features), 1))
-        products = Block(features).scores(
-            np.ascontiguousarray(self.coef), False, resolve(n_threads)
-        )
+        products = Block(features).scores(self.coef, False, n_threads)
         return np.asarray(products, dtype=np.float64) + self.intercept
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,8 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.threads import resolve
-from eigenfeat._base.types import ClassWeight, Codes, DType, Floats, Labels
+from eigenfeat._base.types import ClassWeight, Codes, DType, Labels
 from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.blocks import (
@@ -29,7 +27,6 @@ from eigenfeat.samples.completion import GaussianImputer, sampled, warn_empty
 from eigenfeat.samples.labelled import (
     Block,
     MemorySamples,
-    block_logits,
     class_factors,
     labelled_moments,
 )
@@ -302,10 +299,6 @@ class BlockSamples:
             return Block(block.X, codes, weight)
         back = np.argsort(order)
         return Block(block.X[back], codes, None if weight is None else weight[back])
-
-    def logits(self, W: _Array, constant: bool) -> list[tuple[Floats, Codes, _Array | None]]:
-        """Logits, indices of labels and weights of the samples, piece by piece."""
-        return self.reduce(block_logits, operator.add, W, constant, resolve(self.n_threads))
 
     def together(self) -> Block:
         """All features, held in memory."""

@@ -105,25 +105,24 @@ class Block:
     def _cores(self) -> dict[bool, CoreRows]:
         return {}
 
-    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int) -> Floats:
+    def scores(self, W: Floats, constant: bool, n_threads: int | None) -> Floats:
         """Logits (m, k) for the weights W (p, k), in the type of the samples.
 
-        `n_threads` is the core's number, as from `resolve`. The result for the latest weights is
-        cached.
+        The result for the latest weights is cached.
         """
         cached = self.__dict__.get("_scores")
         if cached is None or cached[0] is not W or cached[1] != constant:
             weights = np.ascontiguousarray(W, dtype=_floating(self.X))
-            cached = W, constant, self.core(constant).scores(weights, n_threads)
+            cached = W, constant, self.core(constant).scores(weights, resolve(n_threads))
             self.__dict__["_scores"] = cached
         return cast("Floats", cached[2])
 
     def products(
-        self, residuals: Floats, constant: bool, n_threads: int
+        self, residuals: Floats, constant: bool, n_threads: int | None
     ) -> npt.NDArray[np.float64]:
         """``Phi^T residuals``, (p, k)."""
         residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
-        return self.core(constant).products(residuals, n_threads)
+        return self.core(constant).products(residuals, resolve(n_threads))
 
 
 def _floating(X: Any) -> Any:
@@ -135,12 +134,9 @@ def _array(values: Any) -> Any:
 
 
 def block_logits(
-    block: Block, W: npt.NDArray[np.float64], constant: bool, n_threads: int
+    block: Block, W: Floats, constant: bool, n_threads: int | None
 ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
-    """A list of one tuple: logits, indices of labels and weights of a block.
-
-    `n_threads` is the core's number, as from `resolve`.
-    """
+    """A list of one tuple: logits, indices of labels and weights of a block; merged by `+`."""
     return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
 
 
@@ -268,12 +264,6 @@ class MemorySamples:
     ) -> _Result:
         """Return ``function(block, *arguments)`` for the block of all samples."""
         return function(self.block, *arguments)
-
-    def logits(
-        self, W: npt.NDArray[np.float64], constant: bool
-    ) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
-        """As `block_logits`."""
-        return block_logits(self.block, W, constant, resolve(self.n_threads))
 
     def moments(self) -> ClassMoments:
         """Moments of the classes. Hidden layers are applied piece by piece."""

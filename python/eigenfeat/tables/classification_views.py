@@ -146,8 +146,7 @@ class LogitView(View):
 
     def products(self, table: Table) -> Any:
         """Features of samples times the weights of the logit."""
-        W = np.ascontiguousarray(self.logit.coef_.T)
-        return Block(self.features(table)).scores(W, False, resolve(table.n_threads))
+        return Block(self.features(table)).scores(self.logit.coef_.T, False, table.n_threads)
 
     def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
         """Features of the samples to train on and of the held-out ones, for each fold."""
@@ -205,12 +204,12 @@ class KernelView(FixedView):
 
     def fit(self, samples: Samples) -> None:
         super().fit(samples)
-        W, threads = np.ascontiguousarray(self.logit.coef_.T), resolve(samples.n_threads)
-        self.weights = Block(self.learned.whitening).scores(W, False, threads)
+        whitening = Block(self.learned.whitening)
+        self.weights = whitening.scores(self.logit.coef_.T, False, samples.n_threads)
 
     def products(self, table: Table) -> Any:
         similar = self.learned.similarities(super().features(table), table.n_threads)
-        return Block(similar).scores(self.weights, False, resolve(table.n_threads))
+        return Block(similar).scores(self.weights, False, table.n_threads)
 
 
 class GemView(LogitView):
