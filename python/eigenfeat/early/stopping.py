@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import solve
+from scipy.spatial.distance import cdist
 
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat.moments.columns import deviations
@@ -56,24 +57,18 @@ class Regression:
         self.scale = np.where(spread > 0, spread, 1.0)
         self.known = (views[chosen] - self.mean) / self.scale
         self.level = float(target[chosen].mean())
-        kernel = self._kernel(self.known)
-        kernel[np.diag_indices_from(kernel)] += RIDGE
-        self.weights = np.asarray(
-            cho_solve(cho_factor(kernel, lower=True), target[chosen] - self.level)
-        )
+        kernel = self._kernel(self.known) + RIDGE * np.eye(len(chosen))
+        self.weights = solve(kernel, target[chosen] - self.level, assume_a="pos")
 
     @one_blas_thread()
     def predict(self, views: _Array) -> _Array:
         """Predictions (n,) at other regressors."""
-        return np.asarray(
-            self._kernel((views - self.mean) / self.scale) @ self.weights + self.level
-        )
+        standard = (views - self.mean) / self.scale
+        return np.asarray(self._kernel(standard) @ self.weights + self.level)
 
     def _kernel(self, views: _Array) -> _Array:
         """Kernel (m, n) of standardised regressors with the fitted regressors."""
-        squares = (views**2).sum(axis=1)[:, None] + (self.known**2).sum(axis=1)
-        squares = np.maximum(squares - 2 * views @ self.known.T, 0.0)
-        return np.asarray(np.exp(-squares / self.known.shape[1]))
+        return np.exp(-cdist(views, self.known, "sqeuclidean") / self.known.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
