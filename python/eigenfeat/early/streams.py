@@ -158,33 +158,22 @@ class Streams:
             where = self._indices(at)
             given, waiting = self._samples(values, where), np.flatnonzero(self._code[where] < 0)
             times = self._times(time, where, waiting)
-            if len(waiting) < len(where):
-                where, given = where[waiting], given[waiting]
+            where, given = where[waiting], given[waiting]
             if np.isinf(given).any():
                 k, j = np.argwhere(np.isinf(given))[0]
                 raise ValueError(
                     "values: expected finite numbers or NaN, got "
                     f"{given[k, j]} for series {where[k]}"
                 )
-            return self._push(where, given, times)
-
-    def push_one(self, number: int, sample: _Array, time: int | None) -> StreamDecision | None:
-        """Push a sample (channels,) to one series unless it is decided; return its decision."""
-        with self._lock:
-            if self._code[number] < 0:
-                where = np.array([number])
-                self._push(where, sample[None], self._times(time, where, where - number))
-            return self.decision(number)
-
-    def _push(self, where: _Codes, given: _Array, times: NDArray[np.int64]) -> _Codes:
-        """Push samples (m, channels) of undecided series, or nothing if an error is raised."""
-        rows, seen, code = self._rows[where], self._seen[where], self._code[where]
-        try:
-            decided = [self._advance(int(t), where[k], given[k]) for t, k in _by(times)]
-        except BaseException:
-            self._rows[where], self._seen[where], self._code[where] = rows, seen, code
-            raise
-        return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NO_CODES, *decided]))
+            state = self._rows, self._seen, self._time, self._code, self._reliability
+            before = [array[where] for array in state]
+            try:
+                decided = [self._advance(int(t), where[k], given[k]) for t, k in _by(times)]
+            except BaseException:
+                for array, values_before in zip(state, before, strict=True):
+                    array[where] = values_before
+                raise
+            return np.sort(np.concatenate([_NO_CODES, *decided]))
 
     def finish(self, at: _Given = None) -> _Codes:
         """Decide series that have ended, from their known values.
@@ -309,12 +298,9 @@ class Streams:
             at = model.decides(rule_input, best, self._tau[part]).nonzero()[0]
             if len(at):
                 bound = model.bound(rule_input.take(at), best[at])
-                decided.append((part[at], best[at], bound))
-        if not decided:
-            return _NO_CODES
-        where, code, reliability = (np.concatenate(column) for column in zip(*decided, strict=True))
-        self._decide(where, code, reliability, time)
-        return where
+                self._decide(part[at], best[at], bound, time)
+                decided.append(part[at])
+        return np.concatenate([_NO_CODES, *decided])
 
     def _decide(self, where: _Codes, code: _Codes, reliability: _Array, time: Any) -> None:
         self._code[where], self._reliability[where], self._time[where] = code, reliability, time
@@ -398,7 +384,8 @@ class Stream:
             is pushed.
         """
         given = pushed_value(value, self._channels, decided=self.decision is not None)
-        return self._streams.push_one(0, given, time)
+        self._streams.push(given if self._channels == 1 else given[None], time=time)
+        return self.decision
 
     def finish(self) -> StreamDecision:
         """Decide the series, which has ended, from its known values: see `Streams.finish`."""
