@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import platform
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ from eigenfeat.report.evidence import Evidence, codes_of, quietly
 from eigenfeat.report.html import Html, bar, cards, escaped, number, paragraph, picture, table
 from eigenfeat.report.measures import ClassificationMeasures
 from eigenfeat.report.regression_sections import regression_sections
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["contents"]
 
@@ -90,7 +93,7 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
     if isinstance(measures, ClassificationMeasures):
         figures.append(("Errors", f"{measures.errors:,}", f"in {n:,} samples"))
     if evidence.proba is not None:
-        error = _reliability(evidence)[0]
+        error = _calibration_error(_by_probability(evidence)[0])
         figures.append(("Calibration error", f"{error:.3f}", "mean gap to the observed share"))
     left = f"; {evidence.unknown:,} with unknown labels left out" if evidence.unknown else ""
     kinds = "" if evidence.regression else f"of {len(evidence.classes)} classes{left}"
@@ -145,32 +148,42 @@ def _classes(evidence: Evidence) -> Html:
     )
 
 
-def _reliability(evidence: Evidence) -> tuple[float, Any, Any, Any, Any]:
-    """Expected calibration error; share and mean probability by bin; both by sample.
+def _by_probability(evidence: Evidence) -> tuple[DataFrame, NDArray[np.float64]]:
+    """Probabilities (n,) of an event, and sums over the samples by bin of their probabilities.
 
-    With two classes they are those of the second class; with more, of the predicted class.
+    With two classes the event is the second class; with more, that the predicted class is right.
+    The frame has the sums of the "weight" of the samples, which is 1 in total, and of its products
+    with the probability ("chance") and with 1 for each event ("share").
     """
+    import pandas as pd
+
     assert evidence.proba is not None
     if len(evidence.classes) == 2:
-        chances, happens = np.clip(evidence.proba[:, 1], 0.0, 1.0), evidence.true == 1
+        chances, happens = evidence.proba[:, 1], evidence.true == 1
     else:
-        chances = np.clip(evidence.proba.max(axis=1), 0.0, 1.0)
+        chances = evidence.proba.max(axis=1)
         happens = evidence.proba.argmax(axis=1) == evidence.true
+    chances = np.clip(chances, 0.0, 1.0)
     edges = np.linspace(0, 1, N_BINS + 1)[1:-1]
     if len(np.unique(np.searchsorted(edges, chances))) < MIN_BINS:  # as those of a rare class
         edges = np.unique(np.quantile(chances, edges))
-    bins = np.searchsorted(edges, chances)
-    counts = np.bincount(bins)
-    some = counts > 0
-    share, mean = (np.bincount(bins, part)[some] / counts[some] for part in (happens, chances))
-    error = np.average(np.abs(share - mean), weights=counts[some])
-    return float(error), share, mean, chances, happens
+    weight = np.ones(len(chances)) if evidence.weight is None else evidence.weight
+    weight = weight / weight.sum()
+    products = {"weight": weight, "chance": weight * chances, "share": weight * happens}
+    sums = pd.DataFrame(products).groupby(np.searchsorted(edges, chances)).sum()
+    return sums[sums["weight"] > 0], chances
+
+
+def _calibration_error(bins: DataFrame) -> float:
+    """Expected calibration error."""
+    return float((bins["share"] - bins["chance"]).abs().sum())
 
 
 def _calibration(evidence: Evidence) -> Html | None:
     if evidence.proba is None:
         return None
-    error, share, mean, chances, happens = _reliability(evidence)
+    bins, chances = _by_probability(evidence)
+    share, mean = bins["share"] / bins["weight"], bins["chance"] / bins["weight"]
     binary = len(evidence.classes) == 2
     what = f"class {short(evidence.labels[1])}" if binary else "the predicted class"
     figure = new_figure(6.4, 5.0)
@@ -188,15 +201,15 @@ def _calibration(evidence: Evidence) -> Html | None:
     below.yaxis.set_major_formatter("{x:g}")  # no math text, because labels may contain dollars
     below.yaxis.set_minor_formatter("")
     plain(above, below, grid="y")
-    actual, sure = float(happens.mean()), float(chances.mean())
+    actual, sure = bins["share"].sum(), bins["chance"].sum()
     happened = f"the share of {what}" if binary else "the accuracy"
     return Html(
         paragraph(
             f"The mean probability of {what} is {sure:.3f}, and {happened} is {actual:.3f}: "
             f"probabilities are too {'large' if sure > actual else 'small'} by "
-            f"{abs(sure - actual):.3f} on average. The expected calibration error is {error:.3f}. "
-            "Where the line lies on the diagonal, probabilities mean what they say: of the samples "
-            "with probability 0.8, 80% are of the class."
+            f"{abs(sure - actual):.3f} on average. The expected calibration error is "
+            f"{_calibration_error(bins):.3f}. Where the line lies on the diagonal, probabilities "
+            "mean what they say: of the samples with probability 0.8, 80% are of the class."
         )
         + picture(figure, "Reliability diagram, and the number of samples by probability.")
     )

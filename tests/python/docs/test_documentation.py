@@ -114,13 +114,6 @@ def test_estimators_say_when_to_use_them_and_what_else_there_is(home, name, kind
         assert hasattr(importlib.import_module(module), last), other
 
 
-def test_pages_of_estimators_list_inherited_methods():
-    template = (DOCS / "_templates" / "autosummary" / "class.rst").read_text()
-    assert "   :members:\n   :inherited-members:" in template
-    config = (DOCS / "conf.py").read_text()
-    assert "autodoc_inherit_docstrings = False" not in config
-
-
 def modules_with_examples():
     """Return the names of the modules whose files show examples, without importing them."""
     package = Path(eigenfeat.__file__).parent

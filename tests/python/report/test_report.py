@@ -112,6 +112,16 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     assert f"eigenfeat {ef.__version__}" in page.words
 
 
+def test_weights_count_in_the_calibration(digits, digit_page):
+    _, _, test, truth = digits
+    weight = np.repeat([0.0, 3.0, 1.0], [10, 40, 50])
+    rows = np.repeat(np.arange(100), weight.astype(int))
+    weighted = Page(report.write_report(digit_page[0], test, truth, sample_weight=weight)).words
+    repeated = Page(report.write_report(digit_page[0], test[rows], truth[rows])).words
+    pattern = r"The mean probability of .* error is [\d.]+"
+    assert re.search(pattern, weighted).group() == re.search(pattern, repeated).group()
+
+
 def test_a_page_asks_for_nothing(digit_page):
     page = Page(digit_page[1])
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
