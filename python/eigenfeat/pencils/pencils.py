@@ -555,7 +555,7 @@ def _check_memory(
     for rows in batches:
         items = problems.items[rows]
         n_below = len(np.unique(items[:, 1]))
-        formed = n_below + len(rows) if about_mean else len(np.unique(items))
+        formed = len(np.unique(items)) + len(rows) * about_mean
         n_matrices = max(n_matrices, formed)
         largest = max(largest, core.pencil_bytes(order, len(rows), n_below, options))
     halves = 0

@@ -519,46 +519,36 @@ class ClassMatrices:
         self._spectra: dict[int, _Array] = {}
 
     def batch(self, items: _Rows) -> Batch:
-        """Form the matrices of the pencils `items` (n, 2), indices of their two groups."""
-        if self._about_mean:
-            return self._about_means_below(items)
-        below = set(items[:, 1].tolist())
-        formed = {}
+        """Form the matrices of the pencils `items` (n, 2), indices of their two groups.
+
+        Numerators about a denominator's mean differ between its pairs.
+        """
+        keys = items if self._about_mean else items[:, :1]
+        above, upper_of = np.unique(keys, axis=0, return_inverse=True)
+        below, lower_of = np.unique(items[:, 1], return_inverse=True)
+        upper: dict[tuple[int, ...], _Array] = {}
+        lower: dict[int, _Array] = {}
+        denominators = set(below.tolist())
+        means = {group: self.mean(group) for group in denominators if self._about_mean}
         groups = np.unique(items).tolist()
         unions = self._unions.of_each([self._groups[group] for group in groups])
         for group, (mean, covariance) in zip(groups, unions, strict=True):
-            mean = mean if self.centre is None else mean - self.centre
-            unit = self._unit(mean, covariance) if group in below else 0.0
-            formed[group] = self._formed(covariance, mean, overwrite=True)
-            if group in below:
-                self._settle(group, formed[group], unit)
-        columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
+            own = mean if self.centre is None else mean - self.centre
+            unit = self._unit(own, covariance) if group in denominators else 0.0
+            for other in above[above[:, 0] == group, 1:].ravel().tolist():
+                upper[group, other] = self._formed(covariance, own - means[other])
+            origin = None if self._about_mean else own
+            matrix = self._formed(covariance, origin, overwrite=True)
+            if not self._about_mean:
+                upper[group,] = matrix
+            if group in denominators:
+                lower[group] = matrix
+                self._settle(group, matrix, unit)
         return Batch(
-            [formed[g] for g in columns[0][0].tolist()],
-            [formed[g] for g in columns[1][0].tolist()],
-            self._shifts(columns[1][0]),
-            np.column_stack([inverse for _, inverse in columns]).astype(np.int64),
-        )
-
-    def _about_means_below(self, items: _Rows) -> Batch:
-        """Covariances as denominators; numerators are second moments about a denominator's mean."""
-        pairs, of_item = np.unique(items, axis=0, return_inverse=True)
-        below, lower_of = np.unique(items[:, 1], return_inverse=True)
-        means = {group: self.mean(group) for group in below.tolist()}
-        lower: dict[int, _Array] = {}
-        upper: dict[tuple[int, int], _Array] = {}
-        for group in np.unique(items).tolist():
-            mean, covariance = self._union(group)
-            for other in pairs[pairs[:, 0] == group, 1].tolist():
-                upper[group, other] = self._formed(covariance, mean - means[other])
-            if group in means:
-                lower[group] = self._formed(covariance, None)
-                self._settle(group, lower[group], self._unit(mean, covariance))
-        return Batch(
-            [upper[i, j] for i, j in pairs.tolist()],
+            [upper[tuple(key)] for key in above.tolist()],
             [lower[group] for group in below.tolist()],
             self._shifts(below),
-            np.column_stack([of_item.reshape(-1), lower_of]).astype(np.int64),
+            np.column_stack([upper_of.reshape(-1), lower_of]).astype(np.int64),
         )
 
     def mean(self, group: int) -> _Array:
