@@ -65,6 +65,7 @@ def has_categories(X: Any) -> bool:
 
 
 def _is_encoded(column: _Column) -> bool:
+    """Whether a column holds anything but plain numbers."""
     if column.kind != "number" or column.type == "m":
         return True
     return column.type == "O" and any(isinstance(v, _DURATIONS) for v in column.distinct[0])
@@ -337,7 +338,8 @@ class _Column:
 
     def __init__(self, column: Any, name: Any) -> None:
         self._column, self.name = _as_series(column), name
-        self.declared = type(self._column.dtype).__name__ == "CategoricalDtype"  # may be numbers
+        # Whether the column is declared to be of categories, which may be numbers.
+        self.declared = type(self._column.dtype).__name__ == "CategoricalDtype"
         letter = self._column.dtype.kind
         if letter == "c":
             raise ValueError(f"X: expected real numbers, got complex ones in column {name!r}")

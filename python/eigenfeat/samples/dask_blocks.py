@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskBlocks", "dask_module", "is_dask_array", "is_dask_frame"]
 
-_NAMES = "y", "sample_weight"
+_NAMES = "y", "sample_weight"  # of the columns given beside the samples
 _MERGED = 4  # results that a task merges
 _Result = TypeVar("_Result")
 

@@ -73,7 +73,6 @@ __all__ = [
     "is_valid",
     "keep_columns",
     "keep_completion",
-    "keep_layout",
     "keep_source",
     "prepare",
     "progress_bar",
@@ -179,10 +178,10 @@ def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> N
         estimator.n_features_in_ = len(blocks.encoder.names_)
     if blocks.column_names is not None:
         estimator.feature_names_in_ = np.array(blocks.column_names, dtype=object)
-    keep_layout(estimator, blocks)
+    _keep_layout(estimator, blocks)
 
 
-def keep_layout(estimator: Any, blocks: RowBlocks) -> None:
+def _keep_layout(estimator: Any, blocks: RowBlocks) -> None:
     """Set `file_layout_`, by which an estimator finds its columns in other files."""
     estimator.__dict__.pop("file_layout_", None)
     if blocks.column_names is None:  # the names of a data frame are numbers
@@ -446,7 +445,7 @@ def read_blocks(
 def keep_source(estimator: Any, blocks: RowBlocks, whole: Block) -> None:
     """Set an estimator's attributes of the blocks whose samples it was fitted to as one block."""
     if is_table(whole.X):
-        keep_layout(estimator, blocks)
+        _keep_layout(estimator, blocks)
     else:
         keep_columns(estimator, blocks, whole.X.shape[1])
 

@@ -114,7 +114,7 @@ def _block_moments(
     try:
         return result.update(block.X, block.labels, block.weight, n_threads=n_threads)
     except ValueError:
-        # The error names a row of the block; these name it among all samples.
+        # The error names a row of the block; these checks name it among all samples.
         check_finite(RowTransform().checked(block).X, block.start)
         raise
 
