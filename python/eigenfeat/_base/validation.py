@@ -244,9 +244,7 @@ def check_weights(
     if sample_weight is None:
         return None
     name = "sample_weight"
-    weights = np.ascontiguousarray(real_array(sample_weight, name), dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
+    weights = np.asarray(real_array(sample_weight, name), dtype=np.float64, order="C")
     if weights.shape != (n,):
         raise ValueError(f"{name}: expected shape ({n},), got {weights.shape}")
     good = np.isfinite(weights) & (weights >= 0)
