@@ -120,8 +120,8 @@ def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.
 class PatternGaussians:
     """The parts of a mixture given the known entries of each of q patterns.
 
-    `groups` has the factorised parts of patterns with an equal order of the entries, and the number
-    of known entries of each pattern, which come first.
+    Each of `groups` has the parts, factorised in an order of the entries in which the known ones
+    come first, and the numbers (p,) of known entries of p patterns with this order.
     """
 
     groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]]

@@ -87,10 +87,3 @@ def test_series_of_channels_are_searched_like_their_rows(series, unequal):
     assert_array_equal(model.predict(given), again.predict(given))
     assert early.time.max() <= 6
     assert np.isfinite(model.best_score_)
-    if unequal:
-        return
-    with pytest.raises(ValueError, match="expected 2 channels, got 3"):
-        model.predict(np.zeros((2, 3, 6)))
-    with pytest.raises(ValueError, match="expected at least two series and as many labels"):
-        model.fit(given, y[:-1])
-    assert_array_equal(model.predict_early(given).time, early.time)
