@@ -9,7 +9,6 @@ import signal
 import sys
 import textwrap
 import time
-import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -105,14 +104,8 @@ def printable(text: str, *, lines: bool = True) -> str:
 
     Line breaks stay with `lines`.
     """
-    if text.isprintable() and text.isascii():
-        return text
     allowed = "\n\t" if lines else "\t"
-    control = ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return "".join(
-        ascii(c)[1:-1] if c not in allowed and unicodedata.category(c) in control else c
-        for c in text
-    )
+    return "".join(c if c.isprintable() or c in allowed else ascii(c)[1:-1] for c in text)
 
 
 def _print_json(result: dict[str, Any], file: TextIO | None = None) -> None:
