@@ -472,7 +472,11 @@ def _as_series(column: Any) -> Any:
 
     if library == "pyarrow":
         series = pandas.Series(pandas.arrays.ArrowExtensionArray(column))
-        return series if series.dtype.kind in "biufmM" else as_objects(column.to_pylist())
+        letter = series.dtype.kind
+        if letter in "biu" and column.null_count:
+            return series  # NumPy has no missing integers
+        plain = letter in "biufmM"
+        return column.to_pandas(date_as_object=False) if plain else as_objects(column.to_pylist())
     if library != "polars":
         return np.asarray(column)
     kind = type(column.dtype).__name__
