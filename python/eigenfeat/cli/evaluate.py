@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import (
-    check_held_out,
     opened_with_model,
     predicts_numbers,
     seen_in_fit,
@@ -40,7 +39,6 @@ _Found = tuple[Measures, dict[str, Any]]  # and further entries of the result
 
 def evaluate(options: SimpleNamespace, output: Output) -> None:
     """Print measures of predictions beside those of a constant prediction."""
-    check_held_out(options)
     model, rows = opened_with_model(options, labelled=True)
     seen: bool | None = None
     more: dict[str, Any] = {}

@@ -31,7 +31,6 @@ from eigenfeat.samples.labelled import row_weights
 
 __all__ = [
     "STANDARD",
-    "check_held_out",
     "check_output",
     "listed",
     "opened_with_model",
@@ -109,12 +108,6 @@ def opened_with_model(
     if labelled and predicts_numbers(model):
         options.labels = "float"
     return model, rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
-
-
-def check_held_out(options: SimpleNamespace) -> None:
-    """UsageError if --holdout and --cv are both given."""
-    if options.holdout is not None and options.cv is not None:
-        raise UsageError(f"--cv: expected none with --holdout, got {options.cv}")
 
 
 def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:

@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 
 from eigenfeat._base.validation import is_table
 from eigenfeat.cli.evaluate import Measures, held_out_measures, measures_text
-from eigenfeat.cli.files import check_held_out, check_output
+from eigenfeat.cli.files import check_output
 from eigenfeat.cli.kinds import unfitted
 from eigenfeat.cli.output import Output, UsageError, wrapped
 from eigenfeat.cli.training import (
@@ -35,7 +35,6 @@ _OUT_OF_FOLD = "Figures are out-of-fold: each row is predicted by models fitted 
 
 def fit(options: SimpleNamespace, output: Output) -> None:
     """Fit a classifier, a regression or directions, and save it."""
-    check_held_out(options)
     held_out = next((one for one in ("holdout", "cv") if getattr(options, one) is not None), None)
     if options.model_kind not in ("table", "gem"):
         for flag in ("features", "moments"):

@@ -86,6 +86,8 @@ def _command(
         name = declared.__name__
 
         def run(**given: Any) -> None:
+            if given.get("holdout") is not None and given.get("cv") is not None:
+                raise UsageError(f"--cv: expected none with --holdout, got {given['cv']}")
             options = SimpleNamespace(**given)
             command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
             from eigenfeat.cli.files import standard_input

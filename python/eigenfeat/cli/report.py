@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from eigenfeat.cli.files import (
-    check_held_out,
     check_output,
     opened_with_model,
     seen_in_fit,
@@ -31,7 +30,6 @@ def _model_file(path: str) -> str:
 
 def report(options: SimpleNamespace, output: Output) -> None:
     """Write the page."""
-    check_held_out(options)
     check_output(options.output)
     model, rows = opened_with_model(options, labelled=True)
     check_output(options.output, options.model, rows)

@@ -47,18 +47,6 @@ def read(paths):
     return said
 
 
-def write_uncompressed(path, table):
-    pa = arrow_modules()
-    if path.suffix == ".parquet":
-        pa.parquet.write_table(table, path)
-    elif path.suffix == ".feather":
-        pa.feather.write_feather(table, path, compression="uncompressed")
-    else:
-        make = pa.ipc.new_stream if "stream" in path.name else pa.ipc.new_file
-        with make(str(path), table.schema) as writer:
-            writer.write_table(table)
-
-
 def test_dictionaries_with_a_missing_value(tmp_path):
     pa = arrow_modules()
     for values in ([5, None], ["a", None]):
@@ -265,18 +253,18 @@ def test_damaged_labels_are_refused_and_sound_ones_read(tmp_path):
     pa = arrow_modules()
     text = pa.array(LABELS)
     cases = [
-        ("rows.feather", text, b"", b""),
-        ("rows.feather", text.dictionary_encode(), b"", b""),
-        *(("rows.feather", text, PLACES, numbers(PLACES, 3, place)) for place in (2**30, -5)),
+        ("rows.arrow", text, b"", b""),
+        ("rows.arrow", text.dictionary_encode(), b"", b""),
+        *(("rows.arrow", text, PLACES, numbers(PLACES, 3, place)) for place in (2**30, -5)),
         ("stream.arrow", text, PLACES, numbers(PLACES, 3, 2**30)),
         *(
             (name, text.dictionary_encode(), CODES, numbers(CODES, 4, code))
-            for name in ("rows.feather", "stream.arrow")
+            for name in ("rows.arrow", "stream.arrow")
             for code in (-3, 2**31 - 1)
         ),
         *(
             (name, kind, b"aabbcc", b"aabb" + wrong)
-            for name in ("rows.feather", "rows.arrow", "stream.arrow")
+            for name in ("rows.arrow", "stream.arrow")
             for kind in (text, text.cast(pa.large_string()))
             for wrong in (b"\xff\xff", b"\xc0\x80")  # never occurs; too long a form
         ),
@@ -284,7 +272,7 @@ def test_damaged_labels_are_refused_and_sound_ones_read(tmp_path):
     paths = []
     for number, (name, labels, good, wrong) in enumerate(cases):
         paths.append(tmp_path / f"{number} {name}")
-        write_uncompressed(paths[-1], pa.table({"x0": np.arange(6.0), "kind": labels}))
+        write_table(paths[-1], pa.table({"x0": np.arange(6.0), "kind": labels}))
         data = paths[-1].read_bytes()
         assert not good or data.count(good) == 1
         paths[-1].write_bytes(data.replace(good, wrong) if good else data)
