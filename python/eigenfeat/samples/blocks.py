@@ -121,8 +121,9 @@ class RowBlocks(ABC):
         """The samples as an estimator reads them, before or after its fit.
 
         Samples of files have their columns in the order of the fit, and NaN for missing values if
-        the estimator accepts them.
+        the estimator accepts them. ValueError if a fitted estimator has columns of other names.
         """
+        check_same_names(_fitted_names(estimator, fitted), self.column_names, "X")
         return self
 
     def reduce(
@@ -213,11 +214,6 @@ class ArrayBlocks(RowBlocks):
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns of a data frame."""
         return self._names
-
-    def prepared_for(self, estimator: Any, *, fitted: bool) -> ArrayBlocks:
-        """These samples; ValueError if a fitted estimator has columns of other names."""
-        check_same_names(_fitted_names(estimator, fitted), self._names, "X")
-        return self
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
