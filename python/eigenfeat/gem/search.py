@@ -19,7 +19,6 @@ from eigenfeat._base.types import (
     Codes,
     CrossValidation,
     Floats,
-    Labels,
     RandomState,
     Rows,
 )
@@ -28,7 +27,7 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
 from eigenfeat.samples.blocks import add
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
-from eigenfeat.samples.out_of_core import BlockScores
+from eigenfeat.samples.out_of_core import FromLogits
 from eigenfeat.samples.splits import check_held_out, checked_splits, cv_results
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ GRID = {
 }
 
 
-class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
+class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
     Use it where a search over the parameters of GEM and of the logit pays. It is faster than
@@ -235,25 +234,10 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         pair = result["error"], result["log_loss"]
         return pair if self.scoring == "error" else pair[::-1]
 
-    def predict(self, X: Rows | RowBlocks) -> Labels:
-        """Most probable labels, (n,)."""
-        return self._best().predict(X)
-
-    def predict_proba(self, X: Rows) -> Floats:
-        """Class probabilities, (n, k)."""
-        return self._best().predict_proba(X)
-
-    def predict_log_proba(self, X: Rows) -> Floats:
-        """Logarithms of the class probabilities, (n, k)."""
-        return self._best().predict_log_proba(X)
-
-    def decision_function(self, X: Rows) -> Floats:
-        """Logits, (n, k), or (n,) with two classes."""
-        return self._best().decision_function(X)
-
-    def _best(self) -> GEMClassifier:
+    def decision_function(self, X: Rows | RowBlocks) -> Floats:
+        """Logits of the best candidate, (n, k), or (n,) with two classes."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
+        return self.best_estimator_.decision_function(X)
 
     def _splits(
         self, samples: LabelledSamples, sample_weight: ArrayLike | None
