@@ -72,6 +72,8 @@ class FileRows(RowBlocks):
         Number of rows in every block except the last.
     n_skipped : int or None
         Number of bad rows skipped in the latest complete pass.
+    encoder : TableColumns or None
+        Encoder of the columns, if some of them are text.
     memory : float
         Number of bytes up to which a classifier reads all rows into memory, as an array.
     advance : callable or None
@@ -80,6 +82,7 @@ class FileRows(RowBlocks):
     """
 
     n_skipped: int | None = None
+    encoder: TableColumns | None = None
     memory: float = _MAX_MEMORY_BYTES
     advance: Callable[[int, float | None], object] | None = None
 
@@ -93,7 +96,7 @@ class FileRows(RowBlocks):
         form: _FrameForm | None = None,
     ) -> None:
         self._open_sources, self.sources = open_sources, [*open_sources(options)]
-        self.options, self._encoder, self._plain, self._form = options, encoder, plain, form
+        self.options, self.encoder, self._plain, self._form = options, encoder, plain, form
         dtype = np.result_type(*(source.dtype for source in self.sources))
         if encoder is not None or (form is not None and not form.numeric):
             dtype = np.dtype(np.float64)
@@ -108,21 +111,16 @@ class FileRows(RowBlocks):
     @property
     def feature_names(self) -> list[str]:
         """Names of the features; numbers, as strings, if the files have no names."""
-        if self._encoder is not None:
-            return [str(name) for name in self._encoder.feature_names_]
+        if self.encoder is not None:
+            return [str(name) for name in self.encoder.feature_names_]
         return list(self.sources[0].feature_names)
-
-    @property
-    def encoder(self) -> TableColumns | None:
-        """Encoder of the columns, if some of them are text."""
-        return self._encoder
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns in the files, including columns that a fit leaves out; or None."""
         if not self.sources[0].named:
             return None
-        return tuple(self.feature_names if self._encoder is None else self._encoder.names_)
+        return tuple(self.feature_names if self.encoder is None else self.encoder.names_)
 
     @property
     def layout(self) -> dict[str, Any] | None:
@@ -144,8 +142,8 @@ class FileRows(RowBlocks):
     @property
     def n_features(self) -> int:
         """Number of features."""
-        if self._encoder is not None:
-            return len(self._encoder.feature_names_)
+        if self.encoder is not None:
+            return len(self.encoder.feature_names_)
         return self.sources[0].n_features
 
     @property
@@ -247,7 +245,7 @@ class FileRows(RowBlocks):
 
         Missing values are errors unless `missing`; bad rows are not marked.
         """
-        source, encoder = self.sources[0], self._encoder
+        source, encoder = self.sources[0], self.encoder
         if source.sparse:
             return None
         if encoder is None:
@@ -328,7 +326,7 @@ class FileRows(RowBlocks):
 
     def check_features(self) -> None:
         """ValueError that names a feature column without a name, or of text or dates."""
-        plain = self._encoder is None and self._form is None
+        plain = self.encoder is None and self._form is None
         self.sources[0].check_features(() if plain else self.sources[0].choice.categorical)
 
     # ---- blocks ------------------------------------------------------------------------------
@@ -428,8 +426,8 @@ class FileRows(RowBlocks):
 
     def _features(self, chunk: Chunk) -> tuple[Any, Any]:
         """The features of a chunk, and the numbers to check: those in columns of text are 0."""
-        if self._encoder is not None:
-            X = self._encoder.encoded(chunk.X)
+        if self.encoder is not None:
+            X = self.encoder.encoded(chunk.X)
             return X, X
         if self._form is not None and not self._form.numeric:
             return self._form.frame(chunk.X), self._form.numbers(chunk.X)
@@ -449,8 +447,8 @@ class FileRows(RowBlocks):
             if flags.any() or (chunk.bad is not None and chunk.bad[row]):
                 column = int(np.argmax(flags))
                 value = x[column]
-        if column is not None and self._encoder is not None:
-            column = self._encoder.used.index(int(self._encoder.groups_[column]))
+        if column is not None and self.encoder is not None:
+            column = self.encoder.used.index(int(self.encoder.groups_[column]))
         if column is not None and value == np.inf and isinstance(chunk.X, list):
             given = chunk.X[column][row]
             value = given if isinstance(given, str) else value  # in a column of dates
