@@ -332,8 +332,28 @@ class Directions:
 class Layer(Directions):
     """Directions of one layer, and how their projections are expanded."""
 
-    expansion: str  # one of `EXPANSIONS`
+    expansion: str  # one of `EXPANSIONS`, or "compressed"
     powers: tuple[int, ...]
+    # (F, groups): a column averages over the directions of one denominator; None: no compression
+    shares: NDArray[np.float64] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        shares = None
+        if self.expansion == "compressed" and len(self.pairs):
+            members = self.pairs[:, 1:] == np.unique(self.pairs[:, 1])
+            shares = members / members.sum(axis=0)
+        vars(self).update(shares=shares)
+
+    @property
+    def wave(self) -> str:
+        """Expansion of the projections as `project` returns them, one of `EXPANSIONS`."""
+        return "half_wave" if self.expansion == "compressed" else self.expansion
+
+    def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
+        """Projections (n, F) of samples, compressed if the expansion is "compressed"."""
+        projections = super().project(X, n_threads)
+        shares = self.shares
+        return projections if shares is None else compressed(projections, shares, n_threads)
 
     @property
     def width(self) -> int:
@@ -342,11 +362,13 @@ class Layer(Directions):
 
     def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Expanded features of samples, as one array."""
+        if self.shares is not None:
+            return self.features(self.project(X, n_threads)).toarray()
         return expand(
             X,
             self.directions,
             self.offset,
-            expansion=self.expansion,
+            expansion=self.wave,
             powers=self.powers,
             n_threads=n_threads,
         )
@@ -358,11 +380,24 @@ class Layer(Directions):
         return ExpandedFeatures(
             inputs,
             self.directions,
-            expansion=self.expansion,
+            expansion=self.wave,
             powers=self.powers,
             include_input=inputs is not None,
             projections=projections,
         )
+
+
+def compressed(projections: Floats, shares: Floats, n_threads: int | None) -> Floats:
+    """Divide projections (n, F) by the root of their mean size, for each denominator of the pairs.
+
+    A sample unlike the denominator's class has large projections on all its directions. Their
+    common size is reduced to its root, and their ratios stay.
+    """
+    sizes = expand(np.abs(projections), shares, expansion="none", n_threads=n_threads)
+    roots = np.sqrt(np.maximum(sizes, np.finfo(sizes.dtype).tiny))
+    members = (shares > 0).T.astype(sizes.dtype)
+    scaled: Floats = projections / expand(roots, members, expansion="none", n_threads=n_threads)
+    return scaled
 
 
 def as_layer(gem: Any) -> Layer:
@@ -430,7 +465,7 @@ def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Core
     projections = last.project(X, n_threads)
     rows: CoreRows = _CORE_ROWS[np.dtype(np.float32)](
         projections=projections.astype(np.float32, copy=False),
-        wave=last.expansion,
+        wave=last.wave,
         powers=list(last.powers),
         constant=True,
     )

@@ -248,8 +248,8 @@ class GEMClassifier(
         self.nested("logit")._validate_params()
         if gem.expansion == "none":
             raise ValueError(
-                "expansion: expected 'auto', 'half_wave', 'shifted' or 'polynomial' in a "
-                "classifier, got 'none'"
+                "expansion: expected 'auto', 'half_wave', 'compressed', 'shifted' or 'polynomial' "
+                "in a classifier, got 'none'"
             )
 
     def prepare(
@@ -284,8 +284,8 @@ class GEMClassifier(
     def depth_options(self) -> Depth:
         """The parameters of the layers."""
         gem = clone(self.nested("gem"))
-        if gem.expansion == "auto":
-            gem.expansion = "shifted" if self._is_smooth() else "half_wave"
+        if gem.expansion == "auto" and self._is_smooth():
+            gem.expansion = "shifted"
         gem.set_params(
             include_input=False,
             random_state=self.random_state,

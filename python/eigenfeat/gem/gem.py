@@ -20,11 +20,18 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import take_names
-from eigenfeat.expansion.features import Layer, as_layer, check_powers, column_suffixes, expand
+from eigenfeat.expansion.features import (
+    EXPANSIONS,
+    Layer,
+    as_layer,
+    check_powers,
+    column_suffixes,
+    expand,
+)
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
 from eigenfeat.pencils.fitted_directions import FittedDirections, Solution, solve, try_options
-from eigenfeat.pencils.problems import PencilOptions
+from eigenfeat.pencils.problems import MAX_CLASSES_ALL, PencilOptions
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN, refuse_missing
 from eigenfeat.samples.estimator import (
@@ -124,9 +131,11 @@ class GEM(FittedDirections, PairFeatures):
         Whether directions have an offset. "auto": unless this costs errors on held-out samples.
     scale : {"auto", "none", "columns"}, default="auto"
         "columns" divides columns by their deviations. "auto" tries both on held-out samples.
-    expansion : {"auto", "half_wave", "shifted", "polynomial", "none"}, default="auto"
-        "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``; "polynomial": ``p^a``; "none": projections.
-        "auto": "half_wave", except in classifiers of several layers.
+    expansion : {"auto", "half_wave", "compressed", "shifted", "polynomial", "none"}, default="auto"
+        "compressed": half waves, after projections of pairs with a common denominator are divided
+        by the root of their mean size; "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``;
+        "polynomial": ``p^a``; "none": projections. "auto": "half_wave"; in `GEMClassifier`
+        "compressed" with all pairs of classes, and "shifted" with several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents a.
     include_input : bool, default=False
@@ -176,7 +185,7 @@ class GEM(FittedDirections, PairFeatures):
         "denominator": [StrOptions({"second_moment", "covariance"})],
         "constant": ["boolean", StrOptions({"auto"})],
         "scale": [StrOptions({"auto", "none", "columns"})],
-        "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial", "none"})],
+        "expansion": [StrOptions({"auto", "compressed", *EXPANSIONS})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
         "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov"})],
@@ -340,6 +349,9 @@ class GEM(FittedDirections, PairFeatures):
         result = self._solution
         rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(self, rows)
+        if self.expansion == "compressed":
+            layer, inputs = as_layer(self), rows if self.include_input else None
+            return layer.features(layer.project(rows, self.n_threads), inputs).toarray()
         return expand(
             rows,
             result.directions,
@@ -425,6 +437,8 @@ class Depth:
         if level > 0:
             gem.set_params(constant=True, scale="none")
         if level == self.levels - 1:
+            if gem.expansion == "auto" and _are_all_pairs(gem.pairs, n_classes):
+                gem.expansion = "compressed"
             return gem
         sizes = n_classes, n_samples, n_features
         pairs, n_directions = _hidden_pairs(gem.pairs, self.hidden_directions, *sizes)
@@ -433,6 +447,13 @@ class Depth:
         return gem.set_params(
             pairs=pairs, n_directions=n_directions, threshold=None, expansion="shifted", powers=(1,)
         )
+
+
+def _are_all_pairs(pairs: Pairs | Contrasts, n_classes: int) -> bool:
+    """Whether each class is the denominator of all other classes."""
+    return isinstance(pairs, str) and (
+        pairs == "all" or (pairs == "auto" and n_classes <= MAX_CLASSES_ALL)
+    )
 
 
 def solve_layers(

@@ -27,7 +27,7 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.io.onnx_graph import Graph, all_classes, expanded, layer_features
+from eigenfeat.io.onnx_graph import Graph, all_classes, layer_features
 from eigenfeat.io.onnx_input import completed, input_rows
 from eigenfeat.io.onnx_pool import pool, regression_pool
 from eigenfeat.ldg.direct import DirectLDA
@@ -216,10 +216,8 @@ def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
 
 def _gem(graph: Graph, model: GEM, rows: str) -> str:
     rows = completed(graph, model, rows)
-    offset = model.offset_ if model.offset_.any() else None
-    projections = graph.affine(rows, model.directions_, offset)
-    terms = expanded(graph, projections, as_layer(model).expansion, model.powers)
-    return graph.node("Concat", *([rows] if model.include_input else []), *terms, axis=1)
+    features = layer_features(graph, as_layer(model), rows)
+    return graph.node("Concat", rows, features, axis=1) if model.include_input else features
 
 
 def _reduced(graph: Graph, model: Any, rows: str) -> str:

@@ -14,7 +14,7 @@ from eigenfeat.expansion.features import check_powers
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
 
-__all__ = ["Graph", "all_classes", "expanded", "layer_features"]
+__all__ = ["Graph", "all_classes", "layer_features"]
 
 OPSET = 17
 IR_VERSION = 8
@@ -131,9 +131,20 @@ def _onnx() -> Any:
 
 def layer_features(graph: Graph, layer: Layer, rows: str) -> str:
     """Features of a layer."""
-    projections = graph.affine(rows, layer.directions, layer.offset)
-    terms = expanded(graph, projections, layer.expansion, layer.powers)
+    offset = layer.offset if layer.offset.any() else None
+    projections = graph.affine(rows, layer.directions, offset)
+    if layer.shares is not None:
+        projections = _compressed(graph, projections, layer.shares)
+    terms = _expanded(graph, projections, layer.wave, layer.powers)
     return graph.node("Concat", *terms, axis=1)
+
+
+def _compressed(graph: Graph, projections: str, shares: NDArray[Any]) -> str:
+    """As `eigenfeat.expansion.features.compressed`."""
+    sizes = graph.affine(graph.node("Abs", projections), shares, None)
+    least = graph.scalar(float(np.finfo(np.float32).tiny))
+    roots = graph.node("Sqrt", graph.node("Max", sizes, least))
+    return graph.node("Div", projections, graph.affine(roots, (shares > 0).T.astype(float), None))
 
 
 def all_classes(model: Any) -> tuple[Any, Any]:
@@ -145,7 +156,7 @@ def all_classes(model: Any) -> tuple[Any, Any]:
     return coef, intercept
 
 
-def expanded(graph: Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
+def _expanded(graph: Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
     """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
     exponents = check_powers(powers)
     if expansion == "none":

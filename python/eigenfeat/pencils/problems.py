@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_RIDGE",
     "DEFAULT_RIDGE_WITHOUT_CONSTANT",
+    "MAX_CLASSES_ALL",
     "SOLVERS",
     "Batch",
     "ClassMatrices",
@@ -84,7 +85,7 @@ _MAX_DIRECTIONS, _MIN_DIRECTIONS = 10, 3  # per pair, with n_directions="auto"
 _TOTAL_DIRECTIONS = 3000
 _MAX_PLACEMENTS = 1000  # of labels on the corners of a cube
 _COUNTED = ("confusion", "random_groups")  # kinds that take a number of pairs
-_MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs
+MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs
 
 
 # ---- options -------------------------------------------------------------------------------------
@@ -328,7 +329,7 @@ def problems_of(
     pairs, scale = options.pairs, options.scale
     kind, count = _kind_and_count(pairs)
     if kind == "auto":
-        pairs = kind = "all" if len(labels) <= _MAX_CLASSES_ALL else "random_groups"
+        pairs = kind = "all" if len(labels) <= MAX_CLASSES_ALL else "random_groups"
     if kind == "random_groups":
         d, generator = moments.n_features_in_, random_generator(options.random_state)
         merged, names, items = random_groups(solved, labels, d, count, generator)

@@ -59,6 +59,10 @@ def test_proposition_2_directions_of_a_pair_are_uncorrelated_on_its_denominator(
 
 def expected_features(gem, X, expansion, powers):
     p = projections(gem, X)
+    if expansion == "compressed":
+        for denominator in np.unique(gem.pairs_[:, 1]):
+            own = gem.pairs_[:, 1] == denominator
+            p[:, own] /= np.sqrt(np.abs(p[:, own]).mean(axis=1, keepdims=True))
     waves = [np.maximum(0, p), np.maximum(0, -p)]
     if expansion == "none":
         return p
@@ -70,7 +74,13 @@ def expected_features(gem, X, expansion, powers):
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("scale", ["none", "columns"])
 @pytest.mark.parametrize(
-    ("expansion", "powers"), [("half_wave", (1, 2, 3)), ("shifted", (3, 1)), ("none", (1, 2, 3))]
+    ("expansion", "powers"),
+    [
+        ("half_wave", (1, 2, 3)),
+        ("compressed", (1, 2, 3)),
+        ("shifted", (3, 1)),
+        ("none", (1, 2, 3)),
+    ],
 )
 def test_transform_is_the_formula(rows, expansion, powers, constant, scale):
     X, y = rows

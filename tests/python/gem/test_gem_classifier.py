@@ -49,11 +49,22 @@ def test_the_default_is_gem_and_its_logit(digits):
     assert model.score(X[600:], y[600:]) > 0.93
 
 
+@pytest.mark.parametrize("pairs", ["auto", "all"])
+def test_the_default_expansion_with_all_pairs(digits, pairs):
+    X, y = digits
+    model = gem_classifier(n_directions=3, pairs=pairs).fit(X[:600], y[:600])
+    options = {"n_directions": 3, "pairs": "all", "expansion": "compressed"}
+    expected = by_parts(X[:600], y[:600], X[600:], **options)
+    assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
+
+
 @pytest.mark.parametrize(
     ("expansion", "constant", "include_input", "dtype"),
     [
         ("half_wave", True, False, np.float32),
         ("half_wave", False, True, np.float64),
+        ("compressed", True, True, np.float32),
+        ("compressed", False, False, np.float64),
         ("shifted", True, True, np.float32),
         ("shifted", False, False, np.float64),
         ("polynomial", False, True, np.float32),
@@ -170,6 +181,7 @@ def test_without_directions_there_are_the_shares_of_the_classes(digits):
     [
         ("half_wave", 2, np.float32),
         ("half_wave", 10, np.float64),
+        ("compressed", 10, np.float32),
         ("shifted", 10, np.float32),
         ("shifted", 2, np.float64),
         ("polynomial", 10, np.float32),
