@@ -405,14 +405,14 @@ class _Column:
 
         ValueError for values that are no dates; with `lenient` they are infinite.
         """
+        import pandas
+
         wrong = []
         if self.type == "M":
-            import pandas
-
             dates = pandas.to_datetime(pandas.Series(self._column), utc=True).dt.tz_localize(None)
             times = dates.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))
         else:
-            times = np.full(len(self), np.datetime64("NaT", "us"), dtype="datetime64[us]")
+            times = np.full(len(self), np.datetime64("NaT"), dtype="datetime64[us]")
             for row, value in enumerate(self.values.tolist()):
                 if category_text(value) is None:
                     continue
@@ -423,12 +423,9 @@ class _Column:
                     wrong.append(row)
                 else:
                     raise self._error("dates", value, row)
-        missing = np.isnat(times)
-        days = np.where(missing, 0, times.astype(np.int64)) / 86_400e6
-        whole = np.floor(days)
-        months = np.where(missing, 0, times.astype("datetime64[M]").astype(np.int64)) % 12 + 1
-        parts = np.column_stack([days, months, (whole + 3) % 7, np.floor((days - whole) * 24)])
-        parts[missing] = np.nan
+        days = (times - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+        calendar = pandas.Series(times).dt
+        parts = np.column_stack([days, calendar.month, calendar.day_of_week, calendar.hour])
         parts[wrong] = np.inf
         return parts
 
