@@ -98,20 +98,6 @@ Array<double> variances(const Array<double>& gain, const Array<index_t>& steps) 
   return result;
 }
 
-void step_prefixes(const Array<double>& factor, const Array<double>& mean,
-                   const Array<double>& gain, index_t t, const Array<double>& samples,
-                   Array<double>& innovation, Array<double>& mean_now, Array<double>& log_density,
-                   int n_threads) {
-  const auto l = matrix_view(factor, "factor"), k = matrix_view(gain, "gains");
-  const auto centre = vector_view(mean, "mean"), x = vector_view(samples, "samples");
-  require_dimensions(innovation, 2, "innovations");
-  require_dimensions(mean_now, 2, "means");
-  const auto e = matrix_output(innovation), m = matrix_output(mean_now);
-  const auto log_p = flat_output(log_density);
-  const Unlocked unlocked;
-  prefix_step(l, centre, k, t, x, e, m, log_p, n_threads);
-}
-
 }  // namespace
 
 void register_prefix_gaussian(py::module_& module) {
@@ -126,9 +112,6 @@ void register_prefix_gaussian(py::module_& module) {
              array("steps"), "n_threads"_a);
   module.def("prefix_covariances", &covariances, array("gains"), array("steps"), "n_threads"_a);
   module.def("prefix_variances", &variances, array("gains"), array("steps"));
-  module.def("prefix_step", &step_prefixes, array("factor"), array("mean"), array("gains"), "t"_a,
-             array("samples"), array("innovations"), array("means"), array("log_densities"),
-             "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

@@ -257,17 +257,6 @@ def prefix_log_densities(
 ) -> _F64: ...  # (n, p)
 def prefix_covariances(gains: _F64, steps: _I64, n_threads: int) -> _F64: ...  # (p, ell, ell)
 def prefix_variances(gains: _F64, steps: _I64) -> _F64: ...  # (p, ell)
-def prefix_step(
-    factor: _F64,
-    mean: _F64,
-    gains: _F64,
-    t: int,
-    samples: _F64,  # (n,)
-    innovations: _F64,  # (n, d), column t is set
-    means: _F64,  # (n, ell), moved
-    log_densities: _F64,  # (n,), moved
-    n_threads: int,
-) -> None: ...
 
 class BallMinima:
     @property

@@ -52,11 +52,4 @@ void prefix_covariances(MatrixView<const double> gains, VectorView<const index_t
 void prefix_variances(MatrixView<const double> gains, VectorView<const index_t> steps,
                       MatrixView<double> out);
 
-// One step of n streams: sample t of each goes into its innovations (n, d), of which the first t are
-// set, its feature means (n, ell) and log densities (n,).
-void prefix_step(MatrixView<const double> factor, VectorView<const double> mean,
-                 MatrixView<const double> gains, index_t t, VectorView<const double> samples,
-                 MatrixView<double> innovations, MatrixView<double> means,
-                 VectorView<double> log_densities, int n_threads);
-
 }  // namespace eigenfeat

@@ -191,33 +191,4 @@ void prefix_variances(MatrixView<const double> gains, VectorView<const index_t> 
   }
 }
 
-void prefix_step(MatrixView<const double> factor, VectorView<const double> mean,
-                 MatrixView<const double> gains, index_t t, VectorView<const double> samples,
-                 MatrixView<double> innovations, MatrixView<double> means,
-                 VectorView<double> log_densities, int n_threads) {
-  check_factor(factor);
-  const index_t n = samples.size, d = factor.rows, ell = gains.cols;
-  require(t >= 0 && t < d && mean.size == d, "t", "a step before " + std::to_string(d),
-          std::to_string(t));
-  check_gains(gains, d);
-  require(innovations.rows == n && innovations.cols == d && innovations.is_row_major() &&
-              means.rows == n && means.cols == ell && means.is_row_major() &&
-              log_densities.size == n,
-          "innovations, means, log_densities",
-          shape_text(n, d) + ", " + shape_text(n, ell) + " and " + std::to_string(n),
-          shape_text(innovations) + ", " + shape_text(means) + " and " +
-              std::to_string(log_densities.size));
-  const double pivot = factor(t, t);
-  for_ranges(n, kPrefixRows, threads_for(flops(n, t + ell, 1), n_threads),
-             [&](index_t begin, index_t end, int) {
-               for (index_t i = begin; i < end; ++i) {
-                 const double known = dot(factor.row(t), innovations.row(i), t);
-                 const double e = (samples[i] - mean[t] - known) / pivot;
-                 innovations(i, t) = e;
-                 add_multiple(e, gains.row(t), ell, means.row(i));
-                 log_densities[i] += log_term(e, pivot);
-               }
-             });
-}
-
 }  // namespace eigenfeat

@@ -135,36 +135,6 @@ TEST_CASE("entries beyond the prefix are not read, and some steps give the same 
   }
 }
 
-TEST_CASE("a stream arrives where the batch does") {
-  Random random(704);
-  const index_t d = 12, ell = 3, n = 5;
-  const Model model(random, d, ell);
-  const Matrix<double> rows = random.normal_matrix<double>(n, d);
-  Matrix<double> innovations(n, d), means(n, ell);
-  Vector<double> log_densities(n, 0.0);
-  for (index_t i = 0; i < n; ++i) {
-    for (index_t j = 0; j < ell; ++j) means(i, j) = model.feature_mean[j];
-  }
-  for (index_t t = 0; t < d; ++t) {
-    Vector<double> samples;
-    for (index_t i = 0; i < n; ++i) samples.push_back(rows(i, t));
-    prefix_step(model.factor.read(), read(model.mean), model.gains.read(), t, read(samples),
-                innovations.view(), means.view(), write(log_densities), 2);
-    const Matrix<double> e = innovations_of(model, rows, t + 1);
-    const Vector<index_t> step{t + 1};
-    Vector<double> expected(n * ell);
-    Matrix<double> log_expected(n, 1);
-    prefix_means(model.gains.read(), read(model.feature_mean), e.read(), read(step),
-                 write(expected), 1);
-    prefix_log_densities(model.factor.read(), e.read(), read(step), log_expected.view(), 1);
-    for (index_t i = 0; i < n; ++i) {
-      CHECK(std::fabs(log_densities[i] - log_expected(i, 0)) <= 1e-11);
-      for (index_t j = 0; j < ell; ++j)
-        CHECK(std::fabs(means(i, j) - expected[i * ell + j]) <= 1e-11);
-    }
-  }
-}
-
 TEST_CASE("the same bits for every number of threads") {
   Random random(705);
   const index_t d = 150, ell = 40, n = 300;
