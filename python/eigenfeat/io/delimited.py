@@ -50,7 +50,7 @@ _MIN_BLOCK_BYTES = 1 << 16
 _SCANNED_BYTES = 32 << 20  # of text of all files, from which types of columns are inferred
 _HEADER_RECORDS = 200  # with which the first line is compared to detect a header
 _HEADER_CHARACTERS = 1 << 18  # of records; after more, a single record is compared
-_SECONDS_OF_LAST_CALLS = 0.1  # in which pyarrow's threads notice the end of their streams
+_SECONDS_OF_LAST_READS = 0.1  # in which pyarrow's threads notice the end of their streams
 _TYPES = {"number": "double", "text": "string"}  # names of the kinds in descriptions of files
 
 
@@ -433,12 +433,12 @@ _STREAMS: WeakSet[_Stream] = WeakSet()
 
 @atexit.register
 def _end_streams() -> None:
-    """End the threads of pyarrow that read ahead; calls of Python after its end would abort."""
+    """End reading ahead by pyarrow's threads, which abort if they call Python after its end."""
     streams = [*_STREAMS]
     for stream in streams:
         stream.end()
     if streams:
-        time.sleep(_SECONDS_OF_LAST_CALLS)
+        time.sleep(_SECONDS_OF_LAST_READS)
 
 
 def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:
