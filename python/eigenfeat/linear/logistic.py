@@ -332,6 +332,8 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             Fitted models; the last one is the estimator itself.
         """
         self._validate_params()
+        if not isinstance(penalties, Iterable | None):
+            raise ValueError(f"penalties: expected numbers, got {show(penalties)}")
         penalties = None if penalties is None else list(penalties)
         for value in penalties or ():
             check_number(value, "penalties", at_least=0)

@@ -348,7 +348,7 @@ def test_errors_of_expanded_rows(rng, change, message):
         model.predict(ExpandedFeatures(X.X, X.directions, powers=(1,)))
 
 
-@pytest.mark.parametrize("penalties", [[], [0.1, -1.0], [0.1, np.nan], [np.inf], ["a"]])
+@pytest.mark.parametrize("penalties", [[], [0.1, -1.0], [0.1, np.nan], [np.inf], ["a"], 0.1])
 def test_penalties_out_of_range(penalties):
     rows = problem("wine")
     model = MultinomialLogit().fit(*rows)
