@@ -168,8 +168,8 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
     Parameters
     ----------
     penalty : float >= 0 or "auto", default=0.03
-        Weight of the penalty on the energy of the logits, which does not depend on the features'
-        units. "auto" chooses among 1, 0.3, 0.1, 0.03, 0.01 and 0.003 by the held-out log loss.
+        Weight of the energy of the logits. "auto" chooses among 1, 0.3, 0.1, 0.03, 0.01 and 0.003
+        by the held-out log loss.
     l2 : float >= 0, default=0
         Weight of the L2 penalty; ``1 / C`` in scikit-learn.
     ridge : float >= 0, default=0.5
@@ -185,8 +185,8 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
     temperature : float > 0 or "auto", default=1.0
         Divisor of the weights, which changes no label; "auto" minimises the held-out log loss.
     solver : {"lbfgs", "gaussian", "auto"}, default="lbfgs"
-        "gaussian": Gaussian classes with a common covariance, in closed form. "auto": "gaussian"
-        for more than 100 classes, unless other parameters need the objective.
+        "gaussian": Gaussian classes with a common covariance. "auto": "gaussian" for more than 100
+        classes, unless other parameters need the objective.
     random_state : int, RandomState or None, default=0
         Seed for drawing folds.
     n_threads : int or None, default=None
@@ -202,8 +202,6 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         Intercepts, divided by the temperature.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        Number of features.
     penalty_ : float
         The penalty in use; with Gaussian classes, the shrinkage of the covariance.
     temperature_ : float
@@ -219,7 +217,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
     gradient_norm_ : float
         Norm of the gradient.
     stop_reason_ : {"converged", "precision", "stopped", "iterations", "closed form"}
-        Estimated gap, rounding errors, a callback, `max_iter`, or Gaussian classes.
+        Why the iterations ended; "precision" means rounding errors, "stopped" a callback.
 
     See Also
     --------
