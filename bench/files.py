@@ -10,18 +10,20 @@ it is larger than the memory: then it comes from the disk every time.
 """
 
 import argparse
+import io
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
+from contextlib import redirect_stdout
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from eigenfeat import ClassMoments
+from eigenfeat.cli import main as cli
+from timing import from_fresh_process, status_kib
 
 CLASSES = 10
 PIECE_BYTES = 64_000_000
@@ -98,33 +100,12 @@ def best_rate(rows, call, repeats):
     return max(rates)
 
 
-def command(path, arguments, threads):
-    """Rows a second and peak bytes of one run of the command."""
-    run = [sys.executable, __file__, "--child", "moments", str(path), *arguments, "--json"]
-    run += ["-o", str(path.with_suffix(".efm"))]
-    run += ["--threads", str(threads)] if threads else []
-    # As the command does before it loads anything; the child has loaded this module.
-    environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
-    done = subprocess.run(run, check=True, capture_output=True, text=True, env=environment)
-    found = json.loads(done.stdout)
-    return found["rows_per_second"], found["rows"], found["peak"]
-
-
-def child(arguments):
-    """Run the command line here, and add the peak memory to its JSON."""
-    import contextlib
-    import io
-
-    from eigenfeat.cli import main as cli
-
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        status = cli.main(arguments)
+def command(arguments):
+    """Yield rows a second, rows and peak bytes of `eigenfeat moments`, run in this process."""
+    with redirect_stdout(io.StringIO()) as out:
+        cli.main(["moments", *arguments, "--json"])
     found = json.loads(out.getvalue())
-    # getrusage would count the parent at the time of the fork.
-    lines = Path("/proc/self/status").read_text().splitlines()
-    found["peak"] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
-    print(json.dumps(found))
-    return status
+    yield found["rows_per_second"], found["rows"], 1024 * status_kib("VmHWM")
 
 
 def measure(options, folder, name):
@@ -138,10 +119,13 @@ def measure(options, folder, name):
         path, arguments = write_npy(folder, pieces, n, options.columns)
     else:
         path, arguments = write_table(folder, name, pieces, options.columns)
+    arguments = [str(path), *arguments, "-o", str(path.with_suffix(".efm"))]
+    if options.threads:
+        arguments += ["--threads", str(options.threads)]
     runs, memory, readings = [], [], []
     for _ in range(options.repeats):  # side by side: the machine may have other things to do
         memory.append(in_memory(options.columns, options.threads, 1))
-        runs.append(command(path, arguments, options.threads))
+        runs += from_fresh_process(command, arguments, threads=options.threads, seconds=3600)
         if name == "csv":
             readings.append(best_rate(runs[-1][1], lambda: csv.read_csv(path), 1))
     rate = max(runs)[0]
@@ -155,8 +139,6 @@ def measure(options, folder, name):
 
 
 def main():
-    if sys.argv[1:2] == ["--child"]:
-        raise SystemExit(child(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gigabytes", type=float, default=1.0, help="of float32 rows (default 1)")
     parser.add_argument("--columns", type=int, default=100)
@@ -165,6 +147,7 @@ def main():
     parser.add_argument("--formats", nargs="+", choices=WRITERS, default=list(WRITERS))
     parser.add_argument("--folder", type=Path, help="where files go (default: a temporary folder)")
     options = parser.parse_args()
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # of new processes, as the command sets it
     memory = in_memory(options.columns, options.threads, options.repeats)
     print(f"in memory: {memory:,.0f} rows/s, {memory * options.columns * 4 / 1e6:.0f} MB/s")
     for name in options.formats:

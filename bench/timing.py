@@ -43,7 +43,8 @@ class Contender:
     note: str = ""
 
 
-def _status_kib(field: str) -> int:
+def status_kib(field: str) -> int:
+    """Memory of this process by the name of Linux's field, such as VmHWM."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1])
@@ -55,9 +56,9 @@ def peak_extra_bytes(call: Callable[[], object]) -> int:
     gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5")
-        before = _status_kib("VmRSS")
+        before = status_kib("VmRSS")
         result = call()
-        peak = _status_kib("VmHWM")
+        peak = status_kib("VmHWM")
     except OSError:
         return 0
     del result
@@ -65,7 +66,7 @@ def peak_extra_bytes(call: Callable[[], object]) -> int:
 
 
 def from_fresh_process(
-    run: Callable[..., Iterator[Any]], *arguments: Any, threads: int, seconds: float
+    run: Callable[..., Iterator[Any]], *arguments: Any, threads: int | None, seconds: float
 ) -> list[Any]:
     """What a generator yields in a process of its own, ended when an item takes more seconds."""
     context = multiprocessing.get_context("spawn")
@@ -87,7 +88,7 @@ def from_fresh_process(
 
 
 def _send_all(
-    connection: Connection, run: Callable[..., Iterator[Any]], arguments: Any, threads: int
+    connection: Connection, run: Callable[..., Iterator[Any]], arguments: Any, threads: int | None
 ) -> None:
     with threadpool_limits(limits=threads):
         for item in run(*arguments):
