@@ -35,6 +35,8 @@ def category_text(value: Any) -> str | None:
         return str(bool(value))
     if isinstance(value, (float, np.floating)):
         return str(int(value)) if np.isfinite(value) and value == int(value) else str(value)
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
     if isinstance(value, Decimal):
         text = format(value, "f")
     elif isinstance(value, bytes):
@@ -44,9 +46,7 @@ def category_text(value: Any) -> str | None:
     if _DECIMAL.fullmatch(text):
         text = text.rstrip("0").rstrip(".")
         return "0" if text == "-0" else text
-    if hasattr(value, "isoformat"):
-        text = _MIDNIGHT.sub("", text)
-    return text or None
+    return _MIDNIGHT.sub("", text) or None
 
 
 def distinct_values(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:

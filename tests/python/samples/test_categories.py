@@ -15,6 +15,7 @@ from eigenfeat.samples.columns import TableColumns, has_categories
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 BIG = 2**53
+DAY = dt.datetime(2020, 1, 31, 22, 30)
 
 
 @pytest.mark.parametrize(
@@ -27,8 +28,12 @@ BIG = 2**53
         (str(BIG + 1), [BIG + 1, np.int64(BIG + 1), str(BIG + 1), Decimal(BIG + 1)]),
         (
             "2020-01-01",
-            ["2020-01-01", pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-01").date()],
+            [
+                *("2020-01-01", "2020-01-01 00:00:00", np.datetime64("2020-01-01", "ns")),
+                *(pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-01").date()),
+            ],
         ),
+        ("2020-01-31 22:30:00", [DAY, np.datetime64(DAY), pd.Timestamp(DAY), str(DAY)]),
         ("007", ["007"]),
         ("1.2.0", ["1.2.0"]),
         (None, [None, np.nan, pd.NA, pd.NaT, "", "  ", np.float32("nan")]),
@@ -82,6 +87,7 @@ def as_csv(values, path):
         (["0.5", "1.50", "x"], [0.5, 1.5, 0.5]),
         ([str(BIG), str(BIG + 1), "x"], [BIG, BIG + 1, BIG]),
         ([str(BIG), str(BIG + 1), "x"], [BIG, BIG + 1, pd.NA]),
+        (["2020-01-01", "2020-01-31 22:30:00", "x"], [dt.datetime(2020, 1, 1), DAY]),
     ],
 )
 def test_the_container_does_not_matter(tmp_path, trained, new):
@@ -105,9 +111,6 @@ def test_the_container_does_not_matter(tmp_path, trained, new):
         blocks = rows.prepared_for(_Fitted(columns), fitted=True)
         found = np.concatenate([block.X for block in blocks])
         np.testing.assert_array_equal(found, expected)
-
-
-DAY = dt.datetime(2020, 1, 31, 22, 30)
 
 
 @pytest.mark.parametrize(
