@@ -6,7 +6,7 @@ import logging
 import math
 import operator
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -524,13 +524,13 @@ def choose_penalty(
     folds: Iterable[tuple[LogitProblem, LabelledSamples]],
     penalties: Sequence[Penalty],
     fixed: float | None = None,
-    select: Callable[[Sequence[Logits]], int] | None = None,
+    log_prior: Sequence[float] | None = None,
 ) -> Choice:
     """Choose among penalties, from large to small, by the least held-out log loss.
 
     Each fold has the problem of its training samples, and its held-out samples. `fixed` is the
-    temperature, by default that of the least log loss. `select` returns the index of the best
-    penalty, given the held-out logits of several penalties.
+    temperature, by default that of the least log loss. `log_prior` has the logarithms of prior
+    probabilities of the penalties, which are added to the log likelihood.
     """
     tried = range(len(penalties))
     logits: dict[int, Logits] = {}
@@ -554,13 +554,13 @@ def choose_penalty(
             if ends_early and losses[i] > (1.0 + _RISE) * min(losses.values()):
                 break
         tried = tried[: len(losses)]
-        if select is None:
-            values = np.array([*losses.values()])
-            at = int(np.argmax(values <= (1.0 + _TIE) * values.min()))
-        else:
-            at = select([logits[i] for i in tried])
+        counted = len(together(logits[tried[0]])[0])
+        values = np.array([*losses.values()])
+        if log_prior is not None:
+            values -= np.array(log_prior)[tried] / counted
+        at = int(np.argmax(values <= (1.0 + _TIE) * values.min()))
         best = tried[at]
-        near = 1 if len(together(logits[best])[0]) >= _MIN_CHOOSING else len(penalties)
+        near = 1 if counted >= _MIN_CHOOSING else len(penalties)
         tried = tried[max(at - near, 0) : at + near + 1]
     if not losses:
         return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)

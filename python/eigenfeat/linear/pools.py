@@ -6,7 +6,7 @@ probability distributions", Statistical Science 1, 1986) is
     p(y | x) ~ exp(sum_v w_v log p_v(y | x)),  w_v >= 0.
 
 The weights minimise the held-out log loss, which is convex in w, plus |w - prior|^2 / 2 with the
-weight of five samples, on targets smoothed as in `logit_problem`. Their sum is an inverse
+weight of `prior_samples`, on targets smoothed as in `logit_problem`. Their sum is an inverse
 temperature. As each log p_v is a row of logits less its normaliser, the pool of multinomial logits
 is a multinomial logit on their features, side by side.
 """
@@ -36,8 +36,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 
-# `python bench/tables.py` shows the effect of the first two numbers.
-_PRIOR_SAMPLES = 5.0  # weight of |w - prior|^2 / 2, in samples
+# `python bench/tables.py` shows the effect of the first number.
 _MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
 _MIN_SUM = 0.02  # of the weights: the inverse of the largest temperature
 _MIN_DECREASE, _MIN_GRADIENT = 1e-12, 1e-7  # of the log loss, at the end of the search
@@ -118,13 +117,18 @@ def asked_views(
 
 
 def pool_weights(
-    logits: Sequence[_Array], codes: Codes, weight: _Array | None, prior: _Array | None = None
+    logits: Sequence[_Array],
+    codes: Codes,
+    weight: _Array | None,
+    prior: _Array | None = None,
+    prior_samples: float = 5.0,
 ) -> _Array:
     """Weights (V,) of classifiers, from their logits (m, k) of the same samples.
 
-    The weights are pulled to `prior` (V,), of sum 1; equal shares by default. Classifiers with less
-    than 8% of the sum of weights, or with equal probabilities for all samples, get 0.
-    Where no classifier is better than equal probabilities, the best one has weight 0.02.
+    The weights are pulled to `prior` (V,), of sum 1, by default equal shares, as by `prior_samples`
+    samples. Classifiers with less than 8% of the sum of weights, or with equal probabilities for
+    all samples, get 0. Where no classifier is better than equal probabilities, the best one has
+    weight 0.02.
     """
     L = np.stack([log_probabilities(z) for z in logits])
     prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior
@@ -132,7 +136,7 @@ def pool_weights(
     w = np.zeros(len(L))
     while keep.any():
         w[:] = 0.0
-        w[keep] = _weights(L[keep], codes, weight, prior[keep] / prior[keep].sum())
+        w[keep] = _weights(L[keep], codes, weight, prior[keep] / prior[keep].sum(), prior_samples)
         small = keep & (w < _MIN_SHARE * w.sum())
         if not small.any():
             break
@@ -162,7 +166,9 @@ def log_probabilities(logits: _Array) -> _Array:
     return np.maximum(log_softmax(logits, axis=1), LOG_FLOOR)
 
 
-def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _Array:
+def _weights(
+    L: _Array, codes: Codes, weight: _Array | None, prior: _Array, prior_samples: float
+) -> _Array:
     count, n, k = L.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     samples = float(n) if weight is None else 1.0 / float((share * share).sum())
@@ -171,7 +177,7 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _
     T[np.arange(n), codes] = 1.0 - (k - 1.0) * wrong
     T *= share[:, None]
     aimed = np.einsum("vnk,nk->v", L, T)
-    pull = _PRIOR_SAMPLES / samples
+    pull = prior_samples / samples
 
     def terms(w: _Array) -> tuple[float, _Array]:
         z = _combined(w, L)

@@ -29,12 +29,9 @@ from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, choose_penalt
 from eigenfeat.linear.logit_problem import (
     LOG_FLOOR,
     LogitProblem,
-    Logits,
     Penalty,
     loss_at_best,
-    together,
 )
-from eigenfeat.linear.pools import log_probabilities
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.labelled import Block, MemorySamples
@@ -64,6 +61,7 @@ _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM featur
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
 _COLUMN_PENALTIES = (3.0, *PENALTIES)  # of columns and splines; the first for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
+_USUAL_PENALTY = 4.0  # over the root of n: the default of LogisticRegression with two classes
 # Options of trees, and the largest number of samples that has them.
 _FOREST = (
     (MANY_SAMPLES, {"n_estimators": 200}),
@@ -96,6 +94,7 @@ class LogitView(View):
 
     common = False  # whether all features have one unit
     ridge = 0.5  # of the logit
+    has_prior = False  # whether penalties have a prior, and no temperatures, with any samples
     candidates: Sequence[float] = PENALTIES
     learned: Any = None
 
@@ -112,13 +111,15 @@ class LogitView(View):
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         penalties = self.penalties(samples)
+        has_prior = self.has_prior or len(folds.held) < _MIN_TEMPERED
         choice = choose_penalty(
             (
                 (LogitProblem(train, constant=True, common=self.common), held)
                 for train, held in self.fold_features(samples, folds)
             ),
             [Penalty(one / self._energy, self.ridge, 0.0) for one in penalties],
-            select=_within_standard_error if len(folds.held) < _MIN_TEMPERED else None,
+            fixed=1.0 if has_prior else None,
+            log_prior=_log_prior(penalties, len(folds.held)) if has_prior else None,
         )
         self.penalty = penalties[choice.number]
         return np.concatenate([part[0] for part in choice.logits]).astype(np.float64)
@@ -172,6 +173,7 @@ class FixedView(LogitView):
 
     # Features are correlated, so that squared weights are a better penalty than energies of logits.
     ridge = 100.0
+    has_prior = True
     candidates: Sequence[float] = _COLUMN_PENALTIES
 
     def __init__(self, inputs: str) -> None:
@@ -192,6 +194,7 @@ class KernelView(FixedView):
     """Logit on a Gaussian kernel of the ranks."""
 
     ridge = 0.5
+    has_prior = False
     candidates = PENALTIES
     weights: Any  # (m, k) of the similarities with the landmarks
 
@@ -438,22 +441,11 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     return "" if fits else "too many columns, or only one"
 
 
-def _within_standard_error(logits: Sequence[Logits]) -> int:
-    """Index of the largest penalty whose log loss is within a standard error of the least.
+def _log_prior(penalties: Sequence[float], n: int) -> list[float]:
+    """Logarithms of prior probabilities of penalties for n samples.
 
-    `logits` are the held-out logits of each penalty, from large to small. The one-standard-error
-    rule (Breiman et al. 1984), all at temperature 1, keeps the noise of few held-out samples from
-    choosing a small penalty.
+    The logarithm of a penalty is normal, of variance 1, around the default of scikit-learn's
+    `LogisticRegression`. The prior keeps the noise of few held-out samples from deciding.
     """
-    joined = [together(one) for one in logits]
-    _, codes, share = joined[0]
-    losses = [-log_probabilities(z)[np.arange(len(codes)), codes] for z, _, _ in joined]
-    means = np.array([share @ one for one in losses])
-    least = int(np.argmin(means))
-    for place in range(least):
-        excess = losses[place] - losses[least]
-        mean = means[place] - means[least]
-        variance = share @ (excess - mean) ** 2 * (share @ share)
-        if mean <= np.sqrt(variance):
-            return place
-    return least
+    usual = _USUAL_PENALTY / np.sqrt(n)
+    return [-0.5 * float(np.log(one / usual)) ** 2 for one in penalties]
