@@ -279,9 +279,11 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=HERE.parents[2] / "shared" / "data")
     parser.add_argument("--only", nargs="+", choices=list(PICTURES), default=list(PICTURES))
     options = parser.parse_args()
-    mpl.rcParams.update({"font.size": 12, "axes.spines.top": False, "axes.spines.right": False})
+    style = {"font.size": 12, "axes.spines.top": False, "axes.spines.right": False}
     for name in options.only:
         try:
-            PICTURES[name](options.data)
+            # Displays of the package have a style of their own.
+            with mpl.rc_context({} if name in ("filters", "early_decision") else style):
+                PICTURES[name](options.data)
         except FileNotFoundError as missing:
             print(f"{missing.filename} is not there: {name}.png stays as it is")
