@@ -296,15 +296,12 @@ def completed(
     weight: _Array | None,
     n_threads: int | None,
     names: Sequence[str] | None = None,
-) -> tuple[Floats | csr_array, _Mask | None, GaussianImputer | None]:
+) -> tuple[Floats, _Mask, GaussianImputer]:
     """Completed training samples, the mask of missing entries, and the Gaussian.
 
-    The mask and the Gaussian are None if no entry is missing. Warns of columns without any known
-    entry, and of classes without any known entry in a column. ValueError if no entry is known, or
-    if sparse samples have NaN.
+    Warns of columns without any known entry, and of classes without any known entry in a column.
+    ValueError if no entry is known.
     """
-    if not has_missing(X):
-        return X, None, None
     gaussian = GaussianImputer.fit(X, weight, n_threads=n_threads)
     warn_empty(gaussian, names)
     missing = np.isnan(X) & ~gaussian.empty

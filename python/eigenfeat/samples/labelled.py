@@ -15,6 +15,7 @@ from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat._base.validation import (
     check_some_weight,
     check_weights,
+    has_missing,
     usual_weights,
 )
 from eigenfeat.expansion.features import (
@@ -93,7 +94,8 @@ class Block:
         y = None if self.y is None else _array(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         missing = None if self.missing is None else self.missing[rows]
-        return Block(take_rows(self.X, rows), y, weight, self.start, missing)
+        X = self.X[rows] if isinstance(self.X, np.ndarray) else take_rows(self.X, rows)
+        return Block(X, y, weight, self.start, missing)
 
     def core(self, constant: bool) -> CoreRows:
         """The core's view of the features, optionally with a last feature of ones; cached."""
@@ -180,7 +182,7 @@ class MemorySamples:
         names: Sequence[str] | None = None,
     ) -> MemorySamples:
         """Create samples from arrays that may have missing entries; see `completion.completed`."""
-        if isinstance(X, ExpandedFeatures):
+        if isinstance(X, ExpandedFeatures) or not has_missing(X):
             return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads, names)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
