@@ -388,9 +388,8 @@ class _Column:
         if self.type in "biuf":
             return self._converted(np.float64, np.nan)
         if self.type == "m":
-            microseconds = self._converted("timedelta64[us]", np.timedelta64("NaT"))
-            seconds = microseconds.astype(np.int64) / 1e6
-            return np.where(np.isnat(microseconds), np.nan, seconds)
+            durations = self._converted("timedelta64[us]", np.timedelta64("NaT"))
+            return np.asarray(durations / np.timedelta64(1, "s"))
         out = np.full(len(self), np.nan)
         for row, value in enumerate(self.values.tolist()):
             number = _number(value)
