@@ -21,6 +21,7 @@ from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.moments.columns import deviations
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
@@ -28,6 +29,7 @@ from eigenfeat.samples.estimator import (
     with_steps,
 )
 from eigenfeat.samples.labelled import class_weighted
+from eigenfeat.samples.out_of_core import over_blocks
 
 __all__ = ["MulticlassSVM", "hinge_costs"]
 
@@ -162,7 +164,8 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             self._fit(X, y, sample_weight)
         return self
 
-    def predict(self, X: Rows) -> Labels:
+    @over_blocks
+    def predict(self, X: Rows | RowBlocks) -> Labels:
         """Return the labels of the largest scores, (n,)."""
         scores = self.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)

@@ -12,6 +12,7 @@ from svm_reference import class_weights, dual_objective, objective
 
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
+from eigenfeat.samples import ArrayBlocks
 
 TIGHT = {"tol": 1e-9, "max_iter": 20_000}
 
@@ -94,6 +95,14 @@ def test_sparse_dense_and_compressed_rows_agree(rng, solver, dtype):
         model, shifted, y, np.full(len(y), 0.1), rtol=1e-5 if dtype == np.float32 else 1e-9
     )
     assert csr.decision_function(sp.csr_matrix(X)).dtype == dtype
+
+
+def test_labels_of_blocks_are_those_of_their_samples(rng):
+    for k in (2, 4):
+        X, y = blobs(rng, k=k)
+        model = MulticlassSVM(C=0.1).fit(X, y)
+        found = np.concatenate(list(model.predict(ArrayBlocks(X, block_rows=7))))
+        assert_array_equal(found, model.predict(X))
 
 
 def test_class_weights_are_weights_of_samples(rng):
