@@ -217,7 +217,7 @@ def validate_data(
     plain = to_predict and options.keys() <= _PLAIN_OPTIONS
     if plain and is_valid(estimator, X, options.get("dtype", "numeric")):
         return X
-    X = plain_rows(X, missing=options.get("ensure_all_finite", True) is not True)
+    X = _in_memory(X, options)
     y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
     with naming_text(X):
         if options.get("reset", True):
@@ -253,10 +253,17 @@ _PLAIN_OPTIONS = {"reset", "dtype", "order", "accept_sparse", "ensure_all_finite
 
 def check_array(X: Any, **options: Any) -> Any:
     """As ``sklearn.utils.validation.check_array``, with the input and errors of `validate_data`."""
-    name = options.get("input_name") or "X"
-    X = plain_rows(X, name, missing=options.get("ensure_all_finite", True) is not True)
+    X = _in_memory(X, options)
     with naming_text(X):
         return validation.check_array(X, **options)
+
+
+def _in_memory(X: Any, options: dict[str, Any]) -> Any:
+    """`plain_rows` of X with the options of a check; ValueError for blocks."""
+    name = options.get("input_name") or "X"
+    if is_blocks(X):
+        raise ValueError(f"{name}: expected samples in memory, got {type(X).__name__}")
+    return plain_rows(X, name, missing=options.get("ensure_all_finite", True) is not True)
 
 
 def given_blocks(

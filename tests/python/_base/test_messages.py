@@ -58,6 +58,20 @@ def test_a_list_of_blocks_is_refused_with_what_takes_it(estimator, problem):
         method([X[:45], X[45:]])
 
 
+@pytest.mark.parametrize(
+    "name", ["LDG", "KernelLDG", "RandomizedGEM", "MaxMarginPCA", "GEMPatches"]
+)
+def test_estimators_of_samples_in_memory_refuse_blocks(name, problem):
+    X, y = problem
+    message = "X: expected samples in memory, got ArrayBlocks"
+    model = ESTIMATORS[name]()
+    for labels in (None, y):
+        with pytest.raises(ValueError, match=message):
+            model.fit(ef.samples.ArrayBlocks(X), labels)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y).transform(ef.samples.ArrayBlocks(X))
+
+
 def test_lists_of_rows_are_rows(problem):
     X, y = problem
     assert ef.GEM().fit(X.tolist(), y).n_features_in_ == 4
