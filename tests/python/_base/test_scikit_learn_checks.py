@@ -17,7 +17,7 @@ import eigenfeat as ef
 from eigenfeat import early, ldg
 
 # Checks that estimators are known to fail; the page lists them.
-SOLVED = "fits with weights and with repeated rows agree to the tolerance of the solver"
+SOLVED = "fits with weights and with repeated samples agree to the tolerance of the solver"
 WEIGHTS = {
     f"check_sample_weight_equivalence_on_{kind}_data": SOLVED for kind in ("dense", "sparse")
 }
