@@ -88,13 +88,13 @@ TAKE_SPARSE = [
 
 # Why weights are not numbers of copies.
 FOLDS = "copies of a sample fall into several folds"
-RATIOS = "ratios of weights matter, and copies are more samples"
+RATIOS = "only ratios of weights matter; copies, unlike weights, are more samples"
 COPIES_DIFFER = {
     **dict.fromkeys(("GEMClassifier", "GEMClassifierCV", "GEMEnsemble"), FOLDS),
     **dict.fromkeys(("TableClassifier", "TableRegressor"), RATIOS),
     "JointGEMClassifier": "steps take samples in a random order",
     **dict.fromkeys(
-        ("MaxMarginShift", "MaxMarginPCA"), "components are of samples without weights"
+        ("MaxMarginShift", "MaxMarginPCA"), "extractors such as `PCA` do not take weights"
     ),
 }
 

@@ -19,7 +19,7 @@ WEIGHTED = [
 ]
 
 # Why a factor of all weights changes a fit, by the name of the class, as in docs/api/checks.rst.
-STRENGTH = "their weights count samples, whose number sets the strength of the regularisation"
+STRENGTH = "the number of samples, which sets the strength of the regularisation"
 FACTOR_MATTERS = dict.fromkeys(
     (
         *("MultinomialLogit", "CalibratedLeastSquares", "QuadraticDiscriminant", "MulticlassSVM"),

@@ -22,7 +22,7 @@ WEIGHTS = {
     f"check_sample_weight_equivalence_on_{kind}_data": SOLVED for kind in ("dense", "sparse")
 }
 HELD_OUT = "samples are held out one by one, and copies fall on both sides of a split"
-OF_LOSSES = "a weight is a factor of a row's hinge loss, and components are of rows without weights"
+OF_LOSSES = "a weight is a factor of a sample's hinge loss, and the extractor takes no weights"
 DECLARED = {
     "TableClassifier": dict.fromkeys(WEIGHTS, HELD_OUT),
     "GEMClassifier": WEIGHTS,
