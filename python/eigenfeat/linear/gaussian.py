@@ -56,7 +56,7 @@ _Array = NDArray[np.float64]
 # Exponents j of the shrinkages 10^(j / 2): the first one tried, the least and the largest.
 _FIRST_EXPONENT, _MIN_EXPONENT, _MAX_EXPONENT = -2, -8, 4
 # Number of left-out samples: a number of logits divided by the classes, within the bounds.
-_MAX_LOGITS, _MIN_LEFT_OUT, _MAX_LEFT_OUT = 500_000, 500, 10_000
+_MAX_LOGITS, _MIN_LEFT_OUT, _MAX_LEFT_OUT = 1_000_000, 1_000, 10_000
 _MAX_CLASS_SHARE = 0.999  # of its class's weight, for a sample to be left out
 _PIECE = 1_024  # samples converted to a dense array at a time
 _MIN_REMAINDER = 1e-6  # of 1 - f q, in float32
