@@ -55,8 +55,8 @@ class GEMClassifier(
 
     Use it for images, spectra, signals and other samples whose columns share a unit, and for data
     larger than memory. Tune ``gem__ridge``, ``gem__n_directions`` and ``logit__penalty`` first. The
-    features are those of `GEM`; they are never stored for all samples at once. User guide:
-    :doc:`/guide/classifier`.
+    features are those of `GEM`, with its expansion "compressed" for all pairs of classes; they are
+    never stored for all samples at once. User guide: :doc:`/guide/classifier`.
 
     Parameters
     ----------
