@@ -169,7 +169,7 @@ def _solve_classes(
         if not smallest:
             values = values[values > d * pooled.eps * values[0]]
         directions = result.directions[:, : len(values)]
-        pairs = np.full((len(values), 2), label)
+        pairs = np.full((len(values), 2), label, dtype=labels.dtype)
         parts.append((directions.T, -(result.mean @ directions), values, pairs))
     rows, offset, eigenvalues, pairs = map(np.concatenate, zip(*parts, strict=True))
     ranks = np.concatenate([np.arange(len(values)) for _, _, values, _ in parts])

@@ -29,6 +29,12 @@ def test_they_are_those_of_the_class_alone(kind, alone):
             getattr(model, name)
 
 
+@pytest.mark.parametrize("dtype", [object, str, np.uint8])
+def test_pairs_have_the_type_of_the_labels(dtype):
+    model = ClassComponents("principal", 1).fit(X, Y.astype(str).astype(dtype))
+    assert model.pairs_.dtype == model.classes_.dtype
+
+
 @pytest.mark.parametrize("center", ["class", "all"])
 @pytest.mark.parametrize("scale", ["none", "columns"])
 def test_eigenvalues_are_mean_squares(center, scale):
