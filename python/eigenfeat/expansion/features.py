@@ -388,10 +388,11 @@ class Layer(Directions):
 
 
 def compressed(projections: Floats, shares: Floats, n_threads: int | None) -> Floats:
-    """Divide projections (n, F) by the root of their mean size, for each denominator of the pairs.
+    """Divide projections (n, F) by the root of their mean absolute value for each denominator.
 
-    A sample unlike the denominator's class has large projections on all its directions. Their
-    common size is reduced to its root, and their ratios stay.
+    `shares` (F, groups) are the weights of the means. A sample unlike the denominator's class has
+    large projections on all its directions. Their common size is reduced to its root, and their
+    ratios stay.
     """
     sizes = expand(np.abs(projections), shares, expansion="none", n_threads=n_threads)
     roots = np.sqrt(np.maximum(sizes, np.finfo(sizes.dtype).tiny))

@@ -133,7 +133,7 @@ class GEM(FittedDirections, PairFeatures):
         "columns" divides columns by their deviations. "auto" tries both on held-out samples.
     expansion : {"auto", "half_wave", "compressed", "shifted", "polynomial", "none"}, default="auto"
         "compressed": half waves, after projections of pairs with a common denominator are divided
-        by the root of their mean size; "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``;
+        by the root of their mean absolute value; "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``;
         "polynomial": ``p^a``; "none": projections. "auto": "half_wave"; in `GEMClassifier`
         "compressed" with all pairs of classes, and "shifted" with several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
