@@ -396,9 +396,8 @@ def compressed(projections: Floats, shares: Floats, n_threads: int | None) -> Fl
     """
     sizes = expand(np.abs(projections), shares, expansion="none", n_threads=n_threads)
     roots = np.sqrt(np.maximum(sizes, np.finfo(sizes.dtype).tiny))
-    members = (shares > 0).T.astype(sizes.dtype)
-    scaled: Floats = projections / expand(roots, members, expansion="none", n_threads=n_threads)
-    return scaled
+    divisors = np.take(roots, shares.argmax(axis=1), axis=1)
+    return np.divide(projections, divisors, out=divisors)
 
 
 def as_layer(gem: Any) -> Layer:
