@@ -478,9 +478,11 @@ def _as_series(column: Any) -> Any:
     kind = type(column.dtype).__name__
     if kind in ("Categorical", "Enum"):
         return pandas.Series(column.to_list(), dtype="category")
+    if kind in ("Null", "Int128", "UInt128"):  # NumPy has no such types
+        return as_objects(column.to_list())
     if column.dtype.is_integer() and column.null_count():
         return pandas.Series(column.to_list(), dtype=kind)  # polars would convert to float64
-    return as_objects(column.to_list()) if kind == "Null" else column.to_numpy()
+    return column.to_numpy()
 
 
 def _is_number(value: object) -> bool:

@@ -143,6 +143,14 @@ def test_numbers_and_dates_of_every_container(values, expected):
         assert has_categories(frame) == (type(values[0]) is not int)
 
 
+@pytest.mark.parametrize("missing", [2, None])
+def test_integers_of_128_bits(missing):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    frame = pl.DataFrame({"c": pl.Series([1, missing, BIG + 1], dtype=pl.Int128)})
+    expected = [[1], [np.nan if missing is None else missing], [BIG]]
+    np.testing.assert_array_equal(TableColumns().fit(frame).transform(frame), expected)
+
+
 def test_parts_of_dates():
     when = pd.Series(pd.date_range("1969-12-01", periods=2000, freq="h"))
     expected = [when.dt.month, when.dt.day_of_week, when.dt.hour]
