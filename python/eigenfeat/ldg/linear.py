@@ -332,8 +332,8 @@ class LDG(LocalDiscriminant):
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        Number of directions. A sequence has candidates. "cv": the best by leave-one-out 3-NN
-        accuracy. "greedy": adds directions, up to 40, until the accuracy decreases.
+        Number of directions. A sequence, here and below, has candidates. "cv": the best by
+        leave-one-out 3-NN accuracy. "greedy": adds directions, up to 40, until it decreases.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1, or, with at least
         ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9.

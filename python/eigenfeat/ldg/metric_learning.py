@@ -226,7 +226,9 @@ def learnt_metric(
     After each sweep `stops` is called; if it returns True, that sweep is the last. Sweeps that do
     not converge count `max_iter` + 1.
     """
-    metric = np.eye(gaps.shape[1], order="F")  # its upper triangle changes
+    result, varies = np.eye(gaps.shape[1]), np.flatnonzero(gaps.any(axis=0))
+    gaps = gaps[:, varies]
+    metric = np.eye(len(varies), order="F")  # its upper triangle changes
     relaxed, weights = np.where(same, *bounds), np.zeros(len(gaps))
     share = slack / (slack + 1)  # part of a violation that the metric removes
     sweep, converged = 0, False
@@ -245,7 +247,8 @@ def learnt_metric(
         change = np.abs(weights - before).sum()
         converged = stops() or change <= tol * (weights.sum() + before.sum())
     upper = np.triu(metric, 1)
-    return upper + upper.T + np.diag(np.diag(metric)), sweep + (not converged), weights
+    result[np.ix_(varies, varies)] = upper + upper.T + np.diag(np.diag(metric))
+    return result, sweep + (not converged), weights
 
 
 def features_of(metric: Array) -> Array:

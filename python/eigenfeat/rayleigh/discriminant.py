@@ -44,6 +44,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     S is the covariance between classes and N within classes; there are at most k - 1 directions.
     With ``ridge=0``, directions and predictions are those of scikit-learn's
     ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes.
+    Priors of the classes are their shares of the weight.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from eigenfeat.ldg.metric_learning import learnt_metric, ranked_by_information
 @pytest.mark.parametrize("slack", [0.1, 10.0])
 def test_metric_is_optimal(rng, slack):
     """Stationarity, feasibility and complementarity of (2.11) with slack."""
-    gaps = rng.standard_normal((24, 4)) * [1.0, 2.0, 0.5, 1.0]
+    gaps = rng.standard_normal((24, 5)) * [1.0, 2.0, 0.5, 0.0, 1.0]
     same = rng.random(24) < 0.5
     bounds = (1.0, 8.0)
     metric, sweeps, weights = learnt_metric(
@@ -22,7 +22,7 @@ def test_metric_is_optimal(rng, slack):
     assert sweeps <= 4_000
     assert np.all(weights >= 0)
     sign = np.where(same, 1.0, -1.0)
-    inverse = np.eye(4) + (gaps.T * (sign * weights)) @ gaps
+    inverse = np.eye(5) + (gaps.T * (sign * weights)) @ gaps
     assert_allclose(np.linalg.inv(metric), inverse, rtol=1e-6, atol=1e-8)
     held = 1 / (1 / np.where(same, *bounds) - sign * weights / slack)
     excess = sign * (np.einsum("ij,jk,ik->i", gaps, metric, gaps) - held) / held
