@@ -264,7 +264,7 @@ def check_array(X: Any, **options: Any) -> Any:
 def _in_memory(X: Any, options: dict[str, Any]) -> Any:
     """`plain_rows` of X with the options of a check; ValueError for blocks."""
     name = options.get("input_name") or "X"
-    if is_blocks(X):
+    if type(X) is not np.ndarray and is_blocks(X):
         raise ValueError(f"{name}: expected samples in memory, got {type(X).__name__}")
     return plain_rows(X, name, missing=options.get("ensure_all_finite", True) is not True)
 
