@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,7 +33,7 @@ _Array = NDArray[np.float64]
 _POWERS = 4  # highest power of the scores in the calibration
 _RIDGE = 1e-2  # of the calibration, relative to the mean squares of the powers
 _MAX_GRAM_SAMPLES = 20_000  # of the metric
-_BLOCK = 1 << 22  # numbers in a block of calibration features
+_BLOCK = 1 << 22  # numbers in a block of scores or of calibration features
 _SCORE_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # relative: the metric is in float32
 
 
@@ -69,9 +70,7 @@ class ScoreMap:
     def sums(self, scores: Floats, block: Block) -> tuple[_Array, _Array]:
         """Gram matrix of the powers of the scores, and their products with the indicators."""
         gram, target = np.zeros((len(self.weights), len(self.weights))), np.zeros_like(self.weights)
-        size = max(1, _BLOCK // len(gram))
-        for first in range(0, len(scores), size):
-            rows = slice(first, first + size)
+        for rows in gen_batches(len(scores), max(1, _BLOCK // len(gram))):
             F = np.hstack([*self._powers(scores[rows]), np.ones((len(scores[rows]), 1))])
             weighted = F if block.weight is None else F * block.weight[rows, None]
             gram += weighted.T @ F
@@ -132,7 +131,9 @@ def residual_products(
     """
     R = _indicators(block.y, W.shape[1])
     if calibration is not None:
-        R -= on_simplex(calibration.apply(block.scores(W, True, n_threads)))
+        scores = block.scores(W, True, n_threads)
+        for rows in gen_batches(len(R), max(1, _BLOCK // W.shape[1])):
+            R[rows] -= on_simplex(calibration.apply(scores[rows]))
     weighted = R if block.weight is None else R * block.weight[:, None]
     return float(np.vdot(weighted, R)), block.products(weighted, True, n_threads)
 
