@@ -248,7 +248,7 @@ def _scatter(ax: Axes, x: pd.Series, y: pd.Series, ours: dict[str, bool]) -> Non
         for name in y.index
     ]
     arrows = {"arrowstyle": "-", "color": PEER, "lw": 0.6}
-    adjust_text(texts, x[y.index], y, ax=ax, expand=(1.2, 1.4), arrowprops=arrows)
+    adjust_text(texts, x[y.index], y, ax=ax, expand=(1.3, 1.7), arrowprops=arrows)
 
 
 def _corner(ax: Axes, text: str, ha: str, va: str) -> None:
