@@ -14,7 +14,6 @@ import numpy as np
 
 from eigenfeat.io.onnx_graph import LEARNING, Graph
 from eigenfeat.samples.categories import Categories
-from eigenfeat.samples.completion import ColumnMeans
 
 __all__ = ["completed", "input_rows"]
 
@@ -77,12 +76,10 @@ def _other_texts(text: str | None) -> list[str]:
 
 
 def completed(graph: Graph, model: Any, rows: str) -> str:
-    """Samples with means in place of NaN, as `samples.estimator.complete`."""
+    """Samples with conditional means in place of NaN, as `samples.estimator.complete`."""
     gaussian = getattr(model, "completion_", None)
     if gaussian is None:
         return rows
-    if isinstance(gaussian, ColumnMeans):
-        return graph.node("Where", graph.node("IsNaN", rows), graph.constant(gaussian.mean), rows)
     unit = np.where(gaussian.scale > 0, gaussian.scale, 1.0)
     precision = np.linalg.inv(gaussian.covariance)
     root = np.sqrt(np.diag(precision))

@@ -10,7 +10,6 @@ from sklearn.utils import get_tags
 
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
-from eigenfeat.samples.completion import ColumnMeans
 
 __all__ = ["columns_by_kind", "counted", "model_card", "reasons"]
 
@@ -79,10 +78,7 @@ def _limits(model: Any) -> list[str]:
         texts.append("Predictions stay within the range of the targets of the fit.")
     if hasattr(model, "columns_"):
         texts.append("Categories that the fit has not seen count as rare ones.")
-    completion = getattr(model, "completion_", None)
-    if isinstance(completion, ColumnMeans):
-        texts.append("The fit had no missing numbers; new ones become the mean of their column.")
-    elif completion is not None:
+    if hasattr(model, "completion_"):
         texts.append("Missing numbers are completed from the other columns.")
     elif hasattr(model, "views_") and get_tags(model).input_tags.allow_nan:
         texts.append("The fit had no missing numbers; samples with some are refused.")

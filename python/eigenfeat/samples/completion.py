@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALLOW_NAN",
-    "ColumnMeans",
     "GaussianImputer",
     "completed",
     "first_missing",
@@ -273,35 +272,6 @@ def _pieces(rows: npt.NDArray[np.intp], d: int) -> Iterator[npt.NDArray[np.intp]
     size = max(1, _PIECE_ENTRIES // d)
     for first in range(0, len(rows), size):
         yield rows[first : first + size]
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnMeans:
-    """Completion of new samples by the means of complete training samples.
-
-    Attributes
-    ----------
-    mean : (d,) array
-    names : sequence of str or None
-        Names of the columns.
-    """
-
-    mean: _Array
-    names: Sequence[str] | None
-
-    def filled(self, X: Floats, n_threads: int | None = None) -> Floats:
-        """Samples (n, d) with means in place of NaN; warns of columns with NaN."""
-        missing = np.isnan(X)
-        columns = np.flatnonzero(missing.any(axis=0))
-        if not len(columns):
-            return X
-        warn_caller(
-            f"X: missing entries of column {_shown_names(columns, self.names)} become the mean, "
-            "since the fit had no missing numbers; fit to samples with some, to complete them "
-            "from other columns",
-            UserWarning,
-        )
-        return np.where(missing, self.mean.astype(X.dtype), X)
 
 
 def known_entries(X: Floats) -> _Mask:

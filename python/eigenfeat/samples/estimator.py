@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from eigenfeat._base.types import ClassWeight, Floats, Targets, Weights
-    from eigenfeat.samples.completion import ColumnMeans, GaussianImputer
+    from eigenfeat.samples.completion import GaussianImputer
 
 __all__ = [
     "LOGGER",
@@ -142,22 +142,19 @@ def keep_completion(estimator: BaseEstimator, gaussian: GaussianImputer | None) 
 
 
 def complete(estimator: Any, X: Floats | csr_array) -> Floats | csr_array:
-    """Complete new samples by what `estimator` has learned from training samples.
+    """Complete new samples by the Gaussian that `estimator` has learned from training samples.
 
-    ValueError if entries are missing and it has learned nothing, from complete training samples.
+    ValueError if entries are missing and the training samples were complete.
     """
-    imputer: GaussianImputer | ColumnMeans | None = getattr(estimator, "completion_", None)
-    missing = has_missing(X)  # an error for sparse samples
-    if imputer is not None:
-        return imputer.filled(X, estimator.n_threads)
-    if missing:
+    gaussian: GaussianImputer | None = getattr(estimator, "completion_", None)
+    if has_missing(X) and gaussian is None:
         raise ValueError(
             "X: expected complete samples, as in fit, got NaN in "
             f"{first_missing(X, encoded_names(estimator))}; fit to "
             "samples that include missing entries, or complete the samples first, for example with "
             "eigenfeat.early.GaussianCompletion"
         )
-    return X
+    return X if gaussian is None else gaussian.filled(X, estimator.n_threads)
 
 
 def encoded_names(estimator: Any) -> Sequence[str] | None:

@@ -114,8 +114,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         Names of the input features, if they have names.
     columns_ : TableColumns
         Encoder of categories; only if `fit` had some.
-    completion_ : GaussianImputer or ColumnMeans
-        The Gaussian that completes missing numbers, or means if `fit` had none.
+    completion_ : GaussianImputer
+        The Gaussian that completes missing numbers; only if `fit` had some.
 
     See Also
     --------
@@ -276,9 +276,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
-            Samples; NaN is a missing entry, with a warning if `fit` had none. The view "gem" alone
-            accepts NaN only if `fit` had some. For blocks, an iterator over the results of the
-            blocks is returned.
+            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------

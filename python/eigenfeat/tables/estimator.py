@@ -22,13 +22,11 @@ from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.linear.pools import PooledView, asked_views
-from eigenfeat.samples.completion import ColumnMeans
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
     complete,
-    encoded_names,
     input_options,
     is_valid,
     validate_columns,
@@ -38,7 +36,6 @@ from eigenfeat.tables.views import EstimatorView, Folds, Samples, View
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
-    from eigenfeat.samples.completion import GaussianImputer
     from eigenfeat.samples.labelled import MemorySamples
 
 __all__ = ["PooledView", "TableEstimator", "checked", "prior_weights", "summand_of", "table_of"]
@@ -72,7 +69,6 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     # Largest numbers of samples, ascending, and their numbers of folds.
     _folds: ClassVar[Sequence[tuple[int, int]]]
 
-    completion_: GaussianImputer | ColumnMeans
     statistics_: TableStatistics
     gaps_: NDArray[np.intp]
     views_: list[PooledView]
@@ -130,7 +126,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         return sum(map(len, self._asked()))
 
     def _samples(self, rows: MemorySamples, targets: NDArray[Any]) -> Samples:
-        """Completed samples as views read them; sets `gaps_`, `statistics_` and `completion_`."""
+        """Completed samples as views read them; sets `gaps_` and `statistics_`."""
         encoder, X, missing = getattr(self, "columns_", None), rows.block.X, rows.block.missing
         groups = np.arange(X.shape[1]) if encoder is None else encoder.indicator_groups
         self.gaps_ = np.arange(0) if missing is None else np.flatnonzero(missing.any(axis=0))
@@ -138,9 +134,6 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         groups = np.append(groups, groups[self.gaps_])
         n_gaps = len(self.gaps_)
         self.statistics_ = TableStatistics.fit(columns, rows.block.weight, groups, n_gaps)
-        if rows.completion is None:
-            mean = self.statistics_.mean[: X.shape[1]]
-            self.completion_ = ColumnMeans(mean, encoded_names(self))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table = self.statistics_.table(columns, self.n_threads)
         return Samples(rows, table, targets, seed, len(targets))

@@ -98,8 +98,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Range of the outputs, in standard deviations from the mean.
     columns_ : TableColumns
         Encoder of categories; only if `fit` had some.
-    completion_ : GaussianImputer or ColumnMeans
-        The Gaussian that completes missing numbers, or means if `fit` had none.
+    completion_ : GaussianImputer
+        The Gaussian that completes missing numbers; only if `fit` had some.
     n_features_in_ : int
         Number of input features.
     feature_names_in_ : (d,) array of str
@@ -174,8 +174,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) array-like, data frame or RowBlocks
-            Samples; NaN is a missing entry, with a warning if `fit` had none. For blocks, an
-            iterator over the results of the blocks is returned.
+            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------

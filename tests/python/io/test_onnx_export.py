@@ -263,16 +263,6 @@ def test_categories_and_gaps(kind):
         assert_allclose([*found.values()][-1], expected, rtol=0, atol=2e-3)
 
 
-def test_gaps_that_the_fit_did_not_have_become_means():
-    rows, target = grid(300)
-    model = ef.TableRegressor(["columns", "forest"]).fit(rows, target)
-    gaps = np.where(np.arange(5) == np.arange(300)[:, None] % 7, np.nan, rows)
-    with pytest.warns(UserWarning, match="missing entries of column 0, 1, 2, 3, 4 become"):
-        expected = model.predict(gaps)
-    found = run(to_onnx(model, dtype="float64"), gaps)["prediction"]
-    assert_allclose(found, expected, rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("columns", [["a", "kind"], ["kind", "code"], ["a", "shop"]])
 def test_pairs_of_categories_and_of_columns_with_gaps(columns):
     frame, y = mixed(700)

@@ -234,9 +234,10 @@ def test_gaps_that_fit_did_not_have_are_named_by_their_column():
     X, y = load_iris(return_X_y=True, as_frame=True)
     new = X[:5].assign(kind="a")
     new.iloc[2, 3] = np.nan
-    model = GEMClassifier().fit(X.assign(kind=["a", "b"] * 75), y)
-    with pytest.raises(ValueError, match=r"got NaN in row 2, column 'petal width \(cm\)'"):
-        model.predict(new)
+    for model in (TableClassifier(views="columns"), TableRegressor(views="columns")):
+        model.fit(X.assign(kind=["a", "b"] * 75), y)
+        with pytest.raises(ValueError, match=r"got NaN in row 2, column 'petal width \(cm\)'"):
+            model.predict(new)
 
 
 def test_batches_and_sparse_rows_have_to_be_complete():

@@ -12,7 +12,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
-from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
@@ -604,24 +603,3 @@ def test_views_that_raise_errors_on_all_samples_leave_the_pool(rng):
     np.testing.assert_allclose(weights[:2], [v.weight for v in expected.views_], rtol=1e-9)
     assert weights[2] == 0
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
-def test_gaps_in_new_samples_alone_become_the_mean_of_their_column(kind):
-    X, y = load_wine(return_X_y=True, as_frame=True)
-    model = kind(["columns", "forest"]).fit(X, y)
-    gaps = X.copy()
-    gaps.loc[5:9, ["ash", "hue"]] = np.nan
-    with pytest.warns(UserWarning, match=r"^X: missing entries of column 'ash', 'hue' become the"):
-        found = model.predict(gaps)
-    filled = model.predict(gaps.fillna(X.mean()))
-    np.testing.assert_allclose(found, filled, rtol=1e-12)
-    assert model.fit(gaps, y).predict(gaps).shape == y.shape  # without a warning
-
-
-def test_one_gap_does_not_end_a_cross_validation():
-    X, y = load_wine(return_X_y=True, as_frame=True)
-    X.iloc[5, 2] = np.nan
-    with pytest.warns(UserWarning, match="^X: missing entries of column 'ash' become the mean"):
-        scores = cross_val_score(TableClassifier(["columns"]), X, y, error_score="raise")
-    assert scores.min() > 0.9
