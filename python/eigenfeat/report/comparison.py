@@ -51,7 +51,8 @@ def compare(
     and those of LightGBM, CatBoost and XGBoost that are installed, with default parameters and on
     the same folds. Columns are prepared as each other model requires: categories are one-hot for
     linear models and SVM, numeric for the forest and native for boosting, and medians replace
-    missing numbers for models that do not take them.
+    missing numbers for models that do not take them. In columns whose gaps are all in the held-out
+    fold they become the mean of the other folds.
 
     Parameters
     ----------

@@ -100,7 +100,8 @@ def cross_predict(
     """Fit a clone of an estimator for each of `held_out_parts`, and predict the held-out samples.
 
     A pipeline passes the weights to its last step. After `time_limit` seconds no further part is
-    fitted.
+    fitted. In columns of numbers without a gap among the fitted samples, gaps of held-out samples
+    become the mean, since models may refuse gaps that their fit had not.
     """
     classes, begun = np.unique(y), time.perf_counter()
     found: list[Part] = []
@@ -113,7 +114,8 @@ def cross_predict(
         if sample_weight is not None:
             last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
             weights = {f"{last}sample_weight": sample_weight[train]}
-        given, held = take_rows(X, train), take_rows(X, test)
+        given = take_rows(X, train)
+        held = _without_new_gaps(given, take_rows(X, test))
         started = time.perf_counter()
         model = clone(estimator).fit(given, y[train], **weights)
         fitted = time.perf_counter()
@@ -135,6 +137,19 @@ def cross_predict(
         fit_seconds / len(found),
         predict_seconds / len(found),
     )
+
+
+def _without_new_gaps(fitted: Any, held: Any) -> Any:
+    """Held-out samples, with means of the fitted ones for gaps in columns where these have none."""
+    if hasattr(held, "isna"):  # a data frame
+        new = held.isna().any() & ~fitted.isna().any()
+        means = fitted.loc[:, new].select_dtypes("number").mean().astype(float)
+        return held.astype(dict.fromkeys(means.index, float)).fillna(means.to_dict())
+    if not isinstance(held, np.ndarray) or held.dtype.kind != "f":
+        return held
+    gaps = np.isnan(held)
+    new = gaps.any(axis=0) & ~np.isnan(fitted).any(axis=0)
+    return np.where(gaps & new, fitted.mean(axis=0), held) if new.any() else held
 
 
 def target_numbers(y: Any) -> NDArray[np.float64]:

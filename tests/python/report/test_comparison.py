@@ -14,6 +14,7 @@ from table_files import arrow_modules
 
 from eigenfeat import TableClassifier, TableRegressor
 from eigenfeat.report import compare, comparison_figure
+from eigenfeat.report.held_out import cross_predict, held_out_parts
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -181,3 +182,16 @@ def test_figures_of_small_targets_have_their_digits(loans, tmp_path, monkeypatch
     assert status == 0, err
     found = {one["name"]: one for one in json.loads(out)["models"]}
     assert 0.5e-12 < found["mean"]["root_mean_squared_error"] < 2e-12
+
+
+@pytest.mark.parametrize("kind", ["float64", "Int64", "array"])
+def test_one_gap_in_a_column_ends_no_fold(rng, kind):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(rng.integers(0, 50, (120, 3)), columns=list("abc"), dtype=float)
+    y = (X["a"] + X["b"] > 50).astype(int).to_numpy()
+    X.loc[7, "b"] = np.nan
+    given = X.to_numpy() if kind == "array" else X.astype(kind)
+    parts = held_out_parts(y, cv=4)
+    held = cross_predict(TableClassifier(["columns"]), given, y, parts)
+    np.testing.assert_array_equal(held.rows, np.arange(120))
+    assert np.isfinite(held.proba).all()
