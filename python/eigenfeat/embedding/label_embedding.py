@@ -65,13 +65,18 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
 
     Attributes
     ----------
-    components_, mean_
-        Columns (m, d) of A, one per row, and mean (d,) of the samples; features are
-        ``(X - mean_) @ components_.T``.
-    label_vectors_, singular_values_
-        V (c, m), a row for each label, and singular values (m,), descending.
-    coef_, intercept_
-        Weights (c, m) and intercepts (c,); scores are ``features @ coef_.T + intercept_``.
+    components_ : (m, d) array
+        Columns of A, one per row.
+    mean_ : (d,) array
+        Mean of the samples. Features are ``(X - mean_) @ components_.T``.
+    label_vectors_ : (c, m) array
+        V, a row for each label.
+    singular_values_ : (m,) array
+        Descending.
+    coef_ : (c, m) array
+        Weights of the features; scores are ``features @ coef_.T + intercept_``.
+    intercept_ : (c,) array
+        Intercepts of the labels.
     classes_ : (c,) array
         Labels, sorted; column numbers of an indicator matrix.
     multilabel_ : bool

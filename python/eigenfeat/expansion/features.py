@@ -360,16 +360,20 @@ class Layer(Directions):
         """Number of expanded features."""
         return len(self.offset) * len(column_suffixes(self.expansion, self.powers))
 
-    def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
-        """Expanded features of samples, as one array."""
+    def transform(
+        self, X: Floats | csr_array, n_threads: int | None, include_input: bool = False
+    ) -> Floats:
+        """Expanded features of samples, as one array, preceded by the samples if asked for."""
         if self.shares is not None:
-            return self.features(self.project(X, n_threads)).toarray()
+            inputs = X if include_input else None
+            return self.features(self.project(X, n_threads), inputs).toarray()
         return expand(
             X,
             self.directions,
             self.offset,
             expansion=self.wave,
             powers=self.powers,
+            include_input=include_input,
             n_threads=n_threads,
         )
 

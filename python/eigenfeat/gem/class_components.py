@@ -58,8 +58,10 @@ class ClassComponents(GEM):
 
     Attributes
     ----------
-    directions_, offset_
-        Directions (d, F) and offsets (F,); projections are ``X @ directions_ + offset_``.
+    directions_ : (d, F) array
+        One direction per column; projections are ``X @ directions_ + offset_``.
+    offset_ : (F,) array
+        Negative projections of the origins.
     eigenvalues_ : (F,) array
         Mean squares of the projections over the samples of their class; within a class, descending
         if principal, else ascending.

@@ -89,13 +89,20 @@ class GEMClassifier(
         Directions, offsets, eigenvalues and pairs of each layer.
     logit_ : MultinomialLogit
         The fitted classifier on the last layer's features.
-    penalty_, temperature_
-        Penalty of the logit, and temperature by which its logits are divided.
+    penalty_ : float
+        Penalty of the logit.
+    temperature_ : float
+        Temperature by which the logits are divided.
     classes_ : (k,) array
         Labels, sorted.
-    columns_, completion_
-        Encoder of categories (`TableColumns`), and the Gaussian that completes missing entries
-        (`GaussianImputer`); only if `fit` had some.
+    n_features_in_ : int
+        Number of input features.
+    feature_names_in_ : (d,) array of str
+        Names of the input features, if they have names.
+    columns_ : TableColumns
+        Encoder of categories; only if `fit` had some.
+    completion_ : GaussianImputer
+        The Gaussian that completes missing entries; only if `fit` had some.
 
     See Also
     --------

@@ -26,7 +26,6 @@ from eigenfeat.expansion.features import (
     as_layer,
     check_powers,
     column_suffixes,
-    expand,
 )
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
@@ -151,13 +150,20 @@ class GEM(FittedDirections, PairFeatures):
 
     Attributes
     ----------
-    directions_, offset_
-        Directions (d, F) and offsets (F,); projections are ``X @ directions_ + offset_``.
-    eigenvalues_, pairs_, ranks_
-        Eigenvalue (F,) of each direction, labels (F, 2) of its numerator and denominator, and rank
-        (F,) in the pair, from 0.
-    classes_, moments_
-        Labels (k,), sorted, and moments of the classes (`ClassMoments`).
+    directions_ : (d, F) array
+        Directions; projections are ``X @ directions_ + offset_``.
+    offset_ : (F,) array
+        Offsets of the projections.
+    eigenvalues_ : (F,) array
+        Eigenvalue of each direction.
+    ranks_ : (F,) array
+        Rank of each direction in its pair, from 0.
+    pairs_ : (F, 2) array
+        Labels of numerator and denominator.
+    classes_ : (k,) array
+        Labels, sorted.
+    moments_ : ClassMoments
+        Moments of the classes, from which the directions are computed.
     scale_report_ : ScaleReport
         The choices of `scale` and `constant`, with their reasons.
 
@@ -346,21 +352,9 @@ class GEM(FittedDirections, PairFeatures):
             ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
             ``expansion="none"`` F columns.
         """
-        result = self._solution
-        rows = validate_data(self, X, reset=False, **ALLOW_NAN)
-        rows = complete(self, rows)
-        if self.expansion == "compressed":
-            layer, inputs = as_layer(self), rows if self.include_input else None
-            return layer.features(layer.project(rows, self.n_threads), inputs).toarray()
-        return expand(
-            rows,
-            result.directions,
-            result.offset if result.offset.any() else None,
-            expansion=self._expansion(),
-            powers=check_powers(self.powers),
-            include_input=self.include_input,
-            n_threads=self.n_threads,
-        )
+        layer = as_layer(self)
+        rows = complete(self, validate_data(self, X, reset=False, **ALLOW_NAN))
+        return layer.transform(rows, self.n_threads, self.include_input)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")

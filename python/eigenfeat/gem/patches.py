@@ -64,13 +64,20 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Attributes
     ----------
-    gem_, moments_
-        Estimator fitted on the patches, and their `ClassMoments`.
-    grid_shape_, n_channels_, cells_
-        Lengths of the grid, number of channels at each place, and numbers of cells along each axis.
-        Features are ordered by cell.
+    gem_ : GEM
+        Estimator fitted on the patches.
+    moments_ : ClassMoments
+        Moments of the patches.
+    grid_shape_ : tuple of int
+        Lengths of the grid.
+    cells_ : tuple of int
+        Number of cells along each axis. Features are ordered by cell.
+    n_channels_ : int
+        Number of channels at each place of the grid.
     classes_ : (k,) array
         Labels, sorted.
+    n_features_in_ : int
+        Number of values in a sample: grid size times number of channels.
 
     Raises
     ------

@@ -73,10 +73,10 @@ class RandomizedGEM(PairFeatures):
         are ``X @ directions_ + offset_``.
     offset_ : (F,) array
         Offsets of the projections.
-    eigenvalues_, residuals_
-        Eigenvalue (F,) of each direction, and its relative residual (F,).
-    pairs_, ranks_
-        Labels (F, 2) of numerator and denominator, and rank (F,) in the pair, from 0.
+    eigenvalues_ : (F,) array
+        Eigenvalue of each direction; `residuals_` are their relative residuals.
+    pairs_ : (F, 2) array
+        Labels of numerator and denominator; `ranks_` are the directions' ranks in them, from 0.
     column_scale_ : (d,) array
         Divisors of the columns.
     classes_ : (k,) array

@@ -49,8 +49,10 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         Orthonormal directions in standardised features, one per row.
     eigenvalues_ : (n_components,) array
         Ascending eigenvalues of B^T times the gradient, which is diagonal in this basis.
-    objective_, objective_history_
-        Smallest value of the objective, and values at the start and after accepted steps.
+    objective_ : float
+        Smallest value of the objective.
+    objective_history_ : (steps + 1,) array
+        Values at the start and after accepted steps.
     gradient_norm_ : float
         Norm of the gradient along the constraint, relative to the start.
     n_iter_ : int

@@ -66,8 +66,10 @@ class KernelLDG(LocalDiscriminant):
         Nonzero eigenvalues of the centred kernel matrix, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training samples; for "precomputed" kernels their kernel matrix.
-    mean_, scale_
-        Means (d,) and standard deviations (d,) by which samples are standardised; None if unused.
+    mean_ : (d,) array or None
+        Means that are subtracted from dense samples, if any.
+    scale_ : (d,) array or None
+        Standard deviations that divide samples, if any; 1 for constant columns.
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_

@@ -353,21 +353,29 @@ class LDG(LocalDiscriminant):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised features, one per row; features are
-        ``((X - mean_) / scale_) @ components_.T``.
-    mean_, scale_
-        Means (d,) and standard deviations (d,) of the columns; the latter are 1 for constant
-        columns or without `standardize`.
+        Orthonormal directions in standardised features, one per row.
+    mean_ : (d,) array
+        Samples become ``(X - mean_) / scale_``.
+    scale_ : (d,) array
+        Standard deviations of the columns; 1 for constant columns or without `standardize`.
     eigenvalues_ : (n_components,) array
-        ``v^T (V - gamma A) v`` of each direction v, ascending after Fisher's.
-    gamma_, fisher_ridge_, n_neighbors_, n_components_
-        The given or chosen values.
+        ``v^T (V - gamma A) v`` of each direction v. LDG's, after Fisher's, are ascending.
+    gamma_ : float
+        The given or chosen `gamma`.
+    fisher_ridge_ : float or None
+        The given or chosen `fisher_ridge`.
+    n_neighbors_ : int
+        The given or chosen number of neighbours.
+    n_components_ : int
+        The given or chosen number of directions.
     cv_results_ : dict
-        Candidates of each chosen parameter, by its name, and their accuracies, by the name with
+        The candidates of each chosen parameter, by its name, and their accuracies, by the name with
         "_accuracy". NaN is None.
-    classes_, short_classes_
-        Labels, sorted, and labels of classes with at most `n_neighbors_` samples, whose local means
-        use all of these. A RuntimeWarning names them if `n_neighbors` was given.
+    classes_ : (k,) array
+        Labels, sorted.
+    short_classes_ : array
+        Labels of classes with at most `n_neighbors_` samples, whose local means use all of these. A
+        RuntimeWarning names them if `n_neighbors` was given.
 
     See Also
     --------

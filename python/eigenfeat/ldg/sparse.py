@@ -56,13 +56,17 @@ class SparseLDG(LDG):
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were computed.
     sparsity_ : (n_components,) array of int
         Number of features with nonzero weight.
-    gap_, leading_
-        For each direction, a bound of the distance from the relaxation's minimum, over the spread
-        of the eigenvalues, and the largest eigenvalue of M; the relaxation is exact if it is 1.
+    gap_ : (n_components,) array
+        Certified bound of the distance from the relaxation's minimum, over the spread of the
+        eigenvalues.
+    leading_ : (n_components,) array
+        Largest eigenvalue of M; the relaxation is exact if it is 1.
     residuals_ : (n_components, 2) array
         Relative primal and dual residuals.
-    steps_, n_iter_
-        Steps for each direction (0 if an eigenvector is sparse enough), and their maximum.
+    steps_ : (n_components,) array of int
+        Steps for each direction; 0 if an eigenvector is sparse enough.
+    n_iter_ : int
+        The largest of `steps_`.
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 

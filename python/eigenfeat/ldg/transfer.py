@@ -188,16 +188,27 @@ class TransferLDG(Reducer):
         constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
-    alpha_, gamma_, n_components_
-        The given or chosen values.
+    alpha_ : float
+        The given or chosen weight of the source.
+    gamma_ : float
+        The given or chosen weight of A.
+    n_components_ : int
+        The given or chosen number of directions.
     cv_results_ : dict
         The candidates of each chosen parameter, by its name, and their accuracies, by the name with
         "_accuracy".
-    classes_, priors_
-        Labels (k,) of the source, sorted, and their frequencies (k,) there.
-    mean_, scale_
-        Means (d,) and standard deviations (d,) of the target's columns; infinite for columns left
-        out. `source_mean_` and `source_scale_` are those of the source.
+    classes_ : (k,) array
+        Labels of the source, sorted.
+    priors_ : (k,) array
+        Frequencies of the labels in the source.
+    mean_ : (d,) array
+        Means of the target's columns.
+    source_mean_ : (d,) array
+        Means of the source's columns.
+    scale_ : (d,) array
+        Standard deviations of the target's columns; infinite for columns left out.
+    source_scale_ : (d,) array
+        Standard deviations of the source's columns; infinite for columns left out.
 
     See Also
     --------

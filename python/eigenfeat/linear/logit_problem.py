@@ -498,11 +498,11 @@ def _cholesky(kernel: Floats) -> Floats:
     """Lower Cholesky factor of a kernel, with its diagonal raised until it is positive definite."""
     n = len(kernel)
     extra = np.sqrt(n) * float(np.finfo(kernel.dtype).eps) * kernel.diagonal().max()
-    raised = kernel.copy()
+    matrix = kernel.copy()
     while True:
-        raised[np.diag_indices(n)] += extra
+        matrix[np.diag_indices(n)] += extra
         try:
-            factor = cholesky(raised, lower=True, check_finite=False)
+            factor = cholesky(matrix, lower=True, check_finite=False)
         except LinAlgError:  # repeated samples make the kernel singular
             extra *= 10.0
         else:

@@ -125,10 +125,10 @@ def pool_weights(
 ) -> _Array:
     """Weights (V,) of classifiers, from their logits (m, k) of the same samples.
 
-    The weights are pulled to `prior` (V,), of sum 1, by default equal shares, as by `prior_samples`
-    samples. Classifiers with less than 8% of the sum of weights, or with equal probabilities for
-    all samples, get 0. Where no classifier is better than equal probabilities, the best one has
-    weight 0.02.
+    A penalty with the weight of `prior_samples` samples pulls the weights to `prior` (V,), of sum
+    1; equal shares by default. Classifiers with less than 8% of the sum of weights, or with equal
+    probabilities for all samples, get 0. Where no classifier is better than equal probabilities,
+    the best one has weight 0.02.
     """
     L = np.stack([log_probabilities(z) for z in logits])
     prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior

@@ -65,15 +65,23 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         largest variance first.
     mean_ : (d,) array
         Mean of the samples.
-    feature_coef_, feature_intercept_
-        Weights (k, n_components) and intercepts (k,) of the SVM of the features.
+    feature_coef_ : (k, n_components) array
+        Weights of the SVM of the features.
+    feature_intercept_ : (k,) array
+        Intercepts of the SVM of the features.
     svm_ : MulticlassSVM
         SVM of the samples, whose moves give the start.
+    sigma2_ : float
+        The given or chosen value.
     relative_shift_ : float
         Root mean square of features minus projections, relative to the spread of the samples.
-    objective_, objective_history_, n_iter_
-        J at the end (NaN if `sigma2_` is 0) and after every sweep, and the number of sweeps.
-    sigma2_, column_mean_, column_scale_, cv_results_, best_score_, best_index_
+    objective_ : float
+        J; NaN if `sigma2_` is 0.
+    objective_history_ : list of float
+        J after every sweep.
+    n_iter_ : int
+        Number of sweeps.
+    column_mean_, column_scale_, cv_results_, best_score_, best_index_
         As in `MaxMarginShift`.
 
     Warns

@@ -63,18 +63,34 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
 
     Attributes
     ----------
-    extractor_, svm_
-        Fitted to the moved samples, and to the samples, centred and scaled.
-    sigma2_, relative_shift_
-        The given or chosen value, and the root mean square of the moves, relative as in `scales`.
-    column_mean_, column_scale_
-        Means (d,) and divisors (d,) of the columns before the SVM.
-    cv_results_, best_score_, best_index_
-        With "cv": all results, as in ``GridSearchCV``, and the score and index of the chosen scale.
-    class_coef_, intercept_
-        With "joint": weights (k, d) and intercepts (k,) of the SVM of the moved samples.
-    objective_, objective_history_, n_iter_
-        With "joint": the objective at the end and after every step, and the number of steps.
+    extractor_ : transformer
+        Fitted to the moved samples.
+    svm_ : MulticlassSVM
+        Fitted to the samples, centred and scaled.
+    sigma2_ : float
+        The given or chosen value.
+    relative_shift_ : float
+        Root mean square of the moves, relative as in `scales`.
+    column_mean_ : (d,) array
+        Subtracted from columns before the SVM.
+    column_scale_ : (d,) array
+        Divisors of columns before the SVM.
+    cv_results_ : dict
+        With "cv", all results, as in ``GridSearchCV``.
+    best_score_ : float
+        With "cv", the score of the chosen scale, which need not be the largest.
+    best_index_ : int
+        With "cv", the index of the chosen scale.
+    class_coef_ : (k, d) array
+        With "joint", the weights of the SVM of the moved samples.
+    intercept_ : (k,) array
+        With "joint", the intercepts of this SVM.
+    objective_ : float
+        With "joint", the objective at the end.
+    objective_history_ : list of float
+        With "joint", the objective after every step; it never increases.
+    n_iter_ : int
+        With "joint", the number of steps.
 
     See Also
     --------

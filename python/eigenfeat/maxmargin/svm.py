@@ -66,9 +66,10 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
     Attributes
     ----------
-    coef_, intercept_
-        Weights (k, d) and intercepts (k,); with two classes (1, d) and (1,), the second class minus
-        the first.
+    coef_ : (k, d) array, or (1, d) with two classes
+        Weights; with two classes, the second class minus the first.
+    intercept_ : (k,) array, or (1,) with two classes
+        Intercepts; with two classes, their difference.
     class_coef_ : (k, d) array
         Weights of every class, ``dual_coef_.T @ X``; they sum to 0 over the classes.
     dual_coef_ : (n, k) array
@@ -76,12 +77,18 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         other entries are at most 0, and the entries of a sample sum to 0.
     classes_ : (k,) array
         Labels, sorted.
-    objective_, duality_gap_
-        The objective at `coef_`, and an upper bound on its excess over the optimum.
-    objective_history_, dual_history_
-        Objectives and dual objectives after every epoch.
-    n_iter_, n_support_
-        Numbers of epochs and of samples with nonzero duals.
+    objective_ : float
+        The objective at `coef_`.
+    duality_gap_ : float
+        Upper bound on the excess of `objective_` over the optimum.
+    objective_history_ : list of float
+        Objective after every epoch.
+    dual_history_ : list of float
+        Dual objective after every epoch.
+    n_iter_ : int
+        Number of epochs.
+    n_support_ : int
+        Number of samples with nonzero duals.
 
     Warns
     -----

@@ -64,8 +64,10 @@ class RayleighPCA(UnsupervisedRayleigh):
 
     Attributes
     ----------
-    directions_, offset_
-        Directions (d, m) and offsets (m,); projections are ``X @ directions_ + offset_``.
+    directions_ : (d, m) array
+        One direction per column; projections are ``X @ directions_ + offset_``.
+    offset_ : (m,) array
+        ``-mean_ @ directions_``.
     eigenvalues_ : (m,) array
         Variances of the projections, descending.
     mean_ : (d,) array
@@ -74,6 +76,8 @@ class RayleighPCA(UnsupervisedRayleigh):
         Divisors of the features.
     moments_ : ClassMoments
         Moments that the directions are computed from.
+    n_features_in_ : int
+        Number of input features, d.
 
     See Also
     --------

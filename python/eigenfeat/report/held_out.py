@@ -144,12 +144,14 @@ def _without_new_gaps(fitted: Any, held: Any) -> Any:
     if hasattr(held, "isna"):  # a data frame
         new = held.isna().any() & ~fitted.isna().any()
         means = fitted.loc[:, new].select_dtypes("number").mean().astype(float)
+        if not len(means):
+            return held
         return held.astype(dict.fromkeys(means.index, float)).fillna(means.to_dict())
     if not isinstance(held, np.ndarray) or held.dtype.kind != "f":
         return held
     gaps = np.isnan(held)
-    new = gaps.any(axis=0) & ~np.isnan(fitted).any(axis=0)
-    return np.where(gaps & new, fitted.mean(axis=0), held) if new.any() else held
+    new = gaps & ~np.isnan(fitted).any(axis=0)
+    return np.where(new, fitted.mean(axis=0), held) if new.any() else held
 
 
 def target_numbers(y: Any) -> NDArray[np.float64]:

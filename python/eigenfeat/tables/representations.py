@@ -191,7 +191,7 @@ class TableStatistics(OmitsCaches):
             level = np.einsum("ij,j->i", X[:, columns], np.arange(1, m)).astype(np.intp)
             count = _PSEUDO + np.bincount(level, w, m)[1:]
             sums = np.transpose([np.bincount(level, one, m)[1:] for one in centred.T])
-            _, _, axes = np.linalg.svd(sums / np.sqrt(count)[:, None])
+            _, _, axes = np.linalg.svd(sums / np.sqrt(count)[:, None], full_matrices=False)
             axis = axes[0] * np.sign(axes[0][np.abs(axes[0]).argmax()])
             means = np.einsum("ij,j->i", sums, axis) / count
             place = np.argsort(np.argsort(means, kind="stable")) - np.count_nonzero(means < 0)
