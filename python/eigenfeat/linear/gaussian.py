@@ -35,9 +35,9 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import by_class, thinned
 from eigenfeat._base.types import Floats
 from eigenfeat.linear.logit_problem import (
+    FeaturePasses,
     Logits,
     log_loss,
-    on_features,
     raised,
     scaled_gram,
     temperature,
@@ -102,8 +102,7 @@ class GaussianClasses:
         self.means = np.ascontiguousarray(sums / weights)  # (p, k)
         self.centre = (sums.sum(axis=1) / self.total)[:, None]
         self.means -= self.centre
-        how = False, rows.n_threads, self.scale, False
-        within = rows.reduce(on_features, add, scaled_gram, *how)[0]
+        within = FeaturePasses(rows, False).sum(scaled_gram, self.scale, False)[0]
         self._within = within - self._of_means(self.means + self.centre)
         row = np.arange(varying)
         variances = np.maximum(self._within[row * (row + 3) // 2] / self.total, 0.0)

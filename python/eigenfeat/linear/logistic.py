@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
 from eigenfeat.expansion.features import CoreRows, ExpandedFeatures, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.logit_problem import (
+    FeaturePasses,
     LogitProblem,
     Logits,
     Minimum,
@@ -47,7 +47,6 @@ from eigenfeat.samples.estimator import (
     validate_data,
     with_steps,
 )
-from eigenfeat.samples.labelled import block_logits
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 
 if TYPE_CHECKING:
@@ -537,7 +536,8 @@ def choose_penalty(
     weights: dict[int, _Array] = {}
     losses: dict[int, float] = {}
     for problem, held in folds:
-        ends_early = not weights and held.n_samples >= _MIN_CHOOSING
+        queries = FeaturePasses(held, problem.constant)
+        ends_early = not weights and queries.n_samples >= _MIN_CHOOSING
         problem = sample_problem(problem, penalties[0], _TOLERANCE)
         path = minima(
             problem,
@@ -548,8 +548,7 @@ def choose_penalty(
         losses = {}
         for i, minimum in zip(tried, path, strict=True):
             weights[i] = W = np.ascontiguousarray(problem.feature_weights(minimum.point))
-            found = held.reduce(block_logits, operator.add, W, problem.constant, held.n_threads)
-            logits[i] = logits.get(i, []) + found
+            logits[i] = logits.get(i, []) + queries.logits(W)
             losses[i] = log_loss(logits[i], fixed or temperature(logits[i]))
             if ends_early and losses[i] > (1.0 + _RISE) * min(losses.values()):
                 break

@@ -32,6 +32,7 @@ are classified correctly.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOG_FLOOR",
+    "FeaturePasses",
     "LogitProblem",
     "Logits",
     "Minimum",
@@ -71,7 +73,6 @@ __all__ = [
     "merge_ranges",
     "minima",
     "minimise",
-    "on_features",
     "raised",
     "sample_problem",
     "scaled_gram",
@@ -126,7 +127,48 @@ class Penalty:
     l2: float
 
 
-class LogitProblem:
+class FeaturePasses:
+    """Passes over the features of samples, with or without a last feature of ones.
+
+    Attributes
+    ----------
+    rows : LabelledSamples
+        Features, labels and weights.
+    constant : bool
+        Whether there is a last feature of ones.
+    n_samples, n_threads : int
+        Numbers of samples, and of threads of the core.
+    dtype : float32 or float64
+        Type of the features.
+    dense, sparse : bool
+        Whether the features are an array, or a sparse matrix.
+    block, features : Block and CoreRows, or None
+        Samples in memory, and the core's view of their features.
+    """
+
+    def __init__(self, rows: LabelledSamples, constant: bool) -> None:
+        self.rows, self.constant, self.n_samples = rows, constant, rows.n_samples
+        self.dtype, self.dense, self.sparse = rows.dtype, rows.dense, rows.sparse
+        self.n_threads = threads.resolve(rows.n_threads)
+        self.block: Any = rows.block if rows.in_memory else None
+        self.features: Any = None if self.block is None else self.block.core(constant)
+
+    def sum(
+        self, function: Callable[..., Any], *arguments: object, merge: Callable[..., Any] = add
+    ) -> Any:
+        """Merge ``function(features, block, n_threads, *arguments)`` over the samples."""
+        if self.block is not None:
+            return function(self.features, self.block, self.n_threads, *arguments)
+        known = function, self.constant, self.rows.n_threads
+        return self.rows.reduce(_on_features, merge, *known, *arguments)
+
+    def logits(self, W: _Array) -> Logits:
+        """Logits of the samples for weights W (p, k), with labels and weights."""
+        result: Logits = self.sum(_logits, W, merge=operator.add)
+        return result
+
+
+class LogitProblem(FeaturePasses):
     """Objective and metric of a multinomial logit of p features and k classes.
 
     Parameters
@@ -147,12 +189,6 @@ class LogitProblem:
     shape : (p, k)
     varying : int
         Number of features without the constant.
-    n_samples, n_threads : int
-        Numbers of samples, and of threads of the core.
-    dense, sparse : bool
-        Whether the features are an array, or a sparse matrix.
-    block, features : Block and CoreRows, or None
-        Samples in memory, and the core's view of their features.
     total : float
         Sum of the weights.
     centre : (p - 1,) array or None
@@ -174,13 +210,13 @@ class LogitProblem:
         centre: bool = False,
         n_original: int | None = None,
     ) -> None:
-        self.constant, self.common, self.n_original = constant, common, n_original
-        self._read(rows)
-        sums, squares, self.total = self._sum(feature_sums)
+        super().__init__(rows, constant)
+        self.common, self.n_original = common, n_original
+        sums, squares, self.total = self.sum(feature_sums)
         self.centre = self._far_means(sums, squares) if centre else None
         if self.centre is not None:
-            self._read(rows.centred(self.centre))
-            sums, squares, self.total = self._sum(feature_sums)
+            super().__init__(rows.centred(self.centre), constant)
+            sums, squares, self.total = self.sum(feature_sums)
         self.shape = (len(squares), len(rows.classes))
         self.varying = len(squares) - constant
         self.flat = self._without_spread(sums, squares) if n_original is None else squares == 0
@@ -192,24 +228,10 @@ class LogitProblem:
             count = n_original or self.varying
             self.ridge_squares[: self.varying] = self.ridge_squares.sum() / count
 
-    def _read(self, rows: LabelledSamples) -> None:
-        self.n_threads = threads.resolve(rows.n_threads)
-        self.rows, self.n_samples, self.dtype = rows, rows.n_samples, rows.dtype
-        self.dense, self.sparse = rows.dense, rows.sparse
-        self._arguments = self.constant, rows.n_threads  # each worker resolves None itself
-        self.block: Any = rows.block if rows.in_memory else None
-        self.features: Any = None if self.block is None else self.block.core(self.constant)
-
-    def _sum(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Sum ``function(features, block, n_threads, *arguments)`` over the samples."""
-        if self.block is not None:
-            return function(self.features, self.block, self.n_threads, *arguments)
-        return self.rows.reduce(on_features, add, function, *self._arguments, *arguments)
-
     def _on(self, rows: LabelledSamples) -> LogitProblem:
         """The problem with sums over other samples, and the statistics of all samples."""
         out = copy(self)
-        out._read(rows)
+        FeaturePasses.__init__(out, rows, self.constant)
         return out
 
     def feature_weights(self, W: _Array) -> _Array:
@@ -297,7 +319,7 @@ class LogitProblem:
 
         def objective(W: _Array) -> tuple[float, _Array]:
             weight, W = 0.5 * penalty.energy, np.ascontiguousarray(W)
-            loss, energy, gradient = self._sum(logit_terms, weight, W)
+            loss, energy, gradient = self.sum(logit_terms, weight, W)
             pull = squares * W
             gradient += pull
             value = loss + 0.25 * penalty.energy * energy
@@ -348,12 +370,12 @@ class LogitProblem:
         if dual:
             if part.block is None:
                 part = self._on(with_features(part.rows, part.rows.together()))
-            _, squares, weight = part._sum(feature_sums)
+            _, squares, weight = part.sum(feature_sums)
             factorise: Callable[..., core.Metric] = partial(
                 part.features.metric, part.block.weight, scale, dual=True, coarse=coarse
             )
         else:
-            gram, squares, weight = part._sum(scaled_gram, scale, coarse)
+            gram, squares, weight = part.sum(scaled_gram, scale, coarse)
             factorise = partial(core.Metric.from_gram, gram, scale)
         # Rounding of a float32 Gram matrix with the diagonal total / 2; in a kernel, of its trace.
         least = max(4, p * dual) * float(np.finfo(np.float32).eps) * self.total
@@ -753,7 +775,7 @@ def together(logits: Logits) -> tuple[_Array, Codes, _Array]:
 # ---- sums over the samples of a block ------------------------------------------------------------
 
 
-def on_features(
+def _on_features(
     block: Block,
     function: Callable[..., Any],
     constant: bool,
@@ -767,6 +789,12 @@ def on_features(
 def feature_sums(features: CoreRows, block: Block, n_threads: int) -> tuple[_Array, _Array, float]:
     """Sums and sums of squares (p,) of the features, and the weight; merged by `add`."""
     return *features.sums(block.weight, n_threads), _total(block)
+
+
+def _logits(features: CoreRows, block: Block, n_threads: int, W: _Array) -> Logits:
+    """Logits, labels and weights of a block, in a list; merged by `+`."""
+    W = np.ascontiguousarray(W, dtype=np.float32 if block.X.dtype == np.float32 else np.float64)
+    return [(features.scores(W, n_threads), np.asarray(block.y), block.weight)]
 
 
 def column_ranges(block: Block, columns: Codes | slice = _ALL) -> tuple[Floats, Floats]:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Block",
     "MemorySamples",
-    "block_logits",
     "class_factors",
     "class_weighted",
     "labelled_moments",
@@ -133,13 +132,6 @@ def _floating(X: Any) -> Any:
 
 def _array(values: Any) -> Any:
     return values if hasattr(values, "tocsr") else np.asarray(values)
-
-
-def block_logits(
-    block: Block, W: Floats, constant: bool, n_threads: int | None
-) -> list[tuple[Floats, Codes, npt.NDArray[np.float64] | None]]:
-    """A list of one tuple: logits, indices of labels and weights of a block; merged by `+`."""
-    return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
 
 
 @dataclass(frozen=True, eq=False)
