@@ -122,10 +122,14 @@ def calibration_sums(
     return mapped.sums(block.scores(W, True, n_threads), block)
 
 
-def residual_products(
-    block: Block, n_threads: int | None, W: _Array, calibration: ScoreMap | None
-) -> tuple[float, _Array]:
-    """Sum of squared errors, and ``Phi^T (Y - P)`` (p, k); merged by `add`.
+def residual_sums(
+    block: Block,
+    n_threads: int | None,
+    W: _Array,
+    calibration: ScoreMap | None,
+    with_products: bool,
+) -> tuple[float, _Array | float]:
+    """Sum of squared errors, and ``Phi^T (Y - P)`` (p, k) or 0; merged by `add`.
 
     Without a calibration all probabilities P are 0.
     """
@@ -135,7 +139,8 @@ def residual_products(
         for rows in gen_batches(len(R), max(1, _BLOCK // W.shape[1])):
             R[rows] -= on_simplex(calibration.apply(scores[rows]))
     weighted = R if block.weight is None else R * block.weight[:, None]
-    return float(np.vdot(weighted, R)), block.products(weighted, True, n_threads)
+    products = block.products(weighted, True, n_threads) if with_products else 0.0
+    return float(np.vdot(weighted, R)), products
 
 
 def on_simplex(scores: Floats) -> _Array:
@@ -271,14 +276,15 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         threads = resolve(self.n_threads)
         self.error_history_: list[float] = []
         W: _Array = np.zeros(problem.shape)
-        _, products = _reduced(problem, residual_products, add, W, None)
+        _, products = _reduced(problem, residual_sums, add, W, None, True)
         for number in range(self.n_iterations + 1):
             W = W + (1.0 if number else 0.5) * metric.solve(products, threads)
             ranges = _reduced(problem, score_ranges, merge_ranges, W)
             unfitted = ScoreMap.unfitted(*ranges)
             gram, target = _reduced(problem, calibration_sums, add, W, unfitted)
             self.calibration_ = unfitted.fitted(gram, target, _RIDGE)
-            squares, products = _reduced(problem, residual_products, add, W, self.calibration_)
+            known = W, self.calibration_, number < self.n_iterations
+            squares, products = _reduced(problem, residual_sums, add, *known)
             self.n_iter_ = number
             self.error_history_.append(float(squares) / problem.total)
             self._log(f"step {number}: squared error {self.error_history_[-1]:.5g}")
