@@ -47,15 +47,14 @@ def read_epochs(X: Any, n_channels: int | None) -> NDArray[Any]:
 
     X has `n_channels` channels, or any number if this is None.
     """
-    shapes = _shapes(X)
+    X = listed(X)
+    shapes = item_shapes(X, "epochs")
     if len(set(shapes)) > 1:
         odd = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
         raise ValueError(
             "X: expected epochs of one number of channels and one length, got shapes "
             f"{shapes[0]} and, of epoch {odd}, {shapes[odd]}"
         )
-    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
-        X = list(X)
     array = real_array(plain_rows(X), "X")
     if array.ndim != 3 or not array.size:
         raise ValueError(
@@ -83,16 +82,27 @@ def check_finite(X: NDArray[Any], what: str) -> None:
             )
 
 
-def _shapes(X: Any) -> list[tuple[int, ...]]:
-    """Shapes of the epochs of a list; empty for an array."""
-    if isinstance(X, np.ndarray) and X.dtype != object:
-        return []
-    if not isinstance(X, (list, tuple, np.ndarray)):
+def listed(X: Any) -> Any:
+    """Return the items of an array of objects (n,) as a list, and other objects unchanged."""
+    return list(X) if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 else X
+
+
+def item_shapes(X: Any, what: str) -> list[tuple[int, ...]]:
+    """Shapes of the items of a list; empty for an array. Messages call the items `what`."""
+    if not isinstance(X, (list, tuple)):
         return []
     try:
-        return [np.shape(epoch) for epoch in X]
+        return [np.shape(item) for item in X]
     except ValueError:
-        raise ValueError("X: expected epochs of shape (channels, times), got ragged ones") from None
+        text = f"X: expected {what} of shape (channels, times), got ragged ones"
+        raise ValueError(text) from None
+
+
+def too_large(X: NDArray[Any]) -> ValueError:
+    """Error for numbers whose squares overflow."""
+    return ValueError(
+        f"X: expected magnitudes below 1e150, whose squares stay finite, got {np.abs(X).max():g}"
+    )
 
 
 def epoch_blocks(X: NDArray[Any]) -> Iterator[slice]:

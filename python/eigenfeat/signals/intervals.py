@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat.samples.estimator import check_array
+from eigenfeat.signals.epochs import too_large
 
 _SHORTEST = 4  # samples of the shortest intervals
 
@@ -44,6 +45,8 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"X: expected series of shape (n, t) or (n, channels, t), got shape {series.shape}"
         )
+    if max(series.max(), -series.min()) >= 1e150:
+        raise too_large(series)
     n, t = len(series), series.shape[-1]
     rows = series.reshape(-1, t)
     summaries = [rows, np.diff(rows, axis=1)]

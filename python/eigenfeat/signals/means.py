@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat.signals.epochs import too_large
 
 _Array = NDArray[np.float64]
 
@@ -26,10 +27,7 @@ def epoch_covariances(X: NDArray[Any], n_threads: int | None) -> _Array:
     """Covariances (n, channels, channels) of epochs, divided by their length."""
     C: _Array = core.epoch_covariances(np.ascontiguousarray(X), threads.resolve(n_threads))
     if not np.isfinite(C).all():
-        raise ValueError(
-            "X: expected magnitudes below 1e150, whose squares stay finite, got "
-            f"{np.abs(X).max():g}"
-        )
+        raise too_large(X)
     return C
 
 

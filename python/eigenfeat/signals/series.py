@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import plain_rows, real_array, show
-from eigenfeat.signals.epochs import check_finite
+from eigenfeat.signals.epochs import check_finite, item_shapes, listed
 
 
 def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
     """Check series; return an array (n, channels, times) and the lengths (n,).
 
-    X is an array (n, times) or (n, channels, times), or a list of arrays (channels, times_i), with
-    any number of channels if `n_channels` is None. Zeros follow shorter series, and NaN become the
-    last known value of their channel.
+    X is an array (n, times) or (n, channels, times), or a list or array of objects with n arrays
+    (channels, times_i) or (times_i,). Any number of channels is allowed if `n_channels` is None.
+    Zeros follow shorter series, and NaN become the last known value of their channel.
     """
-    shapes = {np.shape(one) for one in X} if isinstance(X, (list, tuple)) else set()
-    if len(shapes) > 1:
+    X = listed(X)
+    if len(set(item_shapes(X, "series"))) > 1:
         series, lengths = _padded(X)
     else:
         array = series = real_array(plain_rows(X), "X")
@@ -34,7 +34,9 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
         series = np.ascontiguousarray(series)
         lengths = np.full(len(series), series.shape[2], dtype=np.int64)
     if n_channels is not None and series.shape[1] != n_channels:
-        raise ValueError(f"X: expected {n_channels} channels, got {series.shape[1]}")
+        raise ValueError(
+            f"X: expected {n_channels} channels, got {series.shape[1]} in shape {series.shape}"
+        )
     if np.isnan(series).any():
         series, lengths = _completed(series, lengths)
     check_finite(series, "series")

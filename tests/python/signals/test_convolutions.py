@@ -180,8 +180,12 @@ def test_series_of_several_lengths(rng):
     cut = model.transform_prefixes(some, [30, 60])
     assert_array_equal(cut[1, 1], features[1])
     assert_array_equal(cut[3, 0], features[3])
+    objects = np.fromiter(some, dtype=object, count=6)
+    assert_array_equal(model.transform(objects), features)
     flat = ConvolutionFeatures(84, random_state=0).fit([x[0] for x in some])
     assert flat.n_channels_ == 1
+    with pytest.raises(ValueError, match=r"X: expected 2 channels, got 1 in shape \(2, 1, 90\)"):
+        model.transform(X[0])  # one series without the axis of series
 
 
 def test_thresholds_of_long_series_take_little_memory(rng):
@@ -356,6 +360,8 @@ def bad(rng):
         "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
         "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
         "channels": ([np.ones((2, 9)), np.ones((3, 8))], y[:2], "expected 2 channels, got 3 of"),
+        "huge": (1e160 * X, y, "X: expected magnitudes below 1e150, whose squares stay finite"),
+        "ragged": ([[[1.0], [2.0, 3.0]]], y[:1], r"X: expected series of shape .*, got ragged"),
         "labels": (X, y[:5], r"y: expected 12 labels, one per series, got shape \(5,\)"),
         "one class": (X, np.zeros(12), "at least two classes"),
     }
