@@ -47,7 +47,12 @@ def compare(options: SimpleNamespace, output: Output) -> None:
             f"({options.memory:g} GB)"
         )
 
-    def say(line: dict[str, Any]) -> None:
+    measured: dict[str, dict[str, Any]] = {}
+
+    def note(line: dict[str, Any]) -> None:
+        measured[line["model"]] = measures = line.get("measures", {})
+        if measures:
+            measures["rows"] = measures.pop("n_samples")
         if output.shows_progress:
             took = f"{line['fit_seconds']:.1f} s for a fit"
             output.say(f"{line['model']}: {line['note'] or took}")
@@ -62,7 +67,7 @@ def compare(options: SimpleNamespace, output: Output) -> None:
             time_limit=options.time_limit,
             random_state=options.seed,
             n_threads=options.threads,
-            progress=say,
+            progress=note,
         )
     if options.picture is not None:
         with taking_the_place_of(options.picture) as scratch:
@@ -70,7 +75,8 @@ def compare(options: SimpleNamespace, output: Output) -> None:
             figure.savefig(scratch, format=options.picture.suffix[1:])
     result: dict[str, Any] = {"rows": len(whole), "columns": int(whole.X.shape[1])}
     plain = found.replace([np.inf, -np.inf], np.nan).astype(object)
-    models = plain.where(plain.notna(), None).reset_index(names="name").to_dict("records")
+    lines = plain.where(plain.notna(), None).reset_index(names="name").to_dict("records")
+    models = [line | measured[line["name"]] for line in lines]
     result |= {"skipped": rows.n_skipped, "cv": options.cv, "models": models}
     result |= {"seconds": output.seconds}
     names = ", ".join(map(str, getattr(options, "named", options.data)))

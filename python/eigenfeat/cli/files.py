@@ -68,8 +68,13 @@ def listed(texts: Iterable[str]) -> list[str]:
     return [part for text in texts for one in text.split(",") if (part := one.strip())]
 
 
-def rows_of(options: SimpleNamespace, *, labelled: bool = True) -> FileRows:
-    """Open the rows that the options name; `labelled` rows must have labels."""
+def rows_of(
+    options: SimpleNamespace, *, labelled: bool = True, target: str | int | None = None
+) -> FileRows:
+    """Open the rows that the options name; `labelled` rows must have labels.
+
+    `target` is the column of labels if the options name none.
+    """
     names = signature(open_rows).parameters
     given = {name: value for name, value in vars(options).items() if name in names}
     for name in ("columns", "drop", "categorical", "na_values"):
@@ -83,7 +88,9 @@ def rows_of(options: SimpleNamespace, *, labelled: bool = True) -> FileRows:
     if options.target is None:
         path = listed_files(options.data, options.format)[0][0]
         if (options.format or format_of(path)) not in ("svmlight", None) and path.exists():
-            raise none  # before the column of labels is taken for a feature
+            if target is None:
+                raise none  # before the column of labels is taken for a feature
+            given["target"] = options.target = target
     rows = open_rows(options.data, **given)
     if rows.sources[0].label_kind is None:
         raise none
@@ -107,7 +114,15 @@ def opened_with_model(
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
     if labelled and predicts_numbers(model):
         options.labels = "float"
-    return model, rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
+    named = getattr(options, "target", None)
+    target = (getattr(model, "file_layout_", None) or {}).get("target")
+    try:
+        rows = rows_of(options, labelled=labelled, target=target)
+    except OptionError as error:
+        if named is not None or error.option != "target":
+            raise
+        raise UsageError(f"--target: {error.text}, the target of {options.model}") from None
+    return model, rows.prepared_for(model, fitted=True)
 
 
 def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:

@@ -119,6 +119,7 @@ def _estimator(model: Any) -> dict[str, Any]:
         about["categories"] = {str(name): [*categories.texts] for name, categories in found}
     layout = getattr(model, "file_layout_", None) or {}
     about |= {"rows_of_fit": layout["rows"]} if "rows" in layout else {}
+    about |= {"target": layout["target"]} if "target" in layout else {}
     if hasattr(model, "columns_"):
         kinds, left_out = columns_by_kind(model)
         about |= {"columns_by_kind": kinds, **({"left_out": left_out} if left_out else {})}

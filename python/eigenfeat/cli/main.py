@@ -65,8 +65,8 @@ class _Program(click.Group):
 eigenfeat demo                    models of a table, of digits and of signals
 eigenfeat fit rows.csv --target kind -o model.efm
 eigenfeat predict model.efm new.csv -o predictions.csv
-eigenfeat evaluate model.efm test.csv --target kind
-eigenfeat report model.efm test.csv --target kind -o report.html
+eigenfeat evaluate model.efm test.csv
+eigenfeat report model.efm test.csv -o report.html
 eigenfeat compare rows.csv --target kind
 eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume"""
     ),
@@ -214,7 +214,7 @@ def predict() -> None:
     opt.WEIGHT,
     *opt.ROWS,
     examples="""\
-eigenfeat evaluate model.efm test.csv --target kind
+eigenfeat evaluate model.efm test.csv
 eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
 )
 def evaluate() -> None:
@@ -257,7 +257,7 @@ def evaluate() -> None:
     opt.WEIGHT,
     *opt.ROWS,
     examples="""\
-eigenfeat report model.efm test.csv --target kind -o report.html
+eigenfeat report model.efm test.csv -o report.html
 eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html""",
 )
 def report() -> None:
@@ -316,7 +316,7 @@ def compare() -> None:
     examples="""\
 eigenfeat inspect rows.csv
 eigenfeat inspect model.efm --json
-eigenfeat inspect model.efm test.csv --target kind""",
+eigenfeat inspect model.efm test.csv""",
 )
 def inspect() -> None:
     """Describe a model, moments, a checkpoint or rows.

@@ -83,7 +83,7 @@ TARGET = [
         ["--target"],
         metavar="COLUMN",
         help="The labels: name or number of a column or, for NumPy files, an .npy file; not needed "
-        "for svmlight files.",
+        "for svmlight files, nor with a model that was fitted to files with this column.",
     ),
     Option(
         ["--labels"],

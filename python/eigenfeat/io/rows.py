@@ -11,15 +11,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import get_tags
 
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.expansion.features import take_rows
-from eigenfeat.io.errors import BadRowError
+from eigenfeat.io.errors import COMPLETE_FIT, MISSING_ENTRY, MISSING_NUMBER, BadRowError
 from eigenfeat.io.source import Chunk, Mask, Options, Source
 from eigenfeat.samples.blocks import RowBlocks, joined
 from eigenfeat.samples.columns import TableColumns, column_counts, days_of, merge_counts
 from eigenfeat.samples.labelled import Block
+from eigenfeat.samples.out_of_core import completes
 
 __all__ = ["FileRows", "Position", "read_ahead"]
 
@@ -94,9 +96,11 @@ class FileRows(RowBlocks):
         encoder: TableColumns | None = None,
         plain: FileRows | None = None,
         form: _FrameForm | None = None,
+        complete_fit: bool = False,
     ) -> None:
         self._open_sources, self.sources = open_sources, [*open_sources(options)]
         self.options, self.encoder, self._plain, self._form = options, encoder, plain, form
+        self._complete_fit = complete_fit  # whether the model accepts NaN, but its fit had none
         dtype = np.result_type(*(source.dtype for source in self.sources))
         if encoder is not None or (form is not None and not form.numeric):
             dtype = np.dtype(np.float64)
@@ -126,7 +130,8 @@ class FileRows(RowBlocks):
     def layout(self) -> dict[str, Any] | None:
         """Properties of the files that a model keeps, to read other files in the same way.
 
-        These are the places of columns without names, and the texts of missing values in CSV files.
+        These are the target, by name or place, the places of columns without names, and the texts
+        of missing values in CSV files.
         """
         source = self.sources[0] if self._plain is None else self._plain.sources[0]
         if source.sparse:
@@ -134,6 +139,8 @@ class FileRows(RowBlocks):
         layout: dict[str, Any] = {}
         if not source.named:
             layout = {"columns": [*source.choice.features], "n_columns": len(source.names)}
+        if source.choice.target is not None:
+            layout["target"] = source.target_name if source.named else source.choice.target
         if self.options.na_values or not self.options.keep_default_na:
             layout["na_values"] = [*self.options.na_values]
             layout["keep_default_na"] = self.options.keep_default_na
@@ -173,25 +180,31 @@ class FileRows(RowBlocks):
         encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
         if self._plain is not None:
             return self if encodes else self._plain.prepared_for(estimator, fitted=fitted)
-        changed: dict[str, Any] = {
-            "missing": self.options.missing or takes_missing(estimator, fitted)
-        }
+        allowed = accepts_missing(estimator)
+        missing = allowed and (not fitted or completes(estimator))
+        changed: dict[str, Any] = {"missing": self.options.missing or missing}
         encoder = getattr(estimator, "columns_", None) if fitted else None
         if fitted:
             changed |= self._columns_of(estimator, encoder)
-        rows = self._changed(changed, encoder)
+        rows = self._changed(changed, encoder, complete_fit=allowed and not missing)
         if fitted and encoder is None and rows.n_features != estimator.n_features_in_:
             raise ValueError(_other_width(rows.sources[0], estimator.n_features_in_))
         return rows._encoded_rows() if encodes else rows
 
     def _changed(
-        self, changed: dict[str, Any], encoder: TableColumns | None = None, form: Any = None
+        self,
+        changed: dict[str, Any],
+        encoder: TableColumns | None = None,
+        form: Any = None,
+        complete_fit: bool = False,
     ) -> FileRows:
         """These files with other options, encoded or as data frames."""
         options, plain = replace(self.options, **changed), None if encoder is None else self
-        if options == self.options and encoder is None and form is None:
+        same = options == self.options and complete_fit == self._complete_fit
+        if same and encoder is None and form is None:
             return self
-        rows = FileRows(options, self._open_sources, encoder=encoder, plain=plain, form=form)
+        given = {"encoder": encoder, "plain": plain, "form": form, "complete_fit": complete_fit}
+        rows = FileRows(options, self._open_sources, **given)
         rows.memory, rows.advance = self.memory, self.advance
         return rows
 
@@ -259,7 +272,8 @@ class FileRows(RowBlocks):
         if not source.named and form.numeric:
             return None
         changed = _choice(self._identified(places), kinds)
-        return self._changed(changed | {"missing": missing, "mark_bad": False}, form=form)
+        changed |= {"missing": missing, "mark_bad": False}
+        return self._changed(changed, form=form, complete_fit=self._complete_fit)
 
     def _identified(self, places: Sequence[int]) -> list[str | int]:
         """Names of columns, which may have other places in other files; without names, places."""
@@ -455,7 +469,11 @@ class FileRows(RowBlocks):
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.given is None else chunk.given[row]
             value = value.as_py() if hasattr(value, "as_py") else value
-        return source.complaint(chunk.start + row, column, value, self.dtype)
+        fault = source.complaint(chunk.start + row, column, value, self.dtype)
+        path, unit, row, name, what = fault.args
+        if self._complete_fit and what in (MISSING_NUMBER, MISSING_ENTRY):
+            return BadRowError(path, unit, row, name, what + COMPLETE_FIT)
+        return fault
 
     def in_memory(self) -> Block | None:
         """All rows as one block, if they take at most `memory` bytes and are not sparse."""
@@ -568,17 +586,12 @@ def _other_width(source: Source, width: int) -> str:
     )
 
 
-def takes_missing(estimator: Any, fitted: bool) -> bool:
-    """Whether an estimator accepts NaN; a fitted estimator, only if it completes samples."""
-    from sklearn.utils import get_tags
-
-    from eigenfeat.samples.out_of_core import completes
-
+def accepts_missing(estimator: Any) -> bool:
+    """Whether an estimator accepts samples with NaN in its fit."""
     try:
-        allowed = bool(get_tags(estimator).input_tags.allow_nan)
+        return bool(get_tags(estimator).input_tags.allow_nan)
     except (AttributeError, TypeError, ValueError):
         return False
-    return allowed and (not fitted or completes(estimator))
 
 
 def _finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.types import DType, Labels
 from eigenfeat._base.validation import show
-from eigenfeat.io.errors import MISSING_LABEL, BadRowError, OptionError, unfit
+from eigenfeat.io.errors import MISSING_ENTRY, MISSING_LABEL, BadRowError, OptionError, unfit
 
 __all__ = [
     *("Choice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats", "kind_of_texts"),
@@ -214,7 +214,7 @@ class Source(ABC):
             absent = value is None or value != value or value == ""
             what = MISSING_LABEL if absent else unfit(value, str(self.label_kind))
             return BadRowError(self.path, self.unit, row, self.target_name, what)
-        what = "expected a finite number, got NaN or a missing value"
+        what = MISSING_ENTRY
         if isinstance(value, str):
             what = f"expected a date, got {show(value)}"
         elif value == value:

@@ -77,7 +77,8 @@ def compare(
     sample_weight : (n,) array-like, optional
         Weights of the samples in the fits and the measures.
     progress : callable, optional
-        Called with the line of each model, a dictionary, once the model is measured.
+        Called with the line of each model, a dictionary, once the model is measured. Its entry
+        "measures" has further measures, which JSON can hold, if there are some.
 
     Returns
     -------
@@ -138,9 +139,9 @@ def compare(
     for peer in [*own, *(one for one in known if one.name not in taken)]:
         given = samples if peer in own else table
         line = _measured(peer, given, target, classes, parts, weight, time_limit)
-        lines.append(line)
         if progress is not None:
             progress(line)
+        lines.append({name: value for name, value in line.items() if name != "measures"})
     found = pd.DataFrame(lines).set_index("model")
     return found.sort_values(found.columns[0], kind="stable")
 
@@ -191,7 +192,7 @@ def _measured(
     seconds = {"fit_seconds": held.fit_seconds, "predict_seconds": held.predict_seconds}
     values = np.array([getattr(measures, name) for name in names], dtype=float)  # None: NaN
     line |= dict(zip(names, values.tolist(), strict=True))
-    return line | seconds | {"n_folds": n, "note": note}
+    return line | seconds | {"n_folds": n, "note": note, "measures": measures.as_dict()}
 
 
 def _with_texts(table: Any) -> Any:

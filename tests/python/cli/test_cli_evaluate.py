@@ -223,12 +223,39 @@ def test_unknown_labels_and_bad_rows_are_counted(files):
 
 def test_what_cannot_be_evaluated_is_named(files):
     X = files[0]
-    assert "--target: expected the column of labels" in run("evaluate", "model.efm", "test.csv")[2]
     Path("other.csv").write_text(csv_text(X, np.arange(len(X)) % 3))
     status, _, err = run("evaluate", "model.efm", "other.csv", "--target", "kind")
     assert status == 1
     assert "other.csv: expected labels among those of model.efm, ['ant', 'bee', 'moth'], got" in err
     ef.save(ef.TableRegressor().fit(X, X[:, 0]), "regressor.efm")
+    said = run("evaluate", "regressor.efm", "test.csv")[2]
+    assert "--target: expected the column of labels, got none" in said
     status, _, err = run("evaluate", "regressor.efm", "test.csv", "--target", "kind")
     assert status == 1
     assert "test.csv: line 2, column 'kind': expected a float label" in err
+
+
+def test_the_target_is_that_of_the_fit(files):
+    X, y = files
+    expected = run("evaluate", "model.efm", "test.csv", "--target", "kind")
+    assert run("evaluate", "model.efm", "test.csv") == expected
+    assert run("report", "model.efm", "test.csv", "-o", "page.html")[0] == 0
+    found = json.loads(run("inspect", "model.efm", "test.csv", "--json")[1])
+    assert (found["target"], len(found["importances"])) == ("kind", 4)
+    Path("other.csv").write_text(csv_text(X, y).replace("kind", "kinds"))
+    status, _, err = run("evaluate", "model.efm", "other.csv")
+    listed = "--target: expected a column of other.csv (x0, x1, x2, x3, kinds), got 'kind'"
+    assert err == f"eigenfeat: {listed} (did you mean 'kinds'?), the target of model.efm\n"
+    assert status == 2
+    status, _, err = run("evaluate", "model.efm", "test.csv", "--target", "knid")
+    assert (status, "got 'knid' (did you mean 'kind'?)\n" in err) == (2, True)
+
+
+def test_the_target_of_files_without_names_is_a_place(files):
+    X, y = files
+    model = ef.TableClassifier(["columns"])
+    np.save("rows.npy", np.column_stack([y == "ant", X]))
+    ef.save(model.fit(ef.open_rows("rows.npy", 0)), "model.efm")
+    assert json.loads(run("evaluate", "model.efm", "rows.npy", "--json")[1])["classes"] == [0, 1]
+    Path("rows.svm").write_text("1 1:1 4:2\n0 2:1\n")  # whose lines begin with labels
+    assert run("evaluate", "model.efm", "rows.svm")[0] == 0

@@ -172,8 +172,6 @@ def test_a_pool_is_described_with_its_views_and_importances(files, problem):
     assert found["importances_from"] == "200 rows, rise in log loss"
     status, _, err = run("inspect", files / "rows.csv", files / "new.parquet")
     assert (status, "DATA: expected none beside" in err) == (2, True)
-    status, _, err = run(*command[:3])
-    assert (status, "--target: expected the column of labels" in err) == (2, True)
 
 
 def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_path):

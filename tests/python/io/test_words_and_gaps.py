@@ -138,9 +138,19 @@ def test_words_in_a_column_of_numbers(tmp_path, credit, model):
 def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
     whole = credit[credit["age"].notna()]
     model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
-    new = written(credit.drop(columns="kind"), tmp_path / "new.csv")
-    with pytest.raises(BadRowError, match="column 'age': expected a number, got a missing value"):
-        predicted(model, open_rows(new))
+    ef.save(model, tmp_path / "m.efm")
+    why = "a missing value; the model was fitted to rows without missing values: complete these fi"
+    for form in ("csv", "parquet"):
+        new = written(credit, tmp_path / f"new.{form}")
+        rows = open_rows(new, "kind")
+        for read in (lambda rows=rows: predicted(model, rows), lambda rows=rows: model.score(rows)):
+            with pytest.raises(BadRowError, match=f"column 'age': expected a .* got .*{why}"):
+                read()
+        page = ("report", tmp_path / "m.efm", new, "-o", tmp_path / "page.html")
+        for command in (("evaluate", tmp_path / "m.efm", new), page):
+            status, _, err = run(*command)
+            assert (status, why in err) == (1, True)
+            assert err.endswith("or fit to rows with some; --skip-bad leaves such rows out\n")
 
 
 def test_arrays_are_no_tables(tmp_path, model):

@@ -157,6 +157,8 @@ def test_from_the_shell(loans, tmp_path, monkeypatch):
     assert {one["name"] for one in found["models"]} == {"TableClassifier", *PEERS}
     forest = next(one for one in found["models"] if one["name"] == "random forest")
     assert (forest["n_folds"], forest["note"]) == (1, "time limit after 1 of 2 folds")
+    assert (forest["rows"], int(np.sum(forest["confusion"]))) == (75, 75)
+    assert [one["label"] for one in forest["by_class"]] == forest["classes"] == ["bad", "good"]
     np.save("X.npy", X[["age"]])  # with gaps
     np.save("y.npy", y)
     assert (
