@@ -7,7 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import get_tags
 
 import eigenfeat as ef
-from eigenfeat import early, ldg
+from eigenfeat import early, ldg, signals
 
 N, D, K = 60, 4, 3
 RNG = np.random.default_rng(8)
@@ -65,6 +65,14 @@ ESTIMATORS = {
     "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(2, sigma2=0.5, max_iter=5),
     "LabelEmbedding": lambda: ef.embedding.LabelEmbedding(2),
     "RandomizedCCA": lambda: ef.embedding.RandomizedCCA(1),
+    "SpatialFilters": signals.SpatialFilters,
+    "TangentSpace": signals.TangentSpace,
+    "EpochClassifier": lambda: signals.EpochClassifier(50.0, views=["tangent", "means"]),
+    "EpochClassifier, all": lambda: signals.EpochClassifier(50.0, frequencies=[10.0]),
+    "ConvolutionFeatures": lambda: signals.ConvolutionFeatures(
+        252, differences=True, contests=True
+    ),
+    "ConvolutionClassifier": lambda: signals.ConvolutionClassifier(84),
     "GaussianCompletion": early.GaussianCompletion,
     "MixtureCompletion": early.MixtureCompletion,
     "LocalQDA": early.LocalQDA,
@@ -79,6 +87,8 @@ ESTIMATORS = {
         early.LocalQDA(), early.MixtureCompletion()
     ),
 }
+OF_EPOCHS = {"SpatialFilters", "TangentSpace", "EpochClassifier"}
+OF_SERIES = OF_EPOCHS | {"ConvolutionFeatures", "ConvolutionClassifier"}
 # Without kernels of counts.
 TAKE_SPARSE = [
     name
@@ -91,7 +101,7 @@ FOLDS = "copies of a sample fall into several folds"
 RATIOS = "only ratios of weights matter; copies, unlike weights, are more samples"
 COPIES_DIFFER = {
     **dict.fromkeys(("GEMClassifier", "GEMClassifierCV", "GEMEnsemble"), FOLDS),
-    **dict.fromkeys(("TableClassifier", "TableRegressor"), RATIOS),
+    **dict.fromkeys(("TableClassifier", "TableRegressor", "EpochClassifier"), RATIOS),
     "JointGEMClassifier": "steps take samples in a random order",
     **dict.fromkeys(
         ("MaxMarginShift", "MaxMarginPCA"), "extractors such as `PCA` do not take weights"
@@ -119,5 +129,21 @@ def outputs(model, rows):
     return {m: np.asarray(getattr(model, m)(rows)) for m in methods if hasattr(model, m)}
 
 
-def good_rows(name):
+def epochs(X):
+    """An epoch for each row, whose entries are the amplitudes of its channels."""
+    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
+    sizes = np.abs(X).sum(axis=1, dtype=np.float64)
+    phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
+    return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
+
+
+def rows_for(name, X):
+    """Rows that the estimator takes: epochs, series longer than kernels, or numbers >= 0."""
+    kind = name.partition(",")[0]
+    if kind in OF_SERIES:
+        return epochs(X) if kind in OF_EPOCHS else np.tile(X, 8)
     return np.abs(X) if "chi2" in name else X
+
+
+def good_rows(name):
+    return rows_for(name, X)

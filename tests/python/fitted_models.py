@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from every_estimator import ESTIMATORS, new
+from every_estimator import ESTIMATORS, new, rows_for
 from flat_gem import gem_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -61,7 +61,7 @@ def _fitted(name):
     estimator, more = new(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of few steps
-        return estimator.fit(X, Y, **({"sample_domain": DOMAINS} if more else {}))
+        return estimator.fit(rows_for(name, X), Y, **({"sample_domain": DOMAINS} if more else {}))
 
 
 AS_THEY_ARE = [name for name in ESTIMATORS if "," not in name] + ["MaxMarginShift, joint"]
@@ -95,19 +95,15 @@ MODELS = {name: partial(_fitted, name) for name in AS_THEY_ARE} | {
     "SlicedInverseRegression": lambda: ef.rayleigh.SlicedInverseRegression(n_slices=4).fit(
         X, X[:, 0] + 0.1 * X[:, 1]
     ),
-    "SpatialFilters": lambda: ef.SpatialFilters(2).fit(X.reshape(15, 4, 6), Y[:15]),
     "SpatialFilters, bands": lambda: ef.SpatialFilters(
         1, align="session", bands=[(8, 12), (16, 20)], sfreq=50
     ).fit(np.tile(X.reshape(15, 4, 6), 6), Y[:15], groups=np.arange(15) // 5),
-    "TangentSpace": lambda: ef.TangentSpace().fit(X.reshape(15, 4, 6)),
     "TangentSpace, sessions": lambda: ef.TangentSpace(align="session").fit(
         X.reshape(15, 4, 6), groups=np.arange(15) // 5
     ),
     "EpochClassifier": lambda: ef.EpochClassifier(50.0, frequencies=[10.0]).fit(
         np.tile(X.reshape(15, 4, 6), 6), np.arange(15) % 2, groups=np.arange(15) // 5
     ),
-    "ConvolutionFeatures": lambda: ef.signals.ConvolutionFeatures(84, random_state=0).fit(X),
-    "ConvolutionClassifier": lambda: ef.signals.ConvolutionClassifier(84, random_state=0).fit(X, Y),
     "VanishingComponents": lambda: ef.rayleigh.VanishingComponents().fit(sp.csr_matrix(X)),
     "LDG": lambda: ef.LDG().fit(X, Y),
     "KernelLDG": lambda: ldg.KernelLDG(kernel="rbf", n_components=2, gamma=1.0, n_neighbors=8).fit(

@@ -14,11 +14,11 @@ from functools import partial
 from inspect import signature
 
 import numpy as np
-from every_estimator import ESTIMATORS, outputs
+from every_estimator import ESTIMATORS, outputs, rows_for
 from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
-from eigenfeat import early, gem, signals
+from eigenfeat import early, gem
 
 
 @dataclass(frozen=True)
@@ -134,14 +134,6 @@ def random_table(seed: int, n_samples: int | None = None) -> Table:
     return Table(X, labels, target, weight, (dtype, f"{n}x{d}", *kinds))
 
 
-def epochs(X):
-    """One epoch of a row: its entries are the amplitudes of the channels."""
-    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
-    sizes = np.abs(X).sum(axis=1, dtype=np.float64)
-    phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
-    return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
-
-
 def projector(features):
     """Onto the span of centred features, which may have other signs and an order of their own."""
     centred = features.astype(float) - features.mean(axis=0)
@@ -187,11 +179,8 @@ def difference(known, other, name):
     return float((one != two).mean())
 
 
-OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
 LEFT_OUT = {gem.RandomizedGEM, gem.JointGEMClassifier, gem.GEMPatches, ef.TableClassifier}
-OF_SERIES = [signals.ConvolutionFeatures, signals.ConvolutionClassifier]
-OF_SERIES += [signals.SpatialFilters, signals.TangentSpace]
-CLASSES = [type(make()) for make in ESTIMATORS.values()] + OF_SERIES
+CLASSES = [type(make()) for make in ESTIMATORS.values()]
 DEFAULTS: dict[str, Callable[[], object]] = {
     kind.__name__: partial(kind, random_state=0)
     if "random_state" in signature(kind).parameters
@@ -226,8 +215,8 @@ def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **
     model = DEFAULTS[name]().set_params(**parameters)
     X = table.X if X is None else X
     y, target = (table.y if y is None else y), (table.target if target is None else target)
-    rows = epochs(X) if name in OF_EPOCHS else X
-    seen = rows if seen is None else epochs(seen) if name in OF_EPOCHS else seen
+    rows = rows_for(name, X)
+    seen = rows if seen is None else rows_for(name, seen)
     given = {"sample_domain": np.where(np.arange(len(y)) % 2, 1, -1)} if name in OF_DOMAINS else {}
     if weight is not None:
         given["sample_weight"] = weight

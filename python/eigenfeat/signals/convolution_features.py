@@ -106,7 +106,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
+        "n_features": [Interval(Integral, N_KERNELS, 2**31 - 1, closed="both")],
         "differences": ["boolean"],
         "contests": ["boolean"],
         "random_state": ["random_state", np.random.Generator],

@@ -106,7 +106,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
+        "n_features": [Interval(Integral, N_KERNELS, 2**31 - 1, closed="both")],
         "differences": ["boolean"],
         "contests": ["boolean"],
         "intervals": ["boolean", StrOptions({"auto"})],
@@ -180,7 +180,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         X : array-like or list of arrays
             As in `fit`.
         """
-        return np.asarray(softmax(self.factor_ * self._scores(X), axis=1))
+        scores = self._scores(X)
+        return np.asarray(softmax(self.factor_ * scores, axis=1))
 
     def predict(self, X: ArrayLike | Sequence[ArrayLike]) -> Labels:
         """Predict the labels (n,).

@@ -23,7 +23,7 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
     if len(set(item_shapes(X, "series"))) > 1:
         series, lengths = _padded(X)
     else:
-        array = series = real_array(plain_rows(X), "X")
+        array = series = real_array(plain_rows(X, missing=True), "X")
         if series.ndim == 2:
             series = series[:, None, :]
         if series.ndim != 3 or not series.size:
@@ -69,7 +69,7 @@ def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
     """Pad series of several lengths with zeros."""
     parts: list[NDArray[Any]] = []
     for i, one in enumerate(X):
-        part = np.atleast_2d(real_array(plain_rows(one), "X"))
+        part = np.atleast_2d(real_array(plain_rows(one, missing=True), "X"))
         if part.ndim != 2 or not part.size:
             raise ValueError(
                 f"X: expected series of shape (channels, times), got shape {np.shape(one)} of "

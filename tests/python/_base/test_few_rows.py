@@ -5,8 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from every_estimator import ESTIMATORS
-from random_tables import DEFAULTS, OF_EPOCHS, epochs
+from every_estimator import ESTIMATORS, rows_for
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
@@ -17,6 +16,7 @@ SIZES = [(1, 20), (2, 2), (3, 3), (1, 2, 3, 5), (1, 1, 320)]
 # The only errors: they name the class, or the parameter that asks for more.
 TOO_SMALL = (
     r"y: expected two samples( or more)? of every class for .*, got one"
+    r"|y: expected at least 2 epochs of each class, got 1 of "
     r"|validation_fraction: expected a part of the \d+ samples with one sample or more of each "
     r"|y: expected source samples of at least two classes|y: expected labels of the target among"
     r"|classifier: expected one that can be fitted to the series outside a fold"
@@ -32,12 +32,13 @@ def table(sizes):
 
 
 @pytest.mark.filterwarnings("ignore:n_neighbors. expected more than:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:X. constant channels are left out")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator(name):
     for sizes in SIZES:
         X, y = table(sizes)
         given = {"sample_domain": np.where(np.arange(len(y)) % 2, 1, -1)}
-        model, rows = ESTIMATORS[name](), np.abs(X) if "chi2" in name else X
+        model, rows = ESTIMATORS[name](), rows_for(name, X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
@@ -49,18 +50,6 @@ def test_every_estimator(name):
                 continue
             method = model.predict if hasattr(model, "predict") else model.transform
             assert len(method(rows)) == len(y)
-
-
-@pytest.mark.parametrize("name", sorted(DEFAULTS.keys() - ESTIMATORS.keys()))
-def test_defaults_of_others(name):
-    """Those of epochs and series."""
-    for sizes in SIZES:
-        X, y = table(sizes)
-        rows = epochs(X) if name in OF_EPOCHS else np.hstack([X, X[:, ::-1], X])
-        model = DEFAULTS[name]()
-        model.fit(rows, y)
-        method = model.predict if hasattr(model, "predict") else model.transform
-        assert len(method(rows)) == len(y)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 
 import datetime
 import importlib.util
-import inspect
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from every_estimator import ESTIMATORS, X, Y, good_rows, new
+from every_estimator import ESTIMATORS, X, Y, good_rows, new, seeded
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -17,7 +16,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
-from eigenfeat import signals
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import plain_labels
 from eigenfeat.early import ReliableClassifier
@@ -29,8 +27,15 @@ METHODS = (
     *("predict", "predict_proba", "decision_function", "transform", "predict_early"),
     *("shifted", "decide"),
 )
-MASK = np.zeros(X.shape, dtype=bool)
-MASK[[4, 9, 30], [1, 2, 0]] = True
+
+
+def mask_of(rows):
+    mask = np.zeros(rows.shape, dtype=bool)
+    mask[[4, 9, 30], [1, 2, 0]] = True
+    return mask
+
+
+MASK = mask_of(X)
 
 
 def takes_missing(estimator):
@@ -69,12 +74,13 @@ def case(request):
 def test_masked_entries_are_missing_or_refused(case):
     name, fitted = case
     rows = good_rows(name)
-    hidden = np.ma.masked_array(np.where(MASK, 1e6, rows), MASK)
-    holes = np.where(MASK, np.nan, rows)
-    estimator, more = new(name)
+    mask = mask_of(rows)
+    hidden = np.ma.masked_array(np.where(mask, 1e6, rows), mask)
+    holes = np.where(mask, np.nan, rows)
+    estimator, more = seeded(name)
     if takes_missing(estimator):
         estimator.fit(hidden, Y, **more)
-        wanted = new(name)[0].fit(holes, Y, **more)
+        wanted = seeded(name)[0].fit(holes, Y, **more)
         for method in methods_of(estimator):
             if method in ("transform", "predict"):
                 found, right = (getattr(one, method)(rows) for one in (estimator, wanted))
@@ -131,11 +137,12 @@ def test_masked_rows_in_lists_blocks_and_batches():
 def test_complex_rows_are_refused(case):
     name, fitted = case
     rows = good_rows(name)
-    frame = pd.DataFrame(rows, columns=list("abcd")).astype({"b": complex})
+    frame = pd.DataFrame(X, columns=list("abcd")).astype({"b": complex})
     objects = rows.astype(object)
     objects[3, 2] += 1j
     estimator, more = new(name)
-    for bad in (rows + 1j, frame, objects, rows.astype(np.complex64).tolist()):
+    others = [frame] if rows.ndim == 2 else []
+    for bad in (rows + 1j, objects, rows.astype(np.complex64).tolist(), *others):
         with pytest.raises(ValueError, match=r"^X: expected real numbers, got .*complex[^\n]*$"):
             estimator.fit(bad, Y, **more)
         for method in methods_of(fitted):
@@ -353,49 +360,18 @@ def test_blocks_of_signed_and_unsigned_labels():
 
 # ---- series and epochs ---------------------------------------------------------------------------
 
-EPOCHS = np.random.default_rng(9).standard_normal((len(Y), 3, 20)) * (1 + Y[:, None, None])
-OTHERS = {
-    "TangentSpace": (signals.TangentSpace, EPOCHS),
-    "SpatialFilters": (signals.SpatialFilters, EPOCHS),
-    "EpochClassifier": (signals.EpochClassifier, EPOCHS),
-    "ConvolutionFeatures": (lambda: signals.ConvolutionFeatures(random_state=0), EPOCHS[:, 0]),
-    "ConvolutionClassifier": (lambda: signals.ConvolutionClassifier(random_state=0), EPOCHS[:, 0]),
-}
 
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_others_refuse_masked_and_complex_samples(name):
-    make, rows = OTHERS[name]
-    mask = np.zeros(rows.shape, dtype=bool)
-    mask[(4,) + (1,) * (rows.ndim - 1)] = True
-    hidden = np.ma.masked_array(np.where(mask, 1e6, rows), mask)
-    if not takes_missing(make()):
-        with pytest.raises(ValueError, match=r"^X: expected .*(row|epoch|sample|series) 4"):
-            make().fit(hidden, Y)
-    fitted = make().fit(rows, Y)
-    for method in methods_of(fitted):
-        with pytest.raises(ValueError, match=r"^X: expected .*(row|epoch|sample|series) 4"):
-            getattr(fitted, method)(hidden)
-        with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
-            getattr(fitted, method)(rows + 0j)
-    with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
-        make().fit(rows + 0j, Y)
-
-
-@pytest.mark.parametrize("name", [*NAMES, *OTHERS])
+@pytest.mark.parametrize("name", NAMES)
 def test_complex_and_masked_weights_are_refused(name):
-    make, rows = OTHERS[name] if name in OTHERS else (lambda: new(name)[0], good_rows(name))
-    more = {} if name in OTHERS else new(name)[1]
-    if "sample_weight" in inspect.signature(make().fit).parameters:
-        ones = np.ones(len(Y))
-        text = r"^sample_weight: expected real numbers, got complex128"
-        with pytest.raises(ValueError, match=text):
-            make().fit(rows, Y, sample_weight=ones + 0j, **more)
-        text = "^sample_weight: expected no masked entries, got 1 masked value, the first in row 8$"
-        with pytest.raises(ValueError, match=text):
-            make().fit(
-                rows, Y, sample_weight=np.ma.masked_array(ones, np.arange(len(Y)) == 8), **more
-            )
+    (model, more), ones = new(name), np.ones(len(Y))
+    if has_fit_parameter(model, "sample_weight"):
+        hidden = np.ma.masked_array(ones, np.arange(len(Y)) == 8)
+        for weight, text in (
+            (ones + 0j, "real numbers, got complex128"),
+            (hidden, "no masked entries, got 1 masked value, the first in row 8$"),
+        ):
+            with pytest.raises(ValueError, match=f"^sample_weight: expected {text}"):
+                model.fit(good_rows(name), Y, sample_weight=weight, **more)
 
 
 @pytest.mark.parametrize("name", ["TangentSpace", "SpatialFilters"])
@@ -410,8 +386,8 @@ def test_missing_sessions_are_counted(name):
         np.where(gone, np.nan, np.arange(len(Y)) % 2),
     ):
         with pytest.raises(ValueError, match=text):
-            OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=groups)
-    model = OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=names)
+            new(name)[0].set_params(align="session").fit(good_rows(name), Y, groups=groups)
+    model = new(name)[0].set_params(align="session").fit(good_rows(name), Y, groups=names)
     assert model.alignment_.names.tolist() == ["a", "b"]
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from every_estimator import ESTIMATORS, Y, good_rows, new, outputs, seeded
+from every_estimator import ESTIMATORS, Y, good_rows, new, outputs, rows_for, seeded
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
-from random_tables import DEFAULTS, OF_EPOCHS, projector
+from random_tables import projector
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
@@ -104,20 +104,6 @@ def test_weights_of_any_size(name):
             assert found.dtype.kind != "f" or np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("name", sorted(OF_EPOCHS))
-def test_weights_of_epochs_are_repetitions_in_any_unit(name):
-    rng = np.random.default_rng(0)
-    X, y, count = rng.standard_normal((40, 3, 30)), np.arange(40) % 3, rng.integers(0, 4, 40)
-    X[y == 1, 0] *= 2
-    repeated = DEFAULTS[name]().fit(np.repeat(X, count, axis=0), np.repeat(y, count)).transform(X)
-    for unit in (1.0, 1e-290, 1e290):
-        found = DEFAULTS[name]().fit(X, y, sample_weight=unit * count).transform(X)
-        assert_allclose(found, repeated, rtol=0, atol=1e-10)
-    for unit in (1e-12, 1e12):
-        found = DEFAULTS[name]().fit(unit * X, y, sample_weight=count).transform(unit * X)
-        assert_allclose(found, repeated, rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("unit", [1e-290, 1e290])
 def test_blocks_take_them_too(unit):
     rows = good_rows("MultinomialLogit")
@@ -163,7 +149,7 @@ def of_many_samples(name, **parameters):
     if name == "TransferLDG":
         domains = np.where(np.arange(len(labels)) % 2, 1, -1)
         return new(name)[0].set_params(**parameters).fit(rows, labels, sample_domain=domains), rows
-    rows = np.abs(rows) if "chi2" in name else rows
+    rows = rows_for(name, rows)
     return fitted(name, rows, labels, **parameters), rows
 
 

@@ -122,7 +122,7 @@ def test_an_estimator_stays_as_it_was(name):
     assert changed == []
     assert answers(estimator, name) == known
     assert [vars(one) for one in inner] == theirs
-    assert failures >= 12
+    assert failures >= 11
 
 
 HASTY = {
@@ -233,7 +233,4 @@ def test_no_estimator_was_forgotten():
             made = getattr(module, one)
             if inspect.isclass(made) and issubclass(made, BaseEstimator):
                 found.add(one)
-    # These take series: their own tests see to them.
-    apart = {"EpochClassifier", "SpatialFilters", "TangentSpace"}
-    apart |= {"ConvolutionFeatures", "ConvolutionClassifier"}
-    assert found == {name.split(",")[0] for name in ESTIMATORS} | apart
+    assert found == {name.split(",")[0] for name in ESTIMATORS}

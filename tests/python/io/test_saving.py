@@ -67,7 +67,8 @@ PICKLED = ("moments", "moments of few", "pencils", "directions", "contrasts", "G
 PICKLED += ("RandomizedGEM", "MulticlassSVM, sparse", "ReliableClassifier, LDA")
 
 
-@pytest.mark.parametrize("name", PICKLED)  # scikit-learn's checks pickle every estimator
+# scikit-learn's checks pickle the other estimators.
+@pytest.mark.parametrize("name", [*PICKLED, *sorted(every_estimator.OF_SERIES)])
 def test_pickles_hold_every_bit(name):
     assert_same(pickle.loads(pickle.dumps(fitted(name))), fitted(name))
 
@@ -79,14 +80,6 @@ def test_unfitted_estimators_come_back(tmp_path, name):
     loaded = ef.load(tmp_path / "unfitted")
     assert not any(key.endswith("_") for key in vars(loaded))
     assert loaded.get_params().keys() == model.get_params().keys()
-
-
-def test_every_public_estimator_has_a_case():
-    modules = (ef, ef.ldg, ef.early, ef.maxmargin, ef.embedding)
-    public = {getattr(module, name) for module in modules for name in module.__all__}
-    estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}
-    assert len(estimators) > 30
-    assert {c.__name__ for c in estimators} <= {name.partition(",")[0] for name in MODELS}
 
 
 # ---- inside scikit-learn's -----------------------------------------------------------------------

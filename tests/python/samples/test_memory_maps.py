@@ -17,7 +17,7 @@ def read_only(y):
 
 def view_of_file(path, X):
     """Every second row of a file, without its last column."""
-    wide = np.column_stack([X, np.zeros(len(X))])
+    wide = np.concatenate([X, 0 * X[:, :1]], axis=1)
     return mapped(path, np.repeat(wide, 2, axis=0))[::2, :-1]
 
 

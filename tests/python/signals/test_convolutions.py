@@ -1,13 +1,11 @@
 """Convolution features: their definition in NumPy, beginnings, channels; the ridge's scores."""
 
-import pickle
 import tracemalloc
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import StandardScaler
@@ -228,17 +226,13 @@ def test_classifiers_take_little_memory(rng):
     assert_allclose(found[-200:], model.predict_proba(X), atol=1e-9)
 
 
-def test_threads_seeds_and_pickles(rng):
+def test_seeds_decide(rng):
     X, _ = waves(rng, 40, 200)
-    options = {"differences": True, "contests": True, "random_state": 3}
-    makers = [ConvolutionFeatures(n_threads=t, **options) for t in (1, 2, 7)]
-    one, two, seven = (maker.fit_transform(X) for maker in makers)
-    assert_array_equal(one, two)
-    assert_array_equal(one, seven)
-    model = makers[0].fit(X)
-    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), one)
-    assert_array_equal(clone(model).fit_transform(X), one)
-    other = ConvolutionFeatures(random_state=np.random.default_rng(0)).fit(X)
+    model, twin, other = (
+        ConvolutionFeatures(84, random_state=seed).fit(X)
+        for seed in (3, 3, np.random.default_rng(0))
+    )
+    assert_array_equal(twin.thresholds_, model.thresholds_)
     assert not np.array_equal(other.thresholds_, model.thresholds_)
 
 
@@ -357,7 +351,6 @@ def bad(rng):
         "one dimension": (X[0], y, "X: expected series of shape"),
         "hole": (hole, y, "X: expected finite numbers, got inf in series 2, channel 0, sample 7"),
         "gone": (gone, y, "X: expected values in each channel, got NaN alone in series 3"),
-        "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
         "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
         "channels": ([np.ones((2, 9)), np.ones((3, 8))], y[:2], "expected 2 channels, got 3 of"),
         "huge": (1e160 * X, y, "X: expected magnitudes below 1e150, whose squares stay finite"),

@@ -10,7 +10,6 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.cross_decomposition import CCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -129,17 +128,15 @@ class LinearByTime(LogisticRegression):
         return super().predict_proba(X.reshape(len(X), -1))
 
 
-@pytest.mark.parametrize("with_groups", [False, True])
-def test_weights_count_epochs(rng, with_groups):
+def test_weights_count_epochs(rng):
     """Epochs of weight 0 are not there, and the unit of weights does not matter."""
     X, y = with_power(rng, strength=2.0)
-    groups = np.arange(80) // 20 if with_groups else None
+    groups = np.arange(80) // 20
     wrong = np.where(np.arange(80) % 8 == 0, 1 - y, y)
     weight = np.where(wrong == y, 1.0, 0.0)
     given = EpochClassifier(SFREQ).fit(X, wrong, weight, groups)
     kept = weight > 0
-    kept_groups = None if groups is None else groups[kept]
-    expected = EpochClassifier(SFREQ).fit(X[kept], y[kept], groups=kept_groups)
+    expected = EpochClassifier(SFREQ).fit(X[kept], y[kept], groups=groups[kept])
     found = given.predict_proba(X, groups)
     assert_allclose(found, expected.predict_proba(X, groups), atol=1e-8)
     again = EpochClassifier(SFREQ).fit(X, wrong, 1e-3 * weight, groups)
@@ -396,12 +393,6 @@ def test_bad_input_is_named_and_nothing_is_lost(rng, case):
     assert_array_equal(model.predict_proba(X), before)
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
-def test_predictions_need_a_fit(rng, method):
-    with pytest.raises(NotFittedError, match="EpochClassifier instance is not fitted"):
-        getattr(EpochClassifier(), method)(noise(rng)[0])
-
-
 def test_other_epochs_than_those_of_fit(rng):
     X, y = with_power(rng)
     model = EpochClassifier(SFREQ).fit(X, y)
@@ -413,12 +404,3 @@ def test_other_epochs_than_those_of_fit(rng):
         model.predict(X, groups=y)
     with pytest.raises(ValueError, match=r"^groups: expected None, because fit had no groups"):
         model.adapt(X, groups=y)
-
-
-def test_threads_change_no_bit(rng):
-    X, y, session = of_sessions(rng, count=2, n=40)
-    one, seven = (
-        EpochClassifier(SFREQ, frequencies=[10.0], n_threads=t).fit(X, y, groups=session)
-        for t in (1, 7)
-    )
-    assert_array_equal(one.predict_proba(X, session), seven.predict_proba(X, session))

@@ -148,16 +148,6 @@ def test_features_by_definition(rng):
     assert list(model.get_feature_names_out()[:2]) == ["tangentspace0", "tangentspace1"]
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_threads_change_no_bit(rng, dtype):
-    X, _ = recording(rng, n=300, channels=24, times=60)
-    X = (X - X.mean(axis=1, keepdims=True)).astype(dtype)
-    one, two, seven = (TangentSpace(n_threads=t).fit_transform(X) for t in (1, 2, 7))
-    assert one.dtype == dtype
-    assert_array_equal(one, two)
-    assert_array_equal(one, seven)
-
-
 @pytest.mark.parametrize(
     ("kind", "dtype"), [("average reference", np.float32), ("components removed", np.float64)]
 )
