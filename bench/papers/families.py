@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer
 from eigenfeat import ldg as reductions
 from eigenfeat._base.labels import class_folds
 from eigenfeat.ldg.metric_learning import ranked_by_information
-from eigenfeat.neighbours.local_means import N_VOTES, local_neighbours, majority
+from eigenfeat.neighbours.local_means import knn_correct
 
 RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
 SPARSITY = 3  # section 3.4.1
@@ -39,9 +39,7 @@ def accuracy(rows, codes, queries=None, asked=None):
     Without queries, each row is classified by the other rows. Two of three neighbours decide, or
     the nearest neighbour if all three differ.
     """
-    together = np.zeros(len(codes), dtype=np.int64)
-    found = local_neighbours(rows, together, 1, N_VOTES, queries=queries)[:, 0]
-    return float(np.mean(majority(found, codes) == (codes if asked is None else asked)))
+    return float(knn_correct(rows, codes, queries, asked).mean())
 
 
 # ---- rules ---------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ from eigenfeat.ldg._solving.coordinates import (
 )
 from eigenfeat.ldg._solving.scatters import fisher_directions
 from eigenfeat.moments.columns import signed
-from eigenfeat.neighbours.local_means import LocalScatters, knn_accuracy, local_scatters
+from eigenfeat.neighbours.local_means import LocalScatters, knn_correct, local_scatters
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Problem:
     def accuracy(self, vectors: NDArray[np.float64]) -> float:
         """Return the leave-one-out 3-NN accuracy of projected samples."""
         reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
-        return knn_accuracy(reduced, self.codes, self.n_threads)
+        return float(knn_correct(reduced, self.codes, n_threads=self.n_threads).mean())
 
     def record(self, name: str, tried: Any, accuracies: Any) -> None:
         """Add the candidates of a parameter, and their accuracies, to the results."""

@@ -117,7 +117,7 @@ class LocalFisher(ClassReducer):
 
     def _reduce(self, rows: ClassDeviations) -> Reduction:
         n, d = rows.within.shape
-        reason, p = "columns" if d <= n else "rank of the rows", None
+        reason, p = "columns" if d <= n else "rank of the samples", None
         if self.pca_components is None:
             narrow, basis = rows.compressed()
         else:

@@ -71,7 +71,7 @@ class MaximumMarginCriterion(WeightedReducer):
         basis = rows.span().basis
         r = basis.shape[1]
         narrow = rows.in_basis(basis)
-        m = count_components(self.n_components, r, "rank of the rows")
+        m = count_components(self.n_components, r, "rank of the samples")
         if self.n_components is None:
             m = min(r, len(rows.classes) - 1)
         between, within = narrow.scatters()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,19 +24,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, class_folds
 from eigenfeat._base.types import Floats, Targets
-from eigenfeat._base.validation import FLOATS, MOST, check_number, show
+from eigenfeat._base.validation import FLOATS, MOST, check_number, check_vector, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.base import Reducer
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
-from eigenfeat.ldg._solving.domains import domain_rows, domain_units, split_domains
 from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, Reduction, count_components
-from eigenfeat.ldg._solving.selection import members
+from eigenfeat.ldg._solving.selection import best_gamma, members
+from eigenfeat.moments.columns import deviations
 from eigenfeat.neighbours.local_means import (
-    N_VOTES,
     LocalScatters,
+    knn_correct,
     local_neighbours,
     local_scatters,
-    majority,
     scatters_of_neighbours,
 )
 from eigenfeat.samples.estimator import unchanged_on_error, validate_data
@@ -49,11 +47,12 @@ _GAMMAS = (0.2, 0.4, 0.6, 0.8, 0.9)
 _GAMMA_FOR_ALPHA = 0.9  # gamma while alpha is chosen
 _EXTRA_DIMENSIONS = 5  # dimensions in addition to one per class, to choose alpha and gamma
 _MAX_FOLDS = 5
+_EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
 @dataclass(eq=False)
 class TwoDomains:
-    """Standardised samples of source and target, and the choice of alpha and gamma for them."""
+    """Standardised samples of source and target, to choose alpha and gamma and to solve with."""
 
     source: Array
     source_codes: NDArray[np.int64]
@@ -63,94 +62,58 @@ class TwoDomains:
     n_threads: int | None = None
     results: dict[str, Any] = field(default_factory=dict)  # as `TransferLDG.cv_results_`
 
-    @cached_property
-    def n_classes(self) -> int:
-        """Classes of the source."""
-        return int(self.source_codes.max()) + 1
-
-    @cached_property
-    def source_scatters(self) -> LocalScatters:
-        """V_S and A_S."""
+    def __post_init__(self) -> None:
+        self.n_classes = int(self.source_codes.max()) + 1
         samples = self.source, self.source_codes, self.n_classes, self.n_neighbors
-        return local_scatters(*samples, n_threads=self.n_threads)
-
-    @cached_property
-    def _near(self) -> NDArray[np.int64]:
-        """Neighbours of the target's samples in the source."""
-        samples = self.source, self.source_codes, self.n_classes, self.n_neighbors
-        return local_neighbours(*samples, queries=self.target, n_threads=self.n_threads)
+        self.source_scatters = local_scatters(*samples, n_threads=self.n_threads)
+        self.near = local_neighbours(*samples, queries=self.target, n_threads=self.n_threads)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
-        """Return V_T and A_T of some of the target's samples, with the source's priors."""
+        """Return V_T and A_T of samples of the target, with the source's priors."""
         return scatters_of_neighbours(
-            self.source, self.source_codes, self._near[rows], queries=self.target[rows],
+            self.source, self.source_codes, self.near[rows], queries=self.target[rows],
             query_codes=self.target_codes[rows], n_threads=self.n_threads,
         )  # fmt: skip
 
     def solve(
-        self, target: LocalScatters | None, alpha: float, gamma: float, m: int
+        self, target: LocalScatters, alpha: float, gamma: float, m: int
     ) -> tuple[Array, Array]:
         """Return the m smallest eigenpairs of V - gamma A; without a target those of LDG."""
-        V, A, _ = self.source_scatters
-        if target is not None:
-            V = (1.0 - alpha) * target.within + alpha * V
-            A = (1.0 - alpha) * target.weighted + alpha * A
+        source, alpha = self.source_scatters, alpha if len(self.target) else 1.0
+        V = (1.0 - alpha) * target.within + alpha * source.within
+        A = (1.0 - alpha) * target.weighted + alpha * source.weighted
         return smallest_eigenpairs(V - gamma * A, m)
 
-    def directions(self, alpha: float, gamma: float, m: int) -> tuple[Array, Array]:
-        """Return the m smallest eigenpairs for all samples."""
-        every = np.arange(len(self.target))
-        return self.solve(self.target_scatters(every) if len(every) else None, alpha, gamma, m)
+    def accuracies(
+        self, name: str, values: list[float], pairs: list[tuple[float, float]], m: int
+    ) -> Array:
+        """Return the accuracy on held-out target samples for each (alpha, gamma).
 
-    def best_alpha(self, candidates: list[float], m: int) -> float:
-        """Return the best alpha in m dimensions; ties go to the first."""
-        scores = self._scores("alpha", candidates, [(a, _GAMMA_FOR_ALPHA) for a in candidates], m)
-        return candidates[int(np.argmax(scores))]
-
-    def best_gamma(self, candidates: list[float], alpha: float, m: int) -> float:
-        """Return the best gamma in m dimensions; ties go to the last."""
-        scores = self._scores("gamma", candidates, [(alpha, gamma) for gamma in candidates], m)
-        return candidates[len(candidates) - 1 - int(np.argmax(scores[::-1]))]
-
-    @cached_property
-    def _folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], LocalScatters]]:
-        """Known and held-out samples of the target, and the scatters of the known ones.
-
-        There are 2 to 5 stratified folds; none for fewer than two samples.
+        Accuracies are 0 for a single pair, and for fewer than two samples.
         """
-        if len(self.target) < 2:
-            return []
+        hits = np.zeros(len(pairs))
+        if len(pairs) == 1 or len(self.target) < 2:
+            return hits
         counts = np.bincount(self.target_codes)
         n_folds = int(np.clip(counts[counts > 0].min(), 2, _MAX_FOLDS))
         folds = class_folds(self.target_codes, n_folds)
-        parts = [(np.flatnonzero(folds != i), np.flatnonzero(folds == i)) for i in range(n_folds)]
-        return [(known, held, self.target_scatters(known)) for known, held in parts]
-
-    def _scores(
-        self, name: str, values: list[float], pairs: list[tuple[float, float]], m: int
-    ) -> Array:
-        """Return the accuracy on the target of each (alpha, gamma); 0 for a single pair."""
-        hits = np.zeros(len(pairs))
-        if len(pairs) == 1 or not self._folds:
-            return hits
-        for known, held_out, scatters in self._folds:
+        for number in range(n_folds):
+            known, held_out = np.flatnonzero(folds != number), np.flatnonzero(folds == number)
+            scatters = self.target_scatters(known)
             for i, (alpha, gamma) in enumerate(pairs):
                 hits[i] += self._hits(self.solve(scatters, alpha, gamma, m)[1], known, held_out)
-        accuracy = hits / len(self.target)
-        self.results |= {name: np.array(values), f"{name}_accuracy": accuracy}
-        return accuracy
+        accuracies = hits / len(self.target)
+        self.results |= {name: np.array(values), f"{name}_accuracy": accuracies}
+        return accuracies
 
     def _hits(self, directions: Array, known: NDArray[np.intp], held_out: NDArray[np.intp]) -> int:
         """Number of `held_out` target samples that 3-NN of the other samples labels right."""
         rows = np.vstack([self.source, self.target[known], self.target[held_out]])
         reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
-        references, queries = reduced[: len(codes)], reduced[len(codes) :]
-        together = np.zeros(len(codes), dtype=np.int64)
-        near = local_neighbours(
-            references, together, 1, N_VOTES, queries=queries, n_threads=self.n_threads
-        )
-        return int(np.sum(majority(near[:, 0], codes) == self.target_codes[held_out]))
+        samples = reduced[: len(codes)], codes
+        queries = reduced[len(codes) :], self.target_codes[held_out]
+        return int(knn_correct(*samples, *queries, self.n_threads).sum())
 
 
 class TransferLDG(Reducer):
@@ -280,7 +243,17 @@ class TransferLDG(Reducer):
         with unchanged_on_error(self):
             self._validate_params()
             rows, labels = validate_data(self, X, y, dtype=FLOATS, order="C", ensure_min_samples=2)
-            self._fit_checked(rows, labels, split_domains(len(rows), sample_domain))
+            check_classification_targets(labels)
+            source = _source_rows(sample_domain, len(rows), by_default=True)
+            for name, members in (("source", source), ("target", ~source)):
+                if sample_domain is not None and not members.any():
+                    raise ValueError(
+                        f"sample_domain: expected {_EXPECTED}, got no sample of the {name}"
+                    )
+            self.classes_, codes = _encode(labels, source)
+            self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
+            self._keep_units(rows, source)
+            self._solve(self._standardised(rows, source), codes, source)
         return self
 
     def transform(  # type: ignore[override]  # not of blocks
@@ -301,10 +274,7 @@ class TransferLDG(Reducer):
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
-        if sample_domain is None:
-            source = np.zeros(len(rows), dtype=bool)
-        else:
-            source = domain_rows(sample_domain, len(rows))
+        source = _source_rows(sample_domain, len(rows), by_default=False)
         return self._projected(self._standardised(rows, source).astype(rows.dtype, copy=False))
 
     def fit_transform(
@@ -323,45 +293,54 @@ class TransferLDG(Reducer):
         """
         return self.fit(X, y, sample_domain).transform(X, sample_domain)
 
-    def _fit_checked(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
-        check_classification_targets(y)
-        self.classes_, codes = _encode(y, source)
-        self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
-        d = X.shape[1]
-        units = domain_units(X, source) if self.standardize else (np.zeros((2, d)), np.ones((2, d)))
-        (self.source_mean_, self.mean_), (self.source_scale_, self.scale_) = units
-        varying = np.isfinite(self.scale_)
-        rows = self._standardised(X, source)[:, varying]
-        # With fewer samples than columns, solve in the span of the samples.
-        basis = PrincipalBasis.of(rows).basis if len(rows) < rows.shape[1] else None
-        inside = rows if basis is None else rows @ basis
-        parts = inside[source], codes[source], inside[~source], codes[~source]
-        result = self._directions(TwoDomains(*parts, int(self.n_neighbors), self.n_threads))
-        directions = np.zeros((d, result.directions.shape[1]))
-        directions[varying] = result.directions if basis is None else basis @ result.directions
-        self._keep(Reduction(directions, result.attributes), self.mean_)
+    def _keep_units(self, X: NDArray[Any], source: NDArray[np.bool_]) -> None:
+        """Set means and standard deviations of the columns in both domains.
+
+        A column that is constant in either domain is left out (section 4.5.3).
+        """
+        domains = X[source], X[source if source.all() else ~source]
+        means, scales = np.zeros((2, X.shape[1])), np.ones((2, X.shape[1]))
+        if self.standardize:
+            means = np.array([rows.mean(axis=0, dtype=np.float64) for rows in domains])
+            scales = np.array([deviations(rows) for rows in domains])
+            constant = scales.min(axis=0) == 0
+            if constant.all():
+                raise ValueError("X: expected a column that varies in every domain, got none")
+            scales[:, constant] = np.inf
+        self.source_mean_, self.mean_ = means
+        self.source_scale_, self.scale_ = scales
 
     def _standardised(self, X: NDArray[Any], source: NDArray[np.bool_]) -> Array:
         """Return samples (n, d), each in the units of its domain."""
         rows = X.astype(np.float64)
-        for domain, mean, scale in (
-            (source, self.source_mean_, self.source_scale_),
-            (~source, self.mean_, self.scale_),
-        ):
-            rows[domain] = (rows[domain] - mean) / scale
+        rows[source] = (rows[source] - self.source_mean_) / self.source_scale_
+        rows[~source] = (rows[~source] - self.mean_) / self.scale_
         return rows
 
-    def _directions(self, domains: TwoDomains) -> Reduction:
+    def _solve(self, X: Array, codes: NDArray[np.int64], source: NDArray[np.bool_]) -> None:
+        """Choose alpha and gamma, and keep the directions of standardised samples."""
+        varying = np.isfinite(self.scale_)
+        rows = X[:, varying]
+        # With fewer samples than columns, solve in the span of the samples.
+        basis = PrincipalBasis.of(rows).basis if len(rows) < rows.shape[1] else None
+        rows = rows if basis is None else rows @ basis
+        parts = rows[source], codes[source], rows[~source], codes[~source]
+        domains = TwoDomains(*parts, int(self.n_neighbors), self.n_threads)
         alphas = _candidates(self.alpha, "alpha", _ALPHAS)
         gammas = _candidates(self.gamma, "gamma", _GAMMAS)
         if alphas[-1] > 1:
             raise ValueError(f"alpha: expected numbers from 0 to 1, got {show(self.alpha)}")
-        d = domains.source.shape[1]
-        usual = min(d, domains.n_classes + _EXTRA_DIMENSIONS)
-        m = count_components(self.n_components or usual, d, "rank of the rows")
-        alpha = domains.best_alpha(alphas, usual)
-        gamma = domains.best_gamma(gammas, alpha, usual)
-        values, directions = domains.directions(alpha, gamma, m)
+        r = rows.shape[1]
+        usual = min(r, domains.n_classes + _EXTRA_DIMENSIONS)
+        m = count_components(self.n_components or usual, r, "rank of the samples")
+        pairs = [(alpha, _GAMMA_FOR_ALPHA) for alpha in alphas]
+        alpha = alphas[int(np.argmax(domains.accuracies("alpha", alphas, pairs, usual)))]
+        pairs = [(alpha, gamma) for gamma in gammas]
+        gamma = best_gamma(gammas, domains.accuracies("gamma", gammas, pairs, usual))
+        scatters = domains.target_scatters(np.arange(len(domains.target)))
+        values, vectors = domains.solve(scatters, alpha, gamma, m)
+        directions = np.zeros((len(varying), m))
+        directions[varying] = vectors if basis is None else basis @ vectors
         attributes = {
             "eigenvalues_": values,
             "alpha_": alpha,
@@ -369,7 +348,19 @@ class TransferLDG(Reducer):
             "n_components_": m,
             "cv_results_": domains.results,
         }
-        return Reduction(directions, attributes)
+        self._keep(Reduction(directions, attributes), self.mean_)
+
+
+def _source_rows(sample_domain: ArrayLike | None, n: int, *, by_default: bool) -> NDArray[np.bool_]:
+    """Return the mask (n,) of the samples of the source; `by_default` without `sample_domain`."""
+    if sample_domain is None:
+        return np.full(n, by_default)
+    numbers = check_vector(sample_domain, n, "sample_domain", positive=False)
+    wrong = (numbers == 0) | (numbers != np.round(numbers))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"sample_domain: expected {_EXPECTED}, got {numbers[row]:g} in row {row}")
+    return np.asarray(numbers > 0)
 
 
 def _candidates(given: Any, name: str, by_default: tuple[float, ...]) -> list[float]:

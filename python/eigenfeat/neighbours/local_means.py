@@ -24,7 +24,7 @@ from eigenfeat._base.validation import CsrRows, RealArray, check_rows, physical_
 __all__ = [
     "N_VOTES",
     "LocalScatters",
-    "knn_accuracy",
+    "knn_correct",
     "local_discriminants",
     "local_gaussians",
     "local_neighbours",
@@ -211,16 +211,23 @@ def _dense(X: Any, queries: Any) -> tuple[RealArray, RealArray | None]:
     return rows, others
 
 
-def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> float:
-    """Leave-one-out accuracy of the 3-NN classifier; without majority, the nearest decides."""
+def knn_correct(
+    rows: Floats,
+    codes: Codes,
+    queries: Floats | None = None,
+    query_codes: Codes | None = None,
+    n_threads: int | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Whether the 3-NN classifier finds the class of each query (m,).
+
+    Without queries, each sample is classified by the others.
+    """
     one_class = np.zeros(len(rows), dtype=np.int64)
-    neighbours = local_neighbours(rows, one_class, 1, N_VOTES, n_threads=n_threads)[:, 0]
-    return float(np.mean(majority(neighbours, codes) == codes))
+    near = local_neighbours(rows, one_class, 1, N_VOTES, queries=queries, n_threads=n_threads)
+    return np.asarray(majority(near[:, 0], codes) == (codes if queries is None else query_codes))
 
 
-def majority(neighbours: npt.NDArray[np.int64], codes: Codes) -> Codes:
-    """Majority class of three neighbours, or the class of the nearest; -1 means no neighbour."""
-    votes = np.where(neighbours >= 0, codes[neighbours], -1)
-    pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
-    winners: npt.NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])
-    return winners
+def majority(neighbours: npt.NDArray[np.integer[Any]], codes: Codes) -> Codes:
+    """Class (m,) of two of three neighbours (m, 3), or of the nearest; -1 means no neighbour."""
+    first, second, third = np.where(neighbours >= 0, codes[neighbours], -1).T
+    return np.asarray(np.where((second == third) & (second >= 0), second, first))

@@ -42,7 +42,6 @@ FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 FOLD_NEIGHBORS = (1, 4, 16)
 FISHER_RIDGES = (None, 0.01, 0.1, 1.0)
 N_FOLDS = 3
-MAX_DISTANCES = 2**21  # in memory at a time
 
 
 def members(parameter: object, name: str, by_default: Sequence[float | None]) -> list[Any]:
@@ -176,23 +175,18 @@ def fold_accuracies(
     n_folds = min(N_FOLDS, len(codes))
     folds = class_folds(codes, n_folds)
     for number in range(n_folds):
-        fold = folds == number
-        known = ~fold
+        known = folds != number
         rows, held_out = _within(coordinates, known)
-        first = (
-            None if fisher_ridge is None else fisher_directions(rows, codes[known], fisher_ridge)
-        )
-        near = local_neighbours(rows, codes[known], n_classes, counts[-1], n_threads=n_threads)
+        labels = codes[known]
+        first = None if fisher_ridge is None else fisher_directions(rows, labels, fisher_ridge)
+        near = local_neighbours(rows, labels, n_classes, counts[-1], n_threads=n_threads)
         for i, count in enumerate(counts):
-            scatters = scatters_of_neighbours(
-                rows, codes[known], np.ascontiguousarray(near[:, :, :count]), n_threads=n_threads
-            )
-            projected = []
-            for gamma in gammas:
+            scatters = scatters_of_neighbours(rows, labels, near[:, :, :count], n_threads=n_threads)
+            for j, gamma in enumerate(gammas):
                 matrix = preferring(scatters.within - gamma * scatters.weighted, first)
                 vectors = smallest_eigenpairs(matrix, dimensions[-1])[1]
-                projected.append((rows @ vectors, held_out @ vectors))
-            hits[i] += _hits(projected, codes[known], codes[fold], dimensions)
+                reduced, queries = rows @ vectors, held_out @ vectors
+                hits[i, j] += _hits(reduced, labels, queries, codes[~known], dimensions)
     return FoldAccuracies(counts, gammas, dimensions, hits / len(codes))
 
 
@@ -208,32 +202,14 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
 
 
 def _hits(
-    projected: Sequence[tuple[Array, Array]],
-    codes: Codes,
-    held_out_codes: Codes,
-    dimensions: Sequence[int],
-) -> NDArray[np.int64]:
-    """Count held-out samples that their 3 nearest training samples label right.
-
-    `projected` has m pairs of training (n, r) and held-out (q, r) samples, and `dimensions` numbers
-    of leading columns, ascending.
-    """
-    shape = (len(projected), len(dimensions))
-    result = np.zeros(shape, dtype=np.int64)
-    ends = [min(dimension, projected[0][0].shape[1]) for dimension in dimensions]
-    size = max(1, MAX_DISTANCES // (len(result) * len(ends) * len(codes)))
-    for begin in range(0, len(held_out_codes), size):
-        part = slice(begin, begin + size)
-        distances = np.empty((*shape, len(held_out_codes[part]), len(codes)))
-        for number, (rows, held_out) in enumerate(projected):
-            for place, (start, end) in enumerate(pairwise([0, *ends])):
-                gaps = cdist(held_out[part, start:end], rows[:, start:end], "sqeuclidean")
-                before = distances[number, place - 1] if place else 0.0
-                np.add(before, gaps, out=distances[number, place])
-        near = np.full((*distances.shape[:3], N_VOTES), -1, dtype=np.int64)
-        for vote in range(min(N_VOTES, len(codes))):
-            near[..., vote] = np.argmin(distances, axis=3)
-            np.put_along_axis(distances, near[..., vote, None], np.inf, axis=3)
-        won = majority(near.reshape(-1, N_VOTES), codes).reshape(near.shape[:3])
-        result += (won == held_out_codes[part]).sum(axis=2)
-    return result
+    rows: Array, codes: Codes, queries: Array, query_codes: Codes, dimensions: Sequence[int]
+) -> list[int]:
+    """Count queries that 3-NN labels right by their leading columns, for ascending `dimensions`."""
+    squares, hits = np.zeros((len(queries), len(rows))), []
+    near = np.full((len(queries), N_VOTES), -1)
+    n_near = min(N_VOTES, len(rows))
+    for start, end in pairwise([0, *dimensions]):
+        squares += cdist(queries[:, start:end], rows[:, start:end], "sqeuclidean")
+        near[:, :n_near] = np.argpartition(squares, range(n_near))[:, :n_near]
+        hits.append(np.count_nonzero(majority(near, codes) == query_codes))
+    return hits
