@@ -29,8 +29,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     first, then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its
     minimisation: :doc:`/guide/objectives`.
 
-    The search starts from `LDG`; each number of components needs its own search, with the steps of
-    Wen and Yin (2013).
+    The search by L-BFGS starts from `LDG`; each number of components needs its own search.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     tol : float >= 0, default=1e-4
         Largest gradient along the constraint at the end, relative to the gradient at the start.
     max_iter : int, default=1000
-        Maximum number of steps, including rejected ones.
+        Maximum number of steps.
     verbose : int, default=0
         1 prints the objective after each step on stderr.
 
@@ -52,11 +51,11 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     objective_ : float
         Smallest value of the objective.
     objective_history_ : (steps + 1,) array
-        Values at the start and after accepted steps.
+        Values at the start and after each step.
     gradient_norm_ : float
         Norm of the gradient along the constraint, relative to the start.
     n_iter_ : int
-        Number of steps, including rejected ones.
+        Number of steps.
     stop_reason_ : str
         "converged", "precision" (the decrease is below rounding error), "iterations" or "stopped"
         (by a callback).
@@ -75,8 +74,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     References
     ----------
-    N. Parrish, thesis, University of Washington, 2012, section 3.1.1. Z. Wen and W. Yin, "A
-    feasible method for optimization with orthogonality constraints", Math. Program. 142, 2013.
+    N. Parrish, thesis, University of Washington, 2012, section 3.1.1.
 
     Examples
     --------
@@ -146,7 +144,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         super()._keep(problem, n_neighbors, gamma, curvatures, signed(result.point @ rotation))
         self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
         self.objective_history_ = np.array(result.history)
-        self.n_iter_, self.stop_reason_ = result.n_iter, result.reason
+        self.n_iter_, self.stop_reason_ = len(result.history) - 1, result.reason
         if result.reason == "iterations":
             warn_caller(
                 f"DiscriminativeGaussian: after {self.n_iter_} steps the relative gradient is "

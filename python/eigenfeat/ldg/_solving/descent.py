@@ -11,19 +11,17 @@ The ``D_ij`` are never formed: projections of local means are local means of pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 _Array = NDArray[np.float64]
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
-
-_EPS = float(np.finfo(np.float64).eps)
-_MIN_DECREASE = 1e-4  # of an accepted step, relative to the predicted decrease
-_MEMORY = 0.85  # weight of earlier objectives in the reference value of the line search
 
 
 class LocalGaussians:
@@ -69,21 +67,24 @@ class LocalGaussians:
         return float(np.sum(totals + halves[own])), self.X.T @ pull
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Descent:
-    """A point of a search, and after the search its best point.
+    """The result of a search.
 
     ``reason``: "converged" (gradient within the tolerance), "precision" (no step decreases the
     objective in this arithmetic), "iterations" or "stopped" (by a callback). ``gradient_norm`` is
-    relative to the start's. ``history`` has the objectives at the start and after accepted steps.
+    relative to the start's. ``history`` has the objectives at the start and after each step.
     """
 
     point: _Array
     objective: float
     gradient_norm: float
-    n_iter: int = 0
-    reason: str = "iterations"
-    history: list[float] = field(default_factory=list)
+    reason: str
+    history: list[float]
+
+
+class _SearchEndedError(Exception):
+    """Ends SciPy's search; its argument is the reason."""
 
 
 def minimise(
@@ -97,73 +98,45 @@ def minimise(
 ) -> Descent:
     """Minimise a function of matrices B with ``B^T B = I`` that depends on ``B B^T`` alone.
 
-    Steps follow the gradient, projected on the tangent space of the constraint. Their lengths come
-    from the last change of the gradient (Barzilai and Borwein, the long and the short rule in
-    turn), with a nonmonotone line search (Wen and Yin 2013).
+    L-BFGS changes a matrix A without constraint. B is the orthonormal factor of ``A = B R``, and if
+    the function has the gradient G at B, the gradient at A is ``T R^-T`` with the part
+    ``T = G - B B^T G`` of G along the constraint.
 
-    `evaluate` returns the objective and its gradient (d, m) at B, and `start` (d, m) has
-    orthonormal columns. The search ends when the projected gradient is at most `tol` times the
-    gradient at the start, after `max_iter` steps, which include rejected ones, or when `stops`
-    returns True. `log` and `stops` are called after every accepted step, `log` with a text.
+    `evaluate` returns the objective and G (d, m) at B, and `start` (d, m) has orthonormal columns.
+    The search ends when T is at most `tol` times as large as G at the start, after `max_iter`
+    steps, or when `stops` returns True. `log` and `stops` are called after every step, `log` with
+    a text.
     """
-    B, (objective, gradient) = start, evaluate(start)
-    unit = float(np.linalg.norm(gradient)) or 1.0
-    tangent = _tangent(B, gradient)
-    slope, size = float(np.linalg.norm(tangent)), abs(objective)
-    length = 1.0 / max(slope, np.finfo(np.float64).tiny)
-    reference, memory = objective, 1.0  # a step's objective must be below the reference
-    best, reason, n_iter, history = (
-        Descent(B, objective, slope / unit),
-        "iterations",
-        0,
-        [objective],
-    )
-    while n_iter < max_iter:
-        if slope <= tol * unit:
-            reason = "converged"
-            break
-        if length * slope**2 <= _EPS * max(abs(objective), size):
-            reason = "precision"  # the decrease would be below the rounding of the objective
-            break
-        n_iter += 1
-        new = _orthonormal(B - length * tangent)
-        new_objective, gradient = evaluate(new)
-        if not new_objective <= reference - _MIN_DECREASE * length * slope**2:
-            length /= 2.0
-            continue
-        moved, before = new - B, tangent
-        B, objective, tangent = new, new_objective, _tangent(new, gradient)
-        slope = float(np.linalg.norm(tangent))
-        length = _step_length(moved, tangent - before, long=n_iter % 2 == 1) or length
-        reference = (_MEMORY * memory * reference + objective) / (_MEMORY * memory + 1.0)
-        memory = _MEMORY * memory + 1.0
+    unit = float(np.linalg.norm(evaluate(start)[1])) or 1.0
+    point, objective, size = start, 0.0, 0.0
+
+    def objective_of(A: _Array) -> tuple[float, _Array]:
+        nonlocal point, objective, size
+        point, R = np.linalg.qr(A.reshape(start.shape))
+        objective, gradient = evaluate(point)
+        tangent = gradient - point @ (point.T @ gradient)
+        size = float(np.linalg.norm(tangent)) / unit
+        return objective, solve_triangular(R, tangent.T).T.ravel()
+
+    def end_step(A: _Array) -> None:
         history.append(objective)
-        log(f"step {n_iter}: objective {objective:.9g}")
-        if objective <= best.objective:
-            best = Descent(B, objective, slope / unit)
+        log(f"step {len(history) - 1}: objective {objective:.9g}")
+        if size <= tol:
+            raise _SearchEndedError("converged")
         if stops():
-            reason = "stopped"
-            break
-    return replace(best, n_iter=n_iter, reason=reason, history=history)
+            raise _SearchEndedError("stopped")
 
-
-def _tangent(B: _Array, gradient: _Array) -> _Array:
-    """The gradient, projected on the tangent space of the constraint."""
-    return gradient - B @ (B.T @ gradient)
-
-
-def _step_length(moved: _Array, changed: _Array, *, long: bool) -> float:
-    """The long or the short Barzilai-Borwein length; 0 if it is not a positive number."""
-    along = abs(_inner(moved, changed))
-    above, below = (_inner(moved, moved), along) if long else (along, _inner(changed, changed))
-    return above / below if below > 0 and 0 < above / below < np.inf else 0.0
-
-
-def _inner(a: _Array, b: _Array) -> float:
-    return float(np.einsum("ij,ij->", a, b))
-
-
-def _orthonormal(matrix: _Array) -> _Array:
-    """Orthonormalise columns by QR. A positive diagonal of R keeps small steps small."""
-    Q, R = np.linalg.qr(matrix)
-    return np.asarray(Q * np.copysign(1.0, np.diag(R)))
+    history = [objective_of(start.ravel())[0]]
+    if size <= tol:
+        return Descent(point, objective, size, "converged", history)
+    options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "ftol": 0.0, "gtol": 0.0}
+    try:
+        result = minimize(
+            objective_of, start.ravel(), jac=True, method="L-BFGS-B", callback=end_step,
+            options=options,
+        )  # fmt: skip
+        objective_of(result.x)
+        reason = "iterations" if result.nit >= max_iter else "precision"
+    except _SearchEndedError as end:
+        reason = str(end)
+    return Descent(point, objective, size, reason, history)

@@ -211,5 +211,5 @@ def _hits(
     for start, end in pairwise([0, *dimensions]):
         squares += cdist(queries[:, start:end], rows[:, start:end], "sqeuclidean")
         near[:, :n_near] = np.argpartition(squares, range(n_near))[:, :n_near]
-        hits.append(np.count_nonzero(majority(near, codes) == query_codes))
+        hits.append(int((majority(near, codes) == query_codes).sum()))
     return hits
