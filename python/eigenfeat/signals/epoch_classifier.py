@@ -10,22 +10,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import entropy
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GroupKFold, PredefinedSplit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
-from eigenfeat._base.validation import real_array, show, warn_caller
+from eigenfeat._base.validation import differing_name, real_array, show, warn_caller
 from eigenfeat.linear.logit_problem import loss_at_best
 from eigenfeat.linear.pools import PooledView, asked_views, pool_probabilities, pool_weights
 from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import SessionAlignment
 from eigenfeat.signals.epoch_views import (
-    Banks,
     EstimatorView,
     Folds,
     Frequencies,
@@ -40,6 +41,7 @@ from eigenfeat.signals.epoch_views import (
     principal_components,
 )
 from eigenfeat.signals.epochs import (
+    MIN_FILTERED,
     Recording,
     filter_bank,
     read_groups,
@@ -61,7 +63,6 @@ VIEWS = (
 _UNUSED = "adds nothing to the others"
 _MAX_FOLDS = 5
 _SAMPLES_PER_PERIOD = 3.0  # of a band's upper edge, after decimation
-_MIN_TIMES = 28  # least samples of an epoch for the filters of bands
 
 
 class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
@@ -206,7 +207,9 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             self.sfreq_ = self._rate(recording)
             self.channel_names_ = recording.channel_names
             self.components_ = principal_components(data)
-            views, notes = self._candidates(self._choose_bands(data))
+            frequencies = self._frequencies()
+            self.bands_, no_bands = self._choose_bands(data, frequencies)
+            views, notes = self._candidates(frequencies, no_bands)
             banks = self._filtered(data, self.bands_)
             self.alignment_ = None
             if sessions is not None:
@@ -214,7 +217,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
                 _warn_of_single_classes(codes, sessions)
                 banks = self.alignment_.aligned(banks, sessions)
             targets = Targets(codes, weight / weight.mean(), len(self.classes_))
-            self._fit_pool(views, Banks(banks[0], banks[1:], self.sfreq_), targets, sessions)
+            self._fit_pool(views, banks, targets, sessions)
             self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
         return self
 
@@ -236,12 +239,10 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             The estimator itself. An error leaves it unchanged.
         """
         check_is_fitted(self, "views_")
-        if self.alignment_ is None:
-            raise ValueError("groups: expected None, because fit had no groups, got sessions")
         with unchanged_on_error(self):
             data = self._checked(X)
-            sessions = read_groups(groups, len(data))
-            if sessions is None:
+            sessions = self._sessions(groups, len(data))
+            if sessions is None or self.alignment_ is None:
                 raise ValueError(f"groups: expected {len(data)} sessions, one per epoch, got None")
             banks = self._filtered(data, self.bands_)
             self.alignment_ = self.alignment_.extended(banks, sessions)
@@ -264,17 +265,14 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "views_")
         data = self._checked(X)
-        sessions = read_groups(groups, len(data))
-        if sessions is not None and self.alignment_ is None:
-            raise ValueError("groups: expected None, because fit had no groups, got sessions")
+        sessions = self._sessions(groups, len(data))
         used = [(view, view.model) for view in self.views_ if view.model is not None]
         bands = self.bands_ if any(model.uses_bands for _, model in used) else []
         with one_blas_thread():
             banks = self._filtered(data, bands)
             if self.alignment_ is not None:
                 banks = self.alignment_.aligned(banks, sessions)
-            parts = Banks(banks[0], banks[1:], self.sfreq_)
-            logits = [model.logits(parts) / view.temperature for view, model in used]
+            logits = [model.logits(model.parts(banks)) / view.temperature for view, model in used]
             return pool_probabilities(logits, np.array([view.weight for view, _ in used]))
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Labels:
@@ -321,23 +319,20 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             )
         return float(self.sfreq)
 
-    def _choose_bands(self, X: NDArray[Any]) -> str:
-        """Set `bands_`; return why there are none."""
-        self.bands_: _Bands = []
+    def _choose_bands(self, X: NDArray[Any], frequencies: list[float]) -> tuple[_Bands, str]:
+        """Bands of the views, and why there are none."""
         if self.bands is None:
-            return "bands is None"
+            return [], "bands is None"
         if not isinstance(self.bands, str):
             filter_bank(X[:1], self.bands, self.sfreq_)  # raises an error for wrong bands
-            self.bands_ = [(float(low), float(high)) for low, high in self.bands]
-        elif self.sfreq_ is None:
-            return "sfreq is not known"
-        elif X.shape[2] < _MIN_TIMES:
-            return f"epochs of less than {_MIN_TIMES} samples"
-        elif frequencies := self._frequencies():
-            self.bands_ = bands_around(frequencies, self.sfreq_)
-        else:
-            self.bands_ = bands_with_power(X, self.sfreq_)
-        return "" if self.bands_ else "no band has power"
+            return [(float(low), float(high)) for low, high in self.bands], ""
+        if self.sfreq_ is None:
+            return [], "sfreq is not known"
+        if X.shape[2] < MIN_FILTERED:
+            return [], f"epochs of less than {MIN_FILTERED} samples"
+        if frequencies:
+            return bands_around(frequencies, self.sfreq_), ""
+        return bands_with_power(X, self.sfreq_), "no band has power"
 
     def _frequencies(self) -> list[float]:
         if self.frequencies is None:
@@ -352,25 +347,24 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             )
         return found
 
-    def _candidates(self, why_no_bands: str) -> tuple[dict[str, View], dict[str, str]]:
-        """Views to try, by name, and with ``views="auto"`` why others are not tried."""
-        frequencies = self._frequencies()
+    def _candidates(
+        self, frequencies: list[float], no_bands: str
+    ) -> tuple[dict[str, View], dict[str, str]]:
+        """Views to try, by name, and why others are not tried."""
         names, estimators = asked_views(
             self.views, VIEWS, "classifiers with predict_proba", _has_probabilities
         )
-        notes = {name: why_no_bands for name in ("filters_bands", "tangent_bands") if why_no_bands}
+        notes = {} if self.bands_ else dict.fromkeys(("filters_bands", "tangent_bands"), no_bands)
         if not frequencies:
             notes["frequencies"] = "no frequencies given"
-        missing = [name for name in names if name in notes]
-        if missing and self.views != "auto":
+        notes = {name: notes[name] for name in names if name in notes}
+        if notes and self.views != "auto":
+            name, note = next(iter(notes.items()))
             raise ValueError(
-                f"views: expected views that these epochs allow, got {missing[0]!r} "
-                f"({notes[missing[0]]})"
+                f"views: expected views that these epochs allow, got {name!r} ({note})"
             )
-        filters, tangent = (
-            SpatialFilters(n_threads=self.n_threads),
-            TangentSpace(n_threads=self.n_threads),
-        )
+        filters = SpatialFilters(n_threads=self.n_threads)
+        tangent = TangentSpace(n_threads=self.n_threads)
         views: dict[str, View] = {
             "filters": Transformed(filters, uses_bands=False),
             "filters_bands": Transformed(filters, uses_bands=True),
@@ -378,27 +372,27 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             "tangent_bands": Transformed(tangent, uses_bands=True),
             "means": Means(),
             "xdawn": Xdawn(self.n_threads),
-            "frequencies": Frequencies(frequencies),
+            "frequencies": Frequencies(frequencies, self.sfreq_ or 0.0),
         }
         tried = {name: views[name] for name in names if name not in notes}
         tried |= {name: EstimatorView(one) for name, one in estimators.items()}
-        return tried, {name: notes[name] for name in missing}
+        return tried, notes
 
     def _fit_pool(
         self,
         views: dict[str, View],
-        banks: Banks,
+        banks: list[NDArray[Any]],
         targets: Targets,
         sessions: NDArray[Any] | None,
     ) -> None:
         """Fit views and their weights; those no better than the class frequencies have weight 0."""
-        folds = _folds(targets.codes, targets.n_classes, sessions)
+        folds = _folds(targets.codes, sessions)
         held = targets.subset(np.concatenate([test for _, test in folds]))
-        chance = _entropy(held)
+        chance = entropy(held.counts())
         logits, tried = [], []
         for name, view in views.items():
             started = time.perf_counter()
-            z = cross_fit(view, banks, targets, folds)
+            z = cross_fit(view, view.parts(banks), targets, folds)
             loss, temperature = loss_at_best(z, held.codes, held.weight)
             took = time.perf_counter() - started
             logits.append(z / temperature)
@@ -415,24 +409,29 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> NDArray[Any]:
         """Check that epochs to predict are like those of `fit`; return their array."""
-        recording = read_recording(X, self.n_channels_)
-        data, _, names = recording
+        data, sfreq, names = read_recording(X, self.n_channels_)
         if data.shape[2] != self.n_times_:
             raise ValueError(
                 f"X: expected epochs of {self.n_times_} samples as in fit, got {data.shape[2]}"
             )
-        if recording.sfreq is not None and self.sfreq_ not in (None, recording.sfreq):
+        if sfreq is not None and self.sfreq_ not in (None, sfreq):
             raise ValueError(
-                f"X: expected {self.sfreq_:g} samples per second as in fit, got {recording.sfreq:g}"
+                f"X: expected {self.sfreq_:g} samples per second as in fit, got {sfreq:g}"
             )
-        if names is not None and self.channel_names_ not in (None, names):
-            assert self.channel_names_ is not None
-            pairs = zip(self.channel_names_, names, strict=True)
-            known, got = next(pair for pair in pairs if pair[0] != pair[1])
-            raise ValueError(
-                f"X: expected the channels of fit in their order, got {got!r} in place of {known!r}"
-            )
+        if names is not None and self.channel_names_ is not None:
+            differing = differing_name(self.channel_names_, names)
+            if differing is not None:
+                _, known, got = differing
+                raise ValueError(
+                    f"X: expected the channels of fit in their order, got {got} in place of {known}"
+                )
         return data
+
+    def _sessions(self, groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
+        """Check sessions (n,) of epochs to predict or to add."""
+        if groups is not None and self.alignment_ is None:
+            raise ValueError("groups: expected None, because fit had no groups, got sessions")
+        return read_groups(groups, n)
 
     def _filtered(self, X: NDArray[Any], bands: _Bands) -> list[NDArray[Any]]:
         """Epochs without a filter and in each band, or their principal components."""
@@ -462,33 +461,20 @@ def _has_probabilities(estimator: Any) -> bool:
     return hasattr(estimator, "predict_proba")
 
 
-def _entropy(targets: Targets) -> float:
-    """Log loss of the frequencies of the classes."""
-    share = targets.counts() / targets.weight.sum()
-    share = share[share > 0]
-    return -float(share @ np.log(share))
-
-
-def _folds(codes: Codes, k: int, sessions: NDArray[Any] | None) -> Folds:
+def _folds(codes: Codes, sessions: NDArray[Any] | None) -> Folds:
     """Folds of sessions if each training part has all classes; otherwise of neighbouring epochs.
 
     Neighbouring epochs of a recording are alike, so that random folds would favour views that
     recognise neighbours. Each class is divided in the order of its epochs.
     """
-    n = len(codes)
-    if sessions is not None:
-        number = np.unique(sessions, return_inverse=True)[1]
-        count = min(_MAX_FOLDS, int(number.max()) + 1)
-        parts = _parts(number % count, count)
-        if count > 1 and all(len(np.unique(codes[train])) == k for train, _ in parts):
+    k = int(codes.max()) + 1
+    if sessions is not None and (count := min(_MAX_FOLDS, len(np.unique(sessions)))) > 1:
+        parts = list(GroupKFold(count).split(codes, codes, sessions))
+        if all(len(np.unique(codes[train])) == k for train, _ in parts):
             return parts
     count = min(_MAX_FOLDS, int(np.bincount(codes).min()))
-    fold = np.empty(n, dtype=np.intp)
+    fold = np.empty(len(codes), dtype=np.intp)
     for c in range(k):
         rows = np.flatnonzero(codes == c)
         fold[rows] = np.arange(len(rows)) * count // len(rows)
-    return _parts(fold, count)
-
-
-def _parts(fold: Codes, count: int) -> Folds:
-    return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
+    return list(PredefinedSplit(fold).split())

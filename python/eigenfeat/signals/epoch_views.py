@@ -26,6 +26,7 @@ from eigenfeat.signals.spatial_filters import SpatialFilters
 from eigenfeat.signals.tangent_space import TangentSpace
 
 _Array = NDArray[np.float64]
+Banks = Sequence[NDArray[Any]]  # epochs (n, channels, times), in each band
 Folds = Sequence[tuple[Codes, Codes]]
 
 # bench/eeg.py shows the effect of the following numbers.
@@ -40,28 +41,6 @@ _N_COMPONENTS, _MAX_ROWS = 4, 12  # filters of xDAWN; rows of its covariances
 _MAX_CHANNELS = 64  # principal components replace a larger number
 _LEAST_SHRINKAGE = 1e-3  # of discriminants
 _XDAWN_RIDGE = 1e-3  # multiple of the mean eigenvalue
-
-
-@dataclass(frozen=True)
-class Banks:
-    """Epochs without a filter, and in each band; both aligned if there are sessions.
-
-    Attributes
-    ----------
-    broad : (n, channels, times) array
-    bands : list of (n, channels, times) arrays
-    sfreq : float or None
-    """
-
-    broad: NDArray[Any]
-    bands: list[NDArray[Any]]
-    sfreq: float | None
-
-    def subset(self, rows: Codes, uses_bands: bool) -> Banks:
-        """Part of the epochs, in the bands or without a filter."""
-        if uses_bands:
-            return Banks(self.broad[:0], [X[rows] for X in self.bands], self.sfreq)
-        return Banks(self.broad[rows], [], self.sfreq)
 
 
 class Targets(NamedTuple):
@@ -212,6 +191,8 @@ def fit_logit(F: _Array, targets: Targets) -> LinearScores:
 class View:
     """Features of epochs and linear scores.
 
+    The methods take the epochs of `parts`.
+
     Attributes
     ----------
     uses_labels : bool
@@ -224,28 +205,28 @@ class View:
     uses_bands: bool = False
     scores: LinearScores
 
-    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
+    def parts(self, banks: Banks) -> Banks:
+        """Epochs that the view uses, of those without a filter and then in each band."""
+        return banks[1:] if self.uses_bands else banks[:1]
+
+    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
-        return self.features(banks)
+        return self.features(parts)
 
     def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
         """Fit a linear classifier to features (n, d), by default a discriminant."""
         return fit_discriminant(F, targets)
 
-    def features(self, banks: Banks) -> _Array:
+    def features(self, parts: Banks) -> _Array:
         """Compute the features (n, d)."""
         raise NotImplementedError
 
-    def logits(self, banks: Banks) -> _Array:
+    def logits(self, parts: Banks) -> _Array:
         """Compute the logits (n, k)."""
-        return self.scores.of(self.features(banks))
-
-    def parts(self, banks: Banks) -> list[NDArray[Any]]:
-        """Epochs in the bands of the view."""
-        return banks.bands if self.uses_bands else [banks.broad]
+        return self.scores.of(self.features(parts))
 
 
-def cross_fit(view: View, banks: Banks, targets: Targets, folds: Folds) -> _Array:
+def cross_fit(view: View, parts: Banks, targets: Targets, folds: Folds) -> _Array:
     """Fit a view to all epochs; return logits (m, k) of the folds' held-out epochs.
 
     Features that use no labels are fitted once, to all epochs.
@@ -254,10 +235,10 @@ def cross_fit(view: View, banks: Banks, targets: Targets, folds: Folds) -> _Arra
     if view.uses_labels:
         for train, test in folds:
             of_train = targets.subset(train)
-            features = view.fit_features(banks.subset(train, view.uses_bands), of_train)
-            scores = view.fit_scores(features, of_train)
-            held_out.append(scores.of(view.features(banks.subset(test, view.uses_bands))))
-    features = view.fit_features(banks, targets)
+            features = view.fit_features([X[train] for X in parts], of_train)
+            view.scores = view.fit_scores(features, of_train)
+            held_out.append(view.logits([X[test] for X in parts]))
+    features = view.fit_features(parts, targets)
     if not view.uses_labels:
         for train, test in folds:
             scores = view.fit_scores(features[train], targets.subset(train))
@@ -280,9 +261,8 @@ class Transformed(View):
         self.uses_bands = uses_bands
         self.uses_labels = isinstance(transformer, SpatialFilters)
 
-    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
+    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
-        parts = self.parts(banks)
         self.transformers = [clone(self.transformer) for _ in parts]
         pairs = zip(self.transformers, parts, strict=True)
         found = [one.fit_transform(X, targets.codes, targets.weight) for one, X in pairs]
@@ -292,18 +272,18 @@ class Transformed(View):
         """Fit a discriminant to powers, and a logit to tangent vectors."""
         return (fit_discriminant if self.uses_labels else fit_logit)(F, targets)
 
-    def features(self, banks: Banks) -> _Array:
+    def features(self, parts: Banks) -> _Array:
         """Compute the features (n, d)."""
-        pairs = zip(self.transformers, self.parts(banks), strict=True)
+        pairs = zip(self.transformers, parts, strict=True)
         return np.hstack([one.transform(X) for one, X in pairs]).astype(np.float64)
 
 
 class Means(View):
     """Means of each channel in up to 20 windows, for responses that are locked to the event."""
 
-    def features(self, banks: Banks) -> _Array:
+    def features(self, parts: Banks) -> _Array:
         """Compute the features (n, d)."""
-        X = banks.broad
+        X = parts[0]
         edges = np.linspace(0, X.shape[2], min(_N_WINDOWS, X.shape[2]) + 1).astype(np.intp)
         sums = np.add.reduceat(X, edges[:-1], axis=2, dtype=np.float64)
         return (sums / np.diff(edges)).reshape(len(X), -1)
@@ -332,9 +312,9 @@ class Xdawn(View):
         """Fit a logit to features (n, d)."""
         return fit_logit(F, targets)
 
-    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
+    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
-        X = banks.broad - banks.broad.mean(axis=2, keepdims=True)
+        X = parts[0] - parts[0].mean(axis=2, keepdims=True)
         _, c, times = X.shape
         means = targets.means(X)
         signal = np.einsum("kct,kdt->cd", means, means) / times
@@ -344,15 +324,15 @@ class Xdawn(View):
         self.filters = eigh(signal, power)[1][:, ::-1][:, :count].T
         self.responses = (self.filters @ means).reshape(-1, times)
         self.space = TangentSpace(n_threads=self.n_threads)
-        stacked = self._stacked(banks)
+        stacked = self._stacked(parts)
         return self.space.fit_transform(stacked, None, targets.weight).astype(np.float64)
 
-    def features(self, banks: Banks) -> _Array:
+    def features(self, parts: Banks) -> _Array:
         """Compute the features (n, d)."""
-        return self.space.transform(self._stacked(banks)).astype(np.float64)
+        return self.space.transform(self._stacked(parts)).astype(np.float64)
 
-    def _stacked(self, banks: Banks) -> _Array:
-        X = self.filters @ banks.broad
+    def _stacked(self, parts: Banks) -> _Array:
+        X = self.filters @ parts[0]
         above = np.broadcast_to(self.responses, (len(X), *self.responses.shape))
         return np.concatenate([above, X], axis=1)
 
@@ -364,20 +344,20 @@ class Frequencies(View):
     The features are Fisher's z of the two largest correlations with each frequency.
     """
 
-    def __init__(self, frequencies: Sequence[float]) -> None:
-        self.frequencies = tuple(frequencies)
+    def __init__(self, frequencies: Sequence[float], sfreq: float) -> None:
+        self.frequencies = frequencies
+        self.sfreq = sfreq
 
-    def features(self, banks: Banks) -> _Array:
+    def features(self, parts: Banks) -> _Array:
         """Compute the features (n, d)."""
-        X = banks.broad.astype(np.float64)
+        X = parts[0].astype(np.float64)
         X -= X.mean(axis=2, keepdims=True)
-        assert banks.sfreq is not None
-        clock = 2.0 * np.pi * np.arange(X.shape[2]) / banks.sfreq
+        clock = 2.0 * np.pi * np.arange(X.shape[2]) / self.sfreq
         span = np.linalg.qr(X.swapaxes(1, 2))[0]
         out = []
         for frequency in self.frequencies:
             pitches = [h * frequency for h in range(1, _N_HARMONICS + 1)]
-            pitches = [one for one in pitches if one < banks.sfreq / 2]
+            pitches = [one for one in pitches if one < self.sfreq / 2]
             waves = np.stack([wave(p * clock) for p in pitches for wave in (np.sin, np.cos)], 1)
             reference = np.linalg.qr(waves - waves.mean(axis=0))[0]
             found = np.linalg.svd(span.swapaxes(1, 2) @ reference, compute_uv=False)
@@ -399,17 +379,17 @@ class EstimatorView(View):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit_features(self, banks: Banks, targets: Targets) -> _Array:
+    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
         """Fit a copy of the classifier."""
         given = {}
         if has_fit_parameter(self.estimator, "sample_weight"):
             given = {"sample_weight": targets.weight}
-        self.fitted = clone(self.estimator).fit(banks.broad, targets.codes, **given)
-        return self.features(banks)
+        self.fitted = clone(self.estimator).fit(parts[0], targets.codes, **given)
+        return self.features(parts)
 
-    def features(self, banks: Banks) -> _Array:
+    def features(self, parts: Banks) -> _Array:
         """Compute the logarithms of the probabilities (n, k)."""
-        found = np.asarray(self.fitted.predict_proba(banks.broad), np.float64)
+        found = np.asarray(self.fitted.predict_proba(parts[0]), np.float64)
         if not (np.isfinite(found) & (found >= 0)).all():
             raise ValueError(f"{type(self.estimator).__name__}: expected probabilities of 0 to 1")
         return np.log(found + 1e-6)

@@ -16,6 +16,7 @@ from eigenfeat._base.validation import plain_rows, real_array, show
 
 _BLOCK = 1 << 18  # entries of a block of epochs that fits into the cache
 _ORDER = 4  # order of the Butterworth filters
+MIN_FILTERED = 3 * (2 * _ORDER + 1) + 1  # samples; `sosfiltfilt` extends both ends by less
 
 
 class Recording(NamedTuple):
@@ -127,8 +128,7 @@ def filter_bank(
 ) -> list[NDArray[Any]]:
     """Epochs filtered to each band, forward and backward; the epochs themselves without bands.
 
-    Bands are pairs ``0 < low < high < sfreq / 2``. The Butterworth filters have order 4, for which
-    epochs need more than 27 samples.
+    Bands are pairs ``0 < low < high < sfreq / 2``, and epochs have at least 28 samples.
     """
     if bands is None:
         return [X]
@@ -140,10 +140,9 @@ def filter_bank(
         raise ValueError(
             f"bands: expected pairs 0 < low < high < sfreq / 2 = {sfreq / 2:g}, got {show(bands)}"
         )
-    least = 3 * (2 * _ORDER + 1)  # samples by which sosfiltfilt extends both ends
-    if X.shape[2] <= least:
+    if X.shape[2] < MIN_FILTERED:
         raise ValueError(
-            f"X: expected epochs of more than {least} samples with bands, got {X.shape[2]}"
+            f"X: expected epochs of at least {MIN_FILTERED} samples with bands, got {X.shape[2]}"
         )
     filtered = []
     for band in edges:

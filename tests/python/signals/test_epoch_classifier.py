@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import eigenfeat as ef
 from eigenfeat import EpochClassifier, SpatialFilters
-from eigenfeat.signals.epoch_views import Banks, Frequencies, Targets, fit_discriminant, fit_logit
+from eigenfeat.signals.epoch_views import Frequencies, Targets, fit_discriminant, fit_logit
 
 SFREQ = 100.0
 
@@ -203,7 +203,7 @@ def test_logit_in_the_span_is_that_of_all_features(rng, k):
 
 def test_frequencies_have_canonical_correlations(rng):
     X, _ = with_flicker(rng)
-    found = np.tanh(Frequencies([13.0]).features(Banks(X, [], SFREQ)))
+    found = np.tanh(Frequencies([13.0], SFREQ).features([X]))
     clock = 2 * np.pi * np.arange(200) / SFREQ
     waves = np.stack([w(h * 13 * clock) for h in (1, 2) for w in (np.sin, np.cos)], axis=1)
     for epoch, pair in zip(X[:3], found, strict=False):

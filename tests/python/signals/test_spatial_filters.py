@@ -185,7 +185,7 @@ def test_bands_have_filters_of_their_own(rng):
     halves = SpatialFilters(2, bands=bands, sfreq=100.0)
     halves.partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
     assert_allclose(halves.evals_, model.evals_, rtol=1e-8)
-    with pytest.raises(ValueError, match="X: expected epochs of more than 27 samples"):
+    with pytest.raises(ValueError, match="X: expected epochs of at least 28 samples"):
         model.transform(X[:, :, :20])
 
 
