@@ -164,9 +164,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             for k, dilation in enumerate(self.dilations_):
                 whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation + self.orders_[k])
                 among = whole if len(whole) else np.arange(n)
-                picked[N_KERNELS * k : N_KERNELS * (k + 1)] = among[
-                    _integers(rng, len(among), N_KERNELS)
-                ]
+                picked[N_KERNELS * k : N_KERNELS * (k + 1)] = rng.choice(among, N_KERNELS)
             self.thresholds_ = self._thresholds(series, lengths, picked)
             if self.contests:
                 self._add_contests(rng, length, channels)
@@ -183,7 +181,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         Returns
         -------
-        (n, F) array of float32 or float64, as `X`
+        (n, F) array of float32 or float64, as the series of `fit`
         """
         check_is_fitted(self, "thresholds_")
         series, lengths = self._series(X)
@@ -201,7 +199,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         Returns
         -------
-        (n, m, F) array of float32 or float64, as `X`
+        (n, m, F) array of float32 or float64, as the series of `fit`
             What `transform` gives of ``X[..., :t]`` for each t in `times`.
         """
         check_is_fitted(self, "thresholds_")
@@ -311,8 +309,3 @@ def _dilations(length: int, per_kernel: int) -> tuple[NDArray[np.int64], NDArray
     left = per_kernel - int(numbers.sum())
     numbers[np.arange(left) % len(numbers)] += 1
     return dilations, numbers
-
-
-def _integers(rng: Any, high: int, size: int) -> NDArray[np.int64]:
-    draw = rng.integers if isinstance(rng, np.random.Generator) else rng.randint
-    return np.asarray(draw(0, high, size), dtype=np.int64)

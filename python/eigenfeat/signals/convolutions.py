@@ -22,7 +22,7 @@ from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.convolution_features import N_KERNELS, ConvolutionFeatures
 from eigenfeat.signals.epochs import read_labels
 from eigenfeat.signals.intervals import interval_summaries
-from eigenfeat.signals.series import read_series
+from eigenfeat.signals.series import read_series, shortened
 
 __all__ = [
     "ConvolutionClassifier",
@@ -152,9 +152,10 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._validate_params()
             series, lengths = read_series(X)
-            features = self._new_features()
-            values = features.fit(X).transform(X)
-            self._fit_ridge(features, values, series, lengths, y)
+            labels = read_labels(y, len(series), "series")
+            given, features = shortened(series, lengths), self._new_features()
+            values = features.fit(given).transform(given)
+            self._fit_ridge(features, values, series, lengths, labels)
         return self
 
     def decision_function(self, X: ArrayLike | Sequence[ArrayLike]) -> _Array:
@@ -209,10 +210,9 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         values: Floats,
         series: Floats,
         lengths: NDArray[np.int64],
-        y: ArrayLike,
+        labels: Labels,
     ) -> None:
         """Fit the ridge to features (n, F) of series, which are overwritten, and summaries."""
-        labels = read_labels(y, len(values), "series")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_two_labels(self.classes_)
         n_thresholds = len(features.thresholds_)
@@ -249,8 +249,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         step = max(1, _BLOCK // self.coef_.shape[1])
         for first in range(0, len(series), step):
             rows = slice(first, first + step)
-            ends = lengths[rows].tolist()
-            part = [one[:, :end] for one, end in zip(series[rows], ends, strict=True)]
+            part = shortened(series[rows], lengths[rows])
             scores[rows] = self._scored(self.features_.transform(part), series[rows])
         return scores
 
@@ -339,12 +338,13 @@ def fit_prefixes(
     """
     features = classifier._new_features()
     series, _ = read_series(X)
+    labels = read_labels(y, len(series), "series")
     features.fit(series)
     models = []
     for some, values in _prefix_blocks(features, series, np.asarray(times)):
         for t, at_time in zip(some, values, strict=True):
             model = clone(classifier)
-            model._fit_ridge(features, at_time, series[:, :, :t], np.full(len(series), t), y)
+            model._fit_ridge(features, at_time, series[:, :, :t], np.full(len(series), t), labels)
             models.append(model)
     return models
 

@@ -42,7 +42,6 @@ from eigenfeat.signals.epoch_views import (
 )
 from eigenfeat.signals.epochs import (
     MIN_FILTERED,
-    Recording,
     filter_bank,
     read_groups,
     read_labels,
@@ -192,8 +191,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             self._validate_params()
-            recording = read_recording(X)
-            data, n = recording.data, len(recording.data)
+            data, self.sfreq_, self.channel_names_ = read_recording(X, sfreq=self.sfreq)
+            n = len(data)
             labels, weight = read_labels(y, n), row_weights(sample_weight, n)
             sessions = read_groups(groups, n)
             used = weight > 0
@@ -204,8 +203,6 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             self.classes_, codes = np.unique(labels, return_inverse=True)
             check_two_labels(self.classes_)
             self._check_counts(codes)
-            self.sfreq_ = self._rate(recording)
-            self.channel_names_ = recording.channel_names
             self.components_ = principal_components(data)
             frequencies = self._frequencies()
             self.bands_, no_bands = self._choose_bands(data, frequencies)
@@ -308,16 +305,6 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"y: expected at least 2 epochs of each class, got {counts.min()} of {label}"
             )
-
-    def _rate(self, recording: Recording) -> float | None:
-        if self.sfreq is None:
-            return recording.sfreq
-        if recording.sfreq is not None and recording.sfreq != self.sfreq:
-            raise ValueError(
-                f"sfreq: expected None or the sampling rate of the epochs, {recording.sfreq:g}, "
-                f"got {self.sfreq:g}"
-            )
-        return float(self.sfreq)
 
     def _choose_bands(self, X: NDArray[Any], frequencies: list[float]) -> tuple[_Bands, str]:
         """Bands of the views, and why there are none."""

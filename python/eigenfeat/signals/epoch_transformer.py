@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.alignment import MeanOf, SessionMeans
-from eigenfeat.signals.epochs import filter_bank, read_epochs, unit_power
+from eigenfeat.signals.epochs import filter_bank, read_recording, unit_power
 
 
 class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -42,8 +42,8 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _read(self, X: Any, n_channels: int | None) -> list[NDArray[Any]]:
         """Checked epochs in each band."""
-        epochs = read_epochs(X, n_channels)
-        return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, self.sfreq)
+        epochs, sfreq, _ = read_recording(X, n_channels, self.sfreq)
+        return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, sfreq)
 
     def _align(
         self, sessions: NDArray[Any] | None, weight: NDArray[np.float64], mean_of: MeanOf

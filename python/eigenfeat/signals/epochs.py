@@ -27,23 +27,28 @@ class Recording(NamedTuple):
     channel_names: list[str] | None
 
 
-def read_recording(X: Any, n_channels: int | None = None) -> Recording:
+def read_recording(X: Any, n_channels: int | None = None, sfreq: float | None = None) -> Recording:
     """Check epochs of an array, or MNE's Epochs with their sampling rate and channels.
 
-    A list of MNE's Epochs, as scikit-learn's splits make of them, counts as all their epochs.
+    A list of MNE's Epochs, as scikit-learn's splits make of them, counts as all their epochs. The
+    user's sampling rate `sfreq` must agree with theirs.
     """
     parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
     if not all(hasattr(part, "get_data") and hasattr(part, "info") for part in parts):
-        return Recording(read_epochs(X, n_channels), None, None)
+        return Recording(_checked(X, n_channels), None if sfreq is None else float(sfreq), None)
     kinds = {(float(part.info["sfreq"]), tuple(map(str, part.ch_names))) for part in parts}
     if len(kinds) > 1:
         raise ValueError("X: expected epochs of one sampling rate and channels, got several")
-    sfreq, names = kinds.pop()
-    data = read_epochs(np.concatenate([part.get_data() for part in parts]), n_channels)
-    return Recording(data, sfreq, list(names))
+    known, names = kinds.pop()
+    if sfreq not in (None, known):
+        raise ValueError(
+            f"sfreq: expected None or the sampling rate of the epochs, {known:g}, got {sfreq:g}"
+        )
+    data = _checked(np.concatenate([part.get_data() for part in parts]), n_channels)
+    return Recording(data, known, list(names))
 
 
-def read_epochs(X: Any, n_channels: int | None) -> NDArray[Any]:
+def _checked(X: Any, n_channels: int | None) -> NDArray[Any]:
     """Check that epochs are real and finite, and that all have one shape.
 
     X has `n_channels` channels, or any number if this is None.

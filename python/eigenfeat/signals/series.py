@@ -87,6 +87,13 @@ def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
     return series, lengths
 
 
+def shortened(series: Floats, lengths: NDArray[np.int64]) -> Floats | list[Floats]:
+    """Series without the zeros that follow shorter ones: a list, or the array of series."""
+    if (lengths == series.shape[2]).all():
+        return series
+    return [one[:, :end] for one, end in zip(series, lengths.tolist(), strict=True)]
+
+
 def read_times(times: Any, name: str, least: int, most: int | None = None) -> NDArray[np.int64]:
     """Check numbers of samples: ascending integers from `least` to `most`."""
     at = np.atleast_1d(np.asarray(times))

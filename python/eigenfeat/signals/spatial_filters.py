@@ -46,7 +46,7 @@ class SpatialFilters(EpochTransformer):
     bands : sequence of (low, high) or None, default=None
         Pass bands, in the unit of `sfreq`. Each band has filters of its own.
     sfreq : float or None, default=None
-        Samples per second.
+        Samples per second. MNE's `Epochs` know theirs.
     ridge : float >= 0, default=0.01
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues.
     pairs : {"all", "one_vs_rest"}, default="all"
@@ -146,7 +146,7 @@ class SpatialFilters(EpochTransformer):
 
         Parameters
         ----------
-        X : (n, channels, times) array-like
+        X : (n, channels, times) array-like or mne.Epochs
             Finite epochs.
         y : (n,) array-like
             Labels.
@@ -210,7 +210,7 @@ class SpatialFilters(EpochTransformer):
 
         Parameters
         ----------
-        X : (n, channels, times) array-like
+        X : (n, channels, times) array-like or mne.Epochs
             Finite epochs, of any length.
         groups : (n,) array-like, optional
             Sessions of the epochs, for ``align="session"``. New sessions are whitened by the mean

@@ -48,7 +48,7 @@ class TangentSpace(EpochTransformer):
     bands : sequence of (low, high) or None, default=None
         Pass bands, in the unit of `sfreq`. Features of all bands stand side by side.
     sfreq : float or None, default=None
-        Samples per second.
+        Samples per second. MNE's `Epochs` know theirs.
     shrinkage : "oas", float in [0, 1] or None, default="oas"
         Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
         channels. "oas" estimates it for each epoch.
@@ -130,7 +130,7 @@ class TangentSpace(EpochTransformer):
 
         Parameters
         ----------
-        X : (n, channels, times) array-like
+        X : (n, channels, times) array-like or mne.Epochs
             Finite epochs.
         y : ignored
         sample_weight : (n,) array-like, optional
@@ -164,7 +164,7 @@ class TangentSpace(EpochTransformer):
 
         Parameters
         ----------
-        X : (n, channels, times) array-like
+        X : (n, channels, times) array-like or mne.Epochs
             Finite epochs of any length.
         groups : (n,) array-like, optional
             Sessions of the epochs, for ``align="session"``. New sessions are centred by the mean of

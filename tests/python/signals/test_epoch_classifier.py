@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from recordings import Epochs, recording
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.cross_decomposition import CCA
@@ -29,10 +30,7 @@ def noise(rng, n=80, channels=6, times=100):
 
 def with_power(rng, n=80, channels=6, times=100, k=2, strength=1.6):
     """Epochs of mixed sources; source c is stronger in class c."""
-    y = np.arange(n) % k
-    sources = rng.standard_normal((n, channels, times))
-    sources[np.arange(n), y] *= strength
-    return rng.standard_normal((channels, channels)) @ sources, y
+    return recording(rng, n, channels, times, k, strength)[:2]
 
 
 def with_response(rng):
@@ -275,30 +273,21 @@ def test_sessions_reach_a_cross_validation(rng):
 # ---- MNE's epochs --------------------------------------------------------------------------------
 
 
-class Epochs:
-    """What `EpochClassifier` reads of mne.Epochs."""
-
-    def __init__(self, data, sfreq=SFREQ, names="abcdef"):
-        self._data, self.info, self.ch_names = data, {"sfreq": sfreq}, list(names)
-
-    def get_data(self):
-        return self._data
-
-
 def test_epochs_objects_bring_rate_and_channels(rng):
     X, y = with_power(rng)
-    model = EpochClassifier().fit(Epochs(X), y)
+    epochs = Epochs(X, SFREQ, "abcdef")
+    model = EpochClassifier().fit(epochs, y)
     assert model.sfreq_ == SFREQ
     assert model.channel_names_ == list("abcdef")
     expected = EpochClassifier(SFREQ).fit(X, y).predict_proba(X)
-    assert_array_equal(model.predict_proba(Epochs(X)), expected)
+    assert_array_equal(model.predict_proba(epochs), expected)
     assert_array_equal(model.predict_proba(X), expected)
     with pytest.raises(ValueError, match=r"^X: expected 100 samples per second as in fit, got 250"):
-        model.predict(Epochs(X, 250.0))
+        model.predict(Epochs(X, 250.0, "abcdef"))
     with pytest.raises(ValueError, match=r"^X: expected the channels of fit in their order, got "):
-        model.predict(Epochs(X, names="abcdfe"))
+        model.predict(Epochs(X, SFREQ, "abcdfe"))
     with pytest.raises(ValueError, match=r"^sfreq: expected None or .* of the epochs, 100, got 50"):
-        EpochClassifier(50.0).fit(Epochs(X), y)
+        EpochClassifier(50.0).fit(epochs, y)
 
 
 def test_epochs_of_mne(rng):

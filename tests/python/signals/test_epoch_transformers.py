@@ -1,0 +1,96 @@
+"""What spatial filters and tangent spaces share: bands, sessions, flat channels, bad epochs."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from recordings import Epochs, recording
+from scipy.signal import butter, sosfiltfilt
+
+from eigenfeat import SpatialFilters, TangentSpace
+
+MODELS = pytest.mark.parametrize("make", [SpatialFilters, TangentSpace])
+
+
+@MODELS
+def test_flat_channels_are_left_out_with_a_warning(rng, make):
+    X, y, _ = recording(rng)
+    flat = np.insert(X, [2, 5], 4.0, axis=1)
+    with pytest.warns(UserWarning, match=r"X: constant channels are left out: \[2, 6\]"):
+        model = make().fit(flat, y)
+    assert model.rank_ == 8
+    assert_allclose(model.transform(flat), make().fit_transform(X, y), atol=1e-9)
+
+
+@MODELS
+def test_normalized_epochs_do_not_depend_on_their_size(rng, make):
+    X, y, _ = recording(rng)
+    loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
+    model = make(normalize=True).fit(X, y)
+    assert_allclose(model.transform(loud), model.transform(X), atol=1e-9)
+
+
+@MODELS
+def test_bands_are_filtered_both_ways(rng, make):
+    X, y, _ = recording(rng, times=200)
+    bands = [(4.0, 12.0), (20.0, 30.0)]
+    model = make(bands=bands, sfreq=100.0).fit(X, y)
+    halves = np.hsplit(model.transform(X), 2)
+    for half, band in zip(halves, bands, strict=True):
+        filtered = sosfiltfilt(butter(4, band, "bandpass", fs=100.0, output="sos"), X)
+        assert_allclose(half, make().fit_transform(filtered, y), atol=1e-7)
+    assert len(model.get_feature_names_out()) == 2 * halves[0].shape[1]
+    of_mne = make(bands=bands).fit(Epochs(X, 100.0, "abcdefgh"), y)  # which has the rate
+    parts = [Epochs(part, 100.0, "abcdefgh") for part in (X[:9], X[9:])]
+    assert_array_equal(of_mne.transform(parts), model.transform(X))
+
+
+def bad(rng):
+    X = recording(rng, 12)[0]
+    hole = X.copy()
+    hole[3, 1, 7] = np.nan
+    ragged = [*X[:5], X[5][:, :80], *X[6:]]
+    bands = {"bands": [(8, 12)], "sfreq": 100}
+    return {
+        "two dimensions": ({}, X[0], r"X: expected epochs of shape \(n, channels, times\)"),
+        "lengths": (
+            {},
+            ragged,
+            r"epochs of one .* length, .*\(8, 100\) and, of epoch 5, \(8, 80\)",
+        ),
+        "objects": ({}, np.fromiter(ragged, dtype=object, count=12), "of epoch 5"),
+        "ragged": ({}, [[[1.0], [1.0, 2.0]]], "X: expected epochs of shape .*, got ragged ones"),
+        "constant": ({}, np.ones_like(X), "X: expected channels that vary, got constant ones"),
+        "hole": ({}, hole, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
+        "none": ({}, X[:0], "X: expected"),
+        "short": (bands, X[:, :, :20], "X: expected epochs of at least 28 samples with bands"),
+        "no rate": ({"bands": [(8, 12)]}, X, "sfreq: expected samples per second with bands"),
+        "band": ({**bands, "bands": [(12, 8)]}, X, r"bands: expected pairs 0 < low < high"),
+        "rate": (bands, Epochs(X, 50.0, "abcdefgh"), "sfreq: expected None or .*, 50, got 100"),
+    }
+
+
+@MODELS
+@pytest.mark.parametrize("case", list(bad(np.random.default_rng(0))))
+def test_bad_epochs_are_named_and_nothing_is_lost(rng, make, case):
+    options, X, message = bad(rng)[case]
+    good, labels, _ = recording(rng)
+    model = make().fit(good, labels)
+    before = model.transform(good)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**options).fit(X, np.arange(12) % 3)
+    assert_array_equal(model.set_params(**make().get_params()).transform(good), before)
+
+
+@MODELS
+def test_other_channels_and_sessions(rng, make):
+    X, y, _ = recording(rng)
+    model = make(align="session").fit(X, y)
+    with pytest.raises(ValueError, match="X: expected 8 channels, got 7"):
+        model.transform(X[:, :7])
+    with pytest.raises(ValueError, match=r"groups: expected 60 sessions, .* shape \(3,\)"):
+        model.transform(X, [1, 2, 3])
+    with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of a new"):
+        model.transform(X[:1])
+    with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of session 0"):
+        model.fit(X[:1], y[:1])
+    assert_allclose(model.transform(X[:1], [0]), model.transform(X, np.zeros(60))[:1], atol=1e-9)
