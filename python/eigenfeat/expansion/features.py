@@ -334,15 +334,16 @@ class Layer(Directions):
 
     expansion: str  # one of `EXPANSIONS`, or "compressed"
     powers: tuple[int, ...]
-    # (F, groups): a column averages over the directions of one denominator; None: no compression
-    shares: NDArray[np.float64] | None = field(init=False)
+    # With "compressed", the index (F,) of each direction's denominator among G denominators, and
+    # weights (F, G) of the means over the directions of a denominator.
+    groups: NDArray[np.intp] | None = field(init=False, default=None)
+    shares: NDArray[np.float64] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        shares = None
         if self.expansion == "compressed" and len(self.pairs):
-            members = self.pairs[:, 1:] == np.unique(self.pairs[:, 1])
-            shares = members / members.sum(axis=0)
-        vars(self).update(shares=shares)
+            below = self.pairs[:, 1]
+            _, groups, counts = np.unique(below, return_inverse=True, return_counts=True)
+            vars(self).update(groups=groups, shares=np.eye(len(counts))[groups] / counts)
 
     @property
     def wave(self) -> str:
@@ -352,8 +353,9 @@ class Layer(Directions):
     def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Projections (n, F) of samples, compressed if the expansion is "compressed"."""
         projections = super().project(X, n_threads)
-        shares = self.shares
-        return projections if shares is None else compressed(projections, shares, n_threads)
+        if self.groups is None or self.shares is None:
+            return projections
+        return compressed(projections, self.groups, self.shares, n_threads)
 
     @property
     def width(self) -> int:
@@ -391,16 +393,18 @@ class Layer(Directions):
         )
 
 
-def compressed(projections: Floats, shares: Floats, n_threads: int | None) -> Floats:
+def compressed(
+    projections: Floats, groups: Codes, shares: Floats, n_threads: int | None
+) -> Floats:
     """Divide projections (n, F) by the root of their mean absolute value for each denominator.
 
-    `shares` (F, groups) are the weights of the means. A sample unlike the denominator's class has
-    large projections on all its directions. Their common size is reduced to its root, and their
-    ratios stay.
+    `groups` and `shares` are those of `Layer`. A sample unlike the denominator's class has large
+    projections on all its directions. Their common size is reduced to its root, and their ratios
+    stay.
     """
     sizes = expand(np.abs(projections), shares, expansion="none", n_threads=n_threads)
     roots = np.sqrt(np.maximum(sizes, np.finfo(sizes.dtype).tiny))
-    divisors = np.take(roots, shares.argmax(axis=1), axis=1)
+    divisors = np.take(roots, groups, axis=1)
     return np.divide(projections, divisors, out=divisors)
 
 
