@@ -393,9 +393,7 @@ class Layer(Directions):
         )
 
 
-def compressed(
-    projections: Floats, groups: Codes, shares: Floats, n_threads: int | None
-) -> Floats:
+def compressed(projections: Floats, groups: Codes, shares: Floats, n_threads: int | None) -> Floats:
     """Divide projections (n, F) by the root of their mean absolute value for each denominator.
 
     `groups` and `shares` are those of `Layer`. A sample unlike the denominator's class has large

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show, take_names
 from eigenfeat.gem.classifier import GEMClassifier
@@ -109,6 +110,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         self.verbose = verbose
 
     @with_steps
+    @one_blas_thread()
     def fit(
         self,
         X: Rows | RowBlocks,

@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import (
     Codes,
     CrossValidation,
@@ -154,6 +155,7 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
 
     @with_steps
+    @one_blas_thread()
     def fit(
         self,
         X: Rows | RowBlocks,

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import (
     check_number,
     check_vector,
@@ -90,6 +91,7 @@ def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pa
     return edges[chosen]
 
 
+@one_blas_thread()
 def confusion_pairs(
     moments: ClassMoments,
     n_pairs: int | None = None,

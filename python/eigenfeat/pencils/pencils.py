@@ -255,6 +255,7 @@ def _outcomes(status: npt.NDArray[Any], names: list[str]) -> str:
 # ---- pairs of classes ----------------------------------------------------------------------------
 
 
+@threads.one_blas_thread()
 def pair_directions(
     moments: ClassMoments,
     pairs: Pairs | Contrasts = "all",
@@ -350,6 +351,7 @@ def pair_directions(
     )
 
 
+@threads.one_blas_thread()
 def measure_pairs(moments: ClassMoments, options: PencilOptions) -> PairConditions:
     """Measure the pencils that `solve_pairs` solves with these options.
 

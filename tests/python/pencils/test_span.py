@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.gem import ClassComponents
@@ -119,6 +120,16 @@ def test_a_ridge_is_named_where_the_span_is_too_large_for_a_class(samples):
     for moments in both(X, y):
         with pytest.raises(SingularDenominatorError, match=r"ridge=.* would do"):
             pair_directions(moments, ridge=0.0)
+
+
+def test_bits_do_not_depend_on_the_threads_of_blas(rng):
+    y = np.arange(400) % 8
+    moments = ClassMoments().update(rng.standard_normal((400, 1500)), y)
+    results = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            results.append(pair_directions(moments, [(c, (c + 1) % 8) for c in range(8)]))
+    np.testing.assert_array_equal(results[0].vectors, results[1].vectors)
 
 
 def test_equal_and_collinear_samples(samples):
