@@ -294,7 +294,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             X = np.moveaxis(X.reshape(len(X), n_channels, *grid), 1, -1)
         if first:
             self.grid_shape_, self.n_channels_, self.n_features_in_ = grid, n_channels, count
-            places = self._places()
+            places = self._geometry()[-1]
             pool = _per_axis(self.pool, len(grid), "pool")
             self.cells_ = tuple(min(p, n) for p, n in zip(pool, places, strict=True))
         images: NDArray[Any] = X.reshape(len(X), *grid, n_channels)
@@ -312,49 +312,39 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return tuple(int(n) for n in grid)
 
-    def _padding(self) -> tuple[int, ...]:
-        padding = _per_axis(self.padding, len(self.grid_shape_), "padding", least=0)
-        size = _per_axis(self.patch_size, len(self.grid_shape_), "patch_size")
-        if any(p >= min(s, n + 1) for p, s, n in zip(padding, size, self.grid_shape_, strict=True)):
+    def _geometry(self) -> tuple[tuple[int, ...], ...]:
+        """Padding, patch length, stride and number of patches along each axis."""
+        grid = self.grid_shape_
+        padding = _per_axis(self.padding, len(grid), "padding", least=0)
+        size = _per_axis(self.patch_size, len(grid), "patch_size")
+        stride = _per_axis(self.stride, len(grid), "stride")
+        if any(p >= min(s, n + 1) for p, s, n in zip(padding, size, grid, strict=True)):
             raise ValueError(
                 f"padding: expected less than patch_size, {show(self.patch_size)}, and at most "
-                f"the grid, {self.grid_shape_}, got {show(self.padding)}"
+                f"the grid, {grid}, got {show(self.padding)}"
             )
-        return padding
-
-    def _lengths(self) -> tuple[int, ...]:
-        """Lengths of the padded grid."""
-        return tuple(n + 2 * p for n, p in zip(self.grid_shape_, self._padding(), strict=True))
-
-    def _patch(self) -> tuple[int, ...]:
-        """Length of a patch along each axis."""
-        size = _per_axis(self.patch_size, len(self.grid_shape_), "patch_size")
-        return tuple(min(p, n) for p, n in zip(size, self._lengths(), strict=True))
-
-    def _places(self) -> tuple[int, ...]:
-        """Number of patches along each axis."""
-        stride = _per_axis(self.stride, len(self.grid_shape_), "stride")
-        sizes = zip(self._lengths(), self._patch(), stride, strict=True)
-        return tuple((n - p) // s + 1 for n, p, s in sizes)
+        lengths = [n + 2 * p for n, p in zip(grid, padding, strict=True)]
+        patch = tuple(min(s, n) for s, n in zip(size, lengths, strict=True))
+        places = tuple((n - p) // s + 1 for n, p, s in zip(lengths, patch, stride, strict=True))
+        return padding, patch, stride, places
 
     def _patches(self, images: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
         """Patches as rows, image by image, and the number of patches along each axis."""
-        axes = tuple(range(1, len(self.grid_shape_) + 1))
-        if any(self._padding()):
-            images = np.pad(images, ((0, 0), *((p, p) for p in self._padding()), (0, 0)))
-        windows = np.lib.stride_tricks.sliding_window_view(images, self._patch(), axis=axes)
-        stride = _per_axis(self.stride, len(axes), "stride")
-        places = slice(None), *(slice(None, None, s) for s in stride)
-        windows = windows[places]
+        padding, patch, stride, places = self._geometry()
+        axes = tuple(range(1, len(patch) + 1))
+        if any(padding):
+            images = np.pad(images, ((0, 0), *((p, p) for p in padding), (0, 0)))
+        windows = np.lib.stride_tricks.sliding_window_view(images, patch, axis=axes)
+        windows = windows[(slice(None), *(slice(None, None, s) for s in stride))]
         # Channels come last within a patch.
         windows = np.moveaxis(windows, len(axes) + 1, -1)
-        count = int(np.prod(self._patch())) * self.n_channels_
-        return windows.reshape(-1, count), self._places()
+        return windows.reshape(-1, int(np.prod(patch)) * self.n_channels_), places
 
     def _blocks(self, images: NDArray[Any], columns: int = 1) -> Iterator[slice]:
         """Slices of samples whose patches, and `columns` features of each, have bounded size."""
-        patch = int(np.prod(self._patch())) * self.n_channels_
-        step = max(1, _BLOCK_ENTRIES // (int(np.prod(self._places())) * max(patch, columns)))
+        _, patch, _, places = self._geometry()
+        size = int(np.prod(patch)) * self.n_channels_
+        step = max(1, _BLOCK_ENTRIES // (int(np.prod(places)) * max(size, columns)))
         return (slice(first, first + step) for first in range(0, len(images), step))
 
 

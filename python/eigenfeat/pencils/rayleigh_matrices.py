@@ -215,19 +215,8 @@ def _null_directions(matrix: Array, span: Span, m: int) -> Array:
     values, vectors = np.linalg.eigh(matrix)
     bound = float(np.linalg.norm(matrix))
     basis = span.basis @ vectors[:, values > len(span.origin) * np.finfo(np.float64).eps * bound]
-    # As `_by_pivots` of the complement of the basis.
-    chosen = np.zeros((len(basis), m))
     sizes = 1.0 - np.einsum("ij,ij->i", basis, basis)
-    for k in range(m):
-        pivot = int(np.argmax(sizes > (1 - 1e-6) * sizes.max()))
-        new, before = chosen[:, k], chosen[:, :k]
-        new[pivot] = 1.0
-        for _ in range(2):  # twice, because of rounding
-            new -= basis @ (new @ basis)
-            new -= before @ (new @ before)
-        new /= np.linalg.norm(new)
-        sizes -= new**2
-    return chosen
+    return _by_pivots(lambda v: v - basis @ (basis.T @ v), sizes, m)
 
 
 def _solved(
@@ -334,23 +323,30 @@ def _smallest(matrix: Array, m: int, n_threads: int | None, eps: float) -> tuple
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], vectors[:, order]
     null = int(np.sum(values <= len(matrix) * eps * bound))
-    vectors[:, :null] = _by_pivots(vectors[:, :null])
+    basis = vectors[:, :null]
+    sizes = np.einsum("ij,ij->i", basis, basis)
+    vectors[:, :null] = _by_pivots(lambda v: basis @ (basis.T @ v), sizes, null)
     return values, vectors
 
 
-def _by_pivots(basis: Array) -> Array:
-    """Return an orthonormal basis that depends on the span of `basis` alone.
+def _by_pivots(project: Callable[[Array], Array], sizes: Array, m: int) -> Array:
+    """Return m orthonormal vectors (d, m) of a subspace, which depend on the subspace alone.
 
-    Directions of equal eigenvalue otherwise depend on rounding. Each vector is the projection onto
-    the span of the axis closest to it, minus the parts along earlier vectors.
+    Directions of equal eigenvalue otherwise depend on rounding. `project` is the projection of a
+    vector on the subspace, and `sizes` (d,) are the squared norms of the projections of the axes;
+    they are overwritten. Each vector is the projection of the axis closest to the subspace, minus
+    the parts along earlier vectors.
     """
-    rest, chosen = basis.copy(), []
-    for _ in range(basis.shape[1]):
-        sizes = np.einsum("ij,ij->i", rest, rest)
-        pivot = int(np.argmax(sizes > (1 - 1e-6) * sizes.max()))
-        chosen.append(rest[pivot] / np.sqrt(sizes[pivot]))
-        rest -= np.outer(rest @ chosen[-1], chosen[-1])
-    return basis @ np.array(chosen).T if chosen else basis
+    chosen = np.zeros((len(sizes), m))
+    for k in range(m):
+        new, before = chosen[:, k], chosen[:, :k]
+        new[np.argmax(sizes > (1 - 1e-6) * sizes.max())] = 1.0
+        for _ in range(2):  # twice, because of rounding
+            new[:] = project(new)
+            new -= before @ (before.T @ new)
+        new /= np.linalg.norm(new)
+        sizes -= new**2
+    return chosen
 
 
 def _of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
