@@ -334,6 +334,7 @@ class Layer(Directions):
 
     expansion: str  # one of `EXPANSIONS`, or "compressed"
     powers: tuple[int, ...]
+    include_input: bool = False  # whether the samples precede the expanded projections
     # With "compressed", the index (F,) of each direction's denominator among G denominators, and
     # weights (F, G) of the means over the directions of a denominator.
     groups: NDArray[np.intp] | None = field(init=False, default=None)
@@ -359,15 +360,13 @@ class Layer(Directions):
 
     @property
     def width(self) -> int:
-        """Number of expanded features."""
+        """Number of expanded projections."""
         return len(self.offset) * len(column_suffixes(self.expansion, self.powers))
 
-    def transform(
-        self, X: Floats | csr_array, n_threads: int | None, include_input: bool = False
-    ) -> Floats:
-        """Expanded features of samples, as one array, preceded by the samples if asked for."""
+    def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
+        """Features of samples, as one array."""
         if self.shares is not None:
-            inputs = X if include_input else None
+            inputs = X if self.include_input else None
             return self.features(self.project(X, n_threads), inputs).toarray()
         return expand(
             X,
@@ -375,14 +374,14 @@ class Layer(Directions):
             self.offset,
             expansion=self.wave,
             powers=self.powers,
-            include_input=include_input,
+            include_input=self.include_input,
             n_threads=n_threads,
         )
 
     def features(
         self, projections: Floats, inputs: Floats | csr_array | None = None
     ) -> ExpandedFeatures:
-        """Expanded features of projections (n, F), preceded by the columns of `inputs` if given."""
+        """Expanded projections (n, F), preceded by the columns of `inputs` if given."""
         return ExpandedFeatures(
             inputs,
             self.directions,
@@ -410,7 +409,8 @@ def as_layer(gem: Any) -> Layer:
     """Convert a fitted extractor to a layer."""
     selected = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
     expansion = "half_wave" if gem.expansion == "auto" else gem.expansion
-    return Layer(**selected, expansion=expansion, powers=tuple(gem.powers))
+    powers, include_input = tuple(gem.powers), bool(gem.include_input)
+    return Layer(**selected, expansion=expansion, powers=powers, include_input=include_input)
 
 
 def row_blocks(n: int, width: int, n_bytes: float = _BLOCK_BYTES) -> Iterator[slice]:
@@ -445,16 +445,16 @@ def project_rows(
 
 
 def layer_features(
-    X: Floats | csr_array, layers: Sequence[Layer], include_input: bool, n_threads: int | None
+    X: Floats | csr_array, layers: Sequence[Layer], n_threads: int | None
 ) -> ExpandedFeatures:
-    """Features of the last layer from projections, preceded by the columns of its input."""
+    """Features of the last layer, from its projections."""
     inputs, last = None, layers[-1]
-    if include_input and len(layers) > 1:
+    if last.include_input and len(layers) > 1:
         inputs = np.empty((X.shape[0], layers[-2].width), dtype=np.float32)
         for rows, block in hidden_features(X, layers[:-1], n_threads):
             inputs[rows] = block
         X, layers = inputs, [last]
-    elif include_input:
+    elif last.include_input:
         inputs = X.astype(np.float32, copy=False)
     return last.features(project_rows(X, layers, n_threads), inputs)
 
@@ -463,11 +463,13 @@ def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Core
     """Return features of few checked samples, with the constant, for the core.
 
     As `layer_features` without checks and blocks, which cost more than the prediction of a sample.
-    None for many samples or several layers.
+    None for many samples, several layers, or features that include the input.
     """
-    if not (isinstance(X, np.ndarray) and len(X) <= _MAX_UNBLOCKED and len(layers) == 1):
+    last = layers[-1]
+    if len(layers) > 1 or last.include_input:
         return None
-    last = layers[0]
+    if not (isinstance(X, np.ndarray) and len(X) <= _MAX_UNBLOCKED):
+        return None
     projections = last.project(X, n_threads)
     rows: CoreRows = _CORE_ROWS[np.dtype(np.float32)](
         projections=projections.astype(np.float32, copy=False),

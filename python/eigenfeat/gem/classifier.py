@@ -234,16 +234,14 @@ class GEMClassifier(
 
     def logits_of(self, X: Any) -> Floats:
         """As `decision_function`, for samples that are checked and complete."""
-        if self.logit_.n_features_in_ == self.layers_[-1].width:
-            few = few_features(X, self.layers_, self.n_threads)
-            if few is not None:
-                return self.logit_.scores_of(few)
+        few = few_features(X, self.layers_, self.n_threads)
+        if few is not None:
+            return self.logit_.scores_of(few)
         return np.asarray(self.logit_.decision_function(self.features(X)))
 
     def features(self, X: Any) -> ExpandedFeatures:
         """Features of the fitted logit, for samples that are checked and complete."""
-        includes_input = self.logit_.n_features_in_ > self.layers_[-1].width
-        return layer_features(X, self.layers_, includes_input, self.n_threads)
+        return layer_features(X, self.layers_, self.n_threads)
 
     # ---- parts of a fit, for ensembles, searches and joint training ------------------------------
 
@@ -294,7 +292,6 @@ class GEMClassifier(
         if gem.expansion == "auto" and self._is_smooth():
             gem.expansion = "shifted"
         gem.set_params(
-            include_input=False,
             random_state=self.random_state,
             n_threads=self.n_threads,
             verbose=self.verbose,
@@ -323,12 +320,11 @@ class GEMClassifier(
         return self
 
     def fit_logit(self, samples: LabelledSamples, layers: list[Layer]) -> MultinomialLogit:
-        """Fit the logit to the features of samples, after their input if `gem` includes it."""
+        """Fit the logit to the features of samples."""
         started = time.perf_counter()
-        features = samples.mapped(layers, include_input=self.nested("gem").include_input)
         logit = self.logit_options()
         with steps_of(self, logit):
-            (logit,) = logit.iterate_path(features, None, None)
+            (logit,) = logit.iterate_path(samples.mapped(layers), None, None)
         counts = f"{logit.n_features_in_} features, {logit.n_iter_[0]} iterations"
         self._log(f"logit: {counts}", started)
         self._log(f"penalty: {logit.penalty_:.3g}, temperature: {logit.temperature_:.3g}")

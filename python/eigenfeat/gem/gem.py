@@ -354,7 +354,7 @@ class GEM(FittedDirections, PairFeatures):
         """
         layer = as_layer(self)
         rows = complete(self, validate_data(self, X, reset=False, **ALLOW_NAN))
-        return layer.transform(rows, self.n_threads, self.include_input)
+        return layer.transform(rows, self.n_threads)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
@@ -439,7 +439,12 @@ class Depth:
         if self.hidden_ridge is not None:
             gem.ridge = self.hidden_ridge
         return gem.set_params(
-            pairs=pairs, n_directions=n_directions, threshold=None, expansion="shifted", powers=(1,)
+            pairs=pairs,
+            n_directions=n_directions,
+            threshold=None,
+            expansion="shifted",
+            powers=(1,),
+            include_input=False,
         )
 
 

@@ -210,8 +210,7 @@ class JointGEMClassifier(GEMClassifier):
         layers, logit = self._train(train, first, layers, logit)
         T = 1.0 if given == "auto" else float(given)
         if held_out is not None:
-            include_input = self.nested("gem").include_input
-            features = held_out.mapped(layers, include_input=include_input)
+            features = held_out.mapped(layers)
             T = temperature(features.reduce(_logits_of, operator.add, logit))
         logit.temperature_ = T
         logit.coef_, logit.intercept_ = logit.coef_ / T, logit.intercept_ / T
@@ -409,13 +408,9 @@ def _started(
     """A training before its first step; `rows` give the means and deviations of the features."""
     directions, offset = units.inward(layers[0].directions, layers[0].offset)
     own = [replace(layers[0], directions=directions, offset=offset), *layers[1:]]
-    features = before = rows
+    features = rows
     for layer in own:
-        before = features
-        features = layer.transform(before.astype(np.float64), n_threads).astype(np.float32)
-    includes_input = _n_input(layers, logit) > 0
-    if includes_input:
-        features = np.hstack([before, features])
+        features = layer.transform(features.astype(np.float64), n_threads).astype(np.float32)
     centre = features.mean(axis=0, dtype=np.float64)
     deviations = features.std(axis=0, dtype=np.float64)
     weights, intercept = logit.coef_.T.copy(), logit.intercept_
@@ -444,7 +439,7 @@ def _started(
         centre=_single(centre),
         weight_rates=_single(rates),
         intercept_rate=size,
-        includes_input=includes_input,
+        includes_input=layers[-1].include_input,
     )
 
 
@@ -474,14 +469,9 @@ def _finished(
     return result, trained
 
 
-def _n_input(layers: Sequence[Layer], logit: MultinomialLogit) -> int:
-    """Number of the logit's features that are the last layer's input."""
-    return int(logit.coef_.shape[1]) - layers[-1].width
-
-
 def _n_columns(layers: Sequence[Layer], logit: MultinomialLogit) -> int:
     """Number of the logit's features that are columns of the samples."""
-    return _n_input(layers, logit) if len(layers) == 1 else 0
+    return int(logit.coef_.shape[1]) - layers[0].width if len(layers) == 1 else 0
 
 
 def _single(values: _Array) -> NDArray[np.float32]:

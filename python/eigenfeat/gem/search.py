@@ -393,9 +393,7 @@ def _tried(
         layers, first = solve_layers(train, model.depth_options(), _silent, moments)
         choices[asked] = {"gem__scale": first.scale_, "gem__constant": first.constant_}
         moments = first.moments_
-        features, held_features = (
-            part.mapped(layers, include_input=gem.include_input) for part in (train, held_out)
-        )
+        features, held_features = train.mapped(layers), held_out.mapped(layers)
         options = model.logit_options().set_params(temperature=1.0)
         started = time.perf_counter()
         logits = options.iterate_path(features, None, [penalty for penalty, _ in path])

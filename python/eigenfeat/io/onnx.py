@@ -215,9 +215,7 @@ def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
 
 
 def _gem(graph: Graph, model: GEM, rows: str) -> str:
-    rows = completed(graph, model, rows)
-    features = layer_features(graph, as_layer(model), rows)
-    return graph.node("Concat", rows, features, axis=1) if model.include_input else features
+    return layer_features(graph, as_layer(model), completed(graph, model, rows))
 
 
 def _reduced(graph: Graph, model: Any, rows: str) -> str:
@@ -252,10 +250,7 @@ def _logit(graph: Graph, model: Any, rows: str) -> str:
 def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
     features = completed(graph, model, rows)
     for layer in model.layers_:
-        inputs = features
         features = layer_features(graph, layer, features)
-    if model.logit_.n_features_in_ > model.layers_[-1].width:  # with the last layer's input
-        features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
 
 

@@ -136,6 +136,8 @@ def layer_features(graph: Graph, layer: Layer, rows: str) -> str:
     if layer.shares is not None:
         projections = _compressed(graph, projections, layer.shares)
     terms = _expanded(graph, projections, layer.wave, layer.powers)
+    if layer.include_input:
+        terms = [rows, *terms]
     return graph.node("Concat", *terms, axis=1)
 
 

@@ -228,11 +228,9 @@ class BlockSamples:
         """Type of the features."""
         return np.dtype(np.float32) if self.reading.layers else self.scan.dtype
 
-    def mapped(
-        self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
-    ) -> BlockSamples:
+    def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> BlockSamples:
         """As `MemorySamples.mapped`; layers are applied in each pass."""
-        return self._read_as(layers=tuple(layers), hidden=hidden, include_input=include_input)
+        return self._read_as(layers=tuple(layers), hidden=hidden)
 
     def centred(self, centre: _Array) -> BlockSamples:
         """Dense samples less a centre (d,), which each pass subtracts."""

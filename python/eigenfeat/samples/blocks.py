@@ -422,10 +422,9 @@ class RowTransform:
     groups: Callable[[Block], Labels] | None = None  # labels in the first pass; None: given ones
     classes: Labels | None = None  # (k,) sorted; labels of blocks become their indices
     layers: tuple[Layer, ...] = ()  # applied to the samples
-    # With `hidden`, the last layer's features are an array, the input of the next layer. Otherwise
-    # they are `ExpandedFeatures`, which include the last layer's input with `include_input`.
+    # Whether the last layer's features are an array, the input of the next layer, instead of
+    # `ExpandedFeatures`.
     hidden: bool = False
-    include_input: bool = False
     centre: npt.NDArray[np.float64] | None = None  # (d,) subtracted from dense samples
     mask: npt.NDArray[np.uint8] | None = None  # bits of the samples that are read; None: all
     n_threads: int | None = None
@@ -507,7 +506,7 @@ class RowTransform:
     def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedFeatures:
         """Features of checked samples."""
         if self.layers:
-            return layer_features(X, self.layers, self.include_input, self.n_threads)
+            return layer_features(X, self.layers, self.n_threads)
         if self.centre is None:
             return X
         return np.subtract(X, self.centre, out=np.empty_like(X), casting="same_kind")

@@ -213,20 +213,16 @@ class MemorySamples:
         """The samples rounded to float32."""
         return self.with_features(self.block.X.astype(np.float32))
 
-    def mapped(
-        self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
-    ) -> MemorySamples:
+    def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> MemorySamples:
         """The samples seen through fitted layers.
 
-        With `hidden` the features are the input of a next layer, computed in each pass; with
-        `include_input` they follow the input of the last one.
+        With `hidden` the features are the input of a next layer, computed in each pass.
         """
         if hidden:
             return replace(self, hidden_layers=tuple(layers))
         if not layers:
             return self
-        X = layer_features(self.block.X, layers, include_input, self.n_threads)
-        return self.with_features(X)
+        return self.with_features(layer_features(self.block.X, layers, self.n_threads))
 
     def centred(self, centre: npt.NDArray[np.float64]) -> MemorySamples:
         """Dense samples less a centre (d,)."""

@@ -226,7 +226,7 @@ class GemView(LogitView):
 
     def features(self, table: Table) -> Any:
         inputs = table.ranks if self.inputs == "ranks" else table.without_gaps
-        return layer_features(inputs, [self.learned], False, table.n_threads)
+        return layer_features(inputs, [self.learned], table.n_threads)
 
     def learn(self, samples: Samples) -> None:
         self.learned = as_layer(self._gem(samples).fit_samples(self._rows(samples)))
@@ -245,7 +245,7 @@ class GemView(LogitView):
         rows = self._rows(samples).subset(indices)
         features: Any = np.zeros((len(indices), 1))
         if self.learned is not None:
-            features = layer_features(rows.block.X, [self.learned], False, rows.n_threads)
+            features = layer_features(rows.block.X, [self.learned], rows.n_threads)
         return rows.with_features(features)
 
     def _layer(self, samples: Samples, moments: ClassMoments) -> Layer | None:

@@ -190,7 +190,7 @@ def test_without_directions_there_are_the_shares_of_the_classes(digits):
 def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
     X, y = digits[0].astype(dtype), digits[1] % labels
     model = gem_classifier(expansion=expansion, **SMALL).fit(X[:300], y[:300])
-    features = layer_features(X[300:400], model.layers_, False, None)
+    features = layer_features(X[300:400], model.layers_, None)
     expected = model.logit_.decision_function(features)
     assert np.array_equal(model.decision_function(X[300:400]), expected)
     one = model.decision_function(X[300:301])
