@@ -56,6 +56,15 @@ def mapped(path, array):
     return np.memmap(path, dtype=array.dtype, mode="r", shape=array.shape)
 
 
+def misaligned(array):
+    """The same entries, beginning at an odd byte, as `numpy.frombuffer` of a file may have them."""
+    array = np.ascontiguousarray(array)
+    room = np.frombuffer(b"\0" + array.tobytes(), np.uint8)
+    result = room[1:].view(array.dtype).reshape(array.shape)
+    assert not result.flags.aligned
+    return result
+
+
 def objective_gap(one, other):
     """Relative difference of the objectives that two logits have reached."""
     return abs(one.objective_ - other.objective_) / abs(one.objective_)

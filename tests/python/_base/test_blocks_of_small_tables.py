@@ -22,7 +22,7 @@ TO_THE_END = {"GEMClassifier": {"logit": LOGIT}, "MultinomialLogit": {"tol": 1e-
 BLOCKS = ["GEM", "GEMClassifier", "ClassComponents", "MultinomialLogit", "FisherLDA"]
 BLOCKS += ["CalibratedLeastSquares", "QuadraticDiscriminant", "SlicedInverseRegression"]
 BLOCKS += ["RayleighPCA", "VanishingComponents", "RegularizedFisher", "PCAFisher", "DirectLDA"]
-BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion"]
+BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion", "OrientedPCA"]
 BATCHES = [name for name in BLOCKS if hasattr(DEFAULTS[name](), "partial_fit")]
 # Their number of directions depends on the rounding errors of the samples' type.
 OF_RANK = {"ClassComponents", "RayleighPCA", "PCAFisher", "GSVDDiscriminant"}
@@ -75,6 +75,12 @@ def blocks_of(size):
     return lambda model, X, y, w: model.fit(lambda: iter(parts(size, X, y, w)))
 
 
+def on_dask(model, X, y, w):
+    da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
+    chunks = [None if a is None else da.from_array(a, (17, *a.shape[1:])) for a in (X, y, w)]
+    model.fit(*chunks[:2], **given(chunks[2]))
+
+
 def batches_of(size):
     def fit(model, X, y, w):
         for part in parts(size, X, y, w):
@@ -87,7 +93,7 @@ def batches_of(size):
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks(name):
     for seed in range(3):
-        check(name, seed, [blocks_of(5 if seed % 2 else 17)])
+        check(name, seed, [blocks_of(5), on_dask] if seed % 2 else [blocks_of(17)])
 
 
 @pytest.mark.parametrize("name", BLOCKS)

@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from block_support import misaligned
 from every_estimator import ESTIMATORS, X, Y, good_rows, new, seeded
 from scipy import sparse
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
@@ -392,39 +393,6 @@ def test_missing_sessions_are_counted(name):
 
 
 # ---- alignment -----------------------------------------------------------------------------------
-
-
-def misaligned(array):
-    """The same entries, beginning at an odd byte, as `numpy.frombuffer` of a file may have them."""
-    array = np.ascontiguousarray(array)
-    room = np.frombuffer(b"\0" + array.tobytes(), np.uint8)
-    result = room[1:].view(array.dtype).reshape(array.shape)
-    assert not result.flags.aligned
-    return result
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", NAMES)
-def test_arrays_at_odd_addresses_give_the_same(name):
-    rows = good_rows(name).astype(np.float32 if len(name) % 2 else np.float64)
-    model, more = new(name)
-    if "random_state" in model.get_params():
-        model.set_params(random_state=0)
-    weights = {}
-    if has_fit_parameter(model, "sample_weight"):
-        weights["sample_weight"] = 1.0 + np.arange(len(Y)) % 4
-    labels = Y.astype(np.float64) if is_regressor(model) else Y
-    model.fit(rows, labels, **more, **weights)
-    odd = clone(model).fit(
-        misaligned(rows),
-        misaligned(labels),
-        **more,
-        **{k: misaligned(v) for k, v in weights.items()},
-    )
-    for method in methods_of(model):
-        expected = getattr(model, method)(rows)
-        if isinstance(expected, np.ndarray):
-            np.testing.assert_array_equal(getattr(odd, method)(misaligned(rows)), expected)
 
 
 @pytest.mark.parametrize("part", ["data", "indices", "indptr"])

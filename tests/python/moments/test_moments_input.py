@@ -30,7 +30,7 @@ def test_equality_ignores_the_order_of_arrival(rng):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("form", ["float64", "float32", "csr", "csr32"])
+@pytest.mark.parametrize("form", ["float64", "float32", "columns", "csr", "csr32"])
 def test_a_bad_entry_is_located_and_changes_nothing(rng, value, form):
     X, y = sample(rng, n=300, d=7)
     moments = ClassMoments().update(X, y)
@@ -38,6 +38,7 @@ def test_a_bad_entry_is_located_and_changes_nothing(rng, value, form):
     X[211, 4] = value
     y[5] = 77  # a new label in the refused batch
     rows = X.astype(np.float32) if form.endswith("32") else X
+    rows = np.asfortranarray(rows) if form == "columns" else rows
     rows = sp.csr_array(rows) if form.startswith("csr") else rows
     with pytest.raises(ValueError, match=r"row 211\b.*column 4\b"):
         moments.update(rows, y)

@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
 import eigenfeat
-from eigenfeat.samples import DaskBlocks
-from eigenfeat.samples.blocks import ArrayBlocks
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
@@ -40,22 +38,6 @@ def chance(p, q):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "options"),
-    [(np.float32, {"ridge_scale": "common"}), (np.float64, {"fit_intercept": False, "l2": 0.1})],
-)
-def test_the_logit_is_that_of_one_machine(digits, dtype, options):
-    X, y = digits[0].astype(dtype), digits[1]
-    local = eigenfeat.MultinomialLogit(tol=1e-7, **options).fit(X, y)
-    spread = eigenfeat.MultinomialLogit(tol=1e-7, **options).fit(*on_dask(X, y))
-    assert_array_equal(spread.classes_, local.classes_)
-    assert_allclose(spread.objective_, local.objective_, rtol=1e-6)
-    assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
-    blocks = ArrayBlocks(X, y, block_rows=250)  # the same steps, and the same rows at a time
-    here = eigenfeat.MultinomialLogit(tol=1e-7, **options).fit(blocks)
-    assert_allclose(spread.coef_, here.coef_, rtol=1e-4, atol=1e-6 * np.abs(here.coef_).max())
-
-
-@pytest.mark.parametrize(
     "options",
     [
         {"include_input": True, "pairs": ("confusion", 12)},
@@ -75,21 +57,6 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
     assert_array_equal(spread.predict(dX).compute(), spread.predict(X))
     again = pickle.loads(pickle.dumps(spread))
     assert_array_equal(again.predict_proba(X), spread.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    "kind", [eigenfeat.FisherLDA, eigenfeat.rayleigh.OrientedPCA, eigenfeat.GEMEnsemble]
-)
-def test_other_estimators_take_the_blocks(digits, kind):
-    X, y = digits
-    dX, dy = on_dask(X, y)
-    options = {"n_members": 2} if kind is eigenfeat.GEMEnsemble else {}
-    local = kind(**options).fit(ArrayBlocks(X, y, block_rows=250))
-    spread = kind(**options).fit(DaskBlocks(dX, dy))
-    method = "predict_proba" if kind is eigenfeat.GEMEnsemble else "transform"
-    found = getattr(spread, method)(dX).compute()
-    expected = getattr(local, method)(X)
-    assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
 def loans(n=300):

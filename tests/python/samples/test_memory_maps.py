@@ -1,10 +1,11 @@
-"""An array gives the same results whether it is in memory or mapped from a file, read-only."""
+"""An array gives the same results wherever it is: in memory, at odd bytes, mapped from a file."""
 
 import numpy as np
 import pytest
-from block_support import mapped
+from block_support import mapped, misaligned
 from every_estimator import ESTIMATORS, Y, good_rows, outputs, seeded
 from sklearn.ensemble import VotingClassifier
+from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat import TableClassifier
 
@@ -26,10 +27,16 @@ def view_of_file(path, X):
 def test_every_estimator(name, tmp_path):
     X = good_rows(name)
     estimator, more = seeded(name)
-    expected = outputs(estimator.fit(X, Y, **more), X)
-    for form in (mapped, view_of_file):
-        same, labels = form(tmp_path / f"{form.__name__}.npy", X), read_only(Y)
-        found = outputs(seeded(name)[0].fit(same, labels, **more), same)
+    weight = {}
+    if has_fit_parameter(estimator, "sample_weight"):
+        weight["sample_weight"] = 1.0 + np.arange(len(Y)) % 4
+    expected = outputs(estimator.fit(X, Y, **more, **weight), X)
+    for same, labels, given in (
+        (mapped(tmp_path / "rows", X), read_only(Y), weight),
+        (view_of_file(tmp_path / "wide", X), read_only(Y), weight),
+        (misaligned(X), misaligned(Y), {key: misaligned(one) for key, one in weight.items()}),
+    ):
+        found = outputs(seeded(name)[0].fit(same, labels, **more, **given), same)
         for method, values in expected.items():
             np.testing.assert_array_equal(found[method], values)
 
