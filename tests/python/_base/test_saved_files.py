@@ -8,6 +8,7 @@ import tracemalloc
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from saved_files import change_header, header_of, members, npy, rewrite
 
@@ -48,12 +49,18 @@ def refusal(path):
         np.array([3, 2**60, 1], dtype=object),
         np.array([2**63, 1, 2], dtype=np.uint64),
         np.array([1.5, 2.5, 1.5], dtype=np.float32),
+        pd.Series(["x", "yy", "x"], dtype="category"),
+        np.array([[1], [2], [1]]),
     ],
     ids=str,
 )
 def test_round_trip_is_exact(tmp_path, rng, labels):
-    path = tmp_path / "moments.npz"
-    moments = ClassMoments(dtype="float32").update(rng.standard_normal((3, 4)), labels)
+    path, X = tmp_path / "moments.npz", rng.standard_normal((3, 4))
+    moments = ClassMoments(dtype="float32").update(X, labels)
+    flat = np.asarray(labels).ravel()
+    assert moments.classes_.tolist() == sorted(set(flat.tolist()))
+    for c in moments.classes_.tolist():
+        np.testing.assert_allclose(moments.mean(c), X[flat == c].mean(axis=0), rtol=1e-6)
     moments.save(path)
     loaded = ClassMoments.load(str(path))
     assert loaded == moments

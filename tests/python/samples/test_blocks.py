@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from eigenfeat import ClassMoments
 from eigenfeat.rayleigh import FisherLDA
+from eigenfeat.samples import DaskBlocks
 from eigenfeat.samples.blocks import ArrayBlocks, GeneratedBlocks, as_blocks
 from eigenfeat.samples.out_of_core import class_moments
 
@@ -36,21 +37,29 @@ def test_moments_of_blocks_are_those_of_all_rows(rows, size):
             np.testing.assert_allclose(found.mean(c), whole.mean(c), atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
-def test_rows_are_taken_by_number(rows, kind):
-    X, y, w = rows
+def on_dask(X, y, w, kind=np.asarray):
+    da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
+    chunks = da.from_array(X, chunks=((300, 0, 200, 500), 5))
+    return DaskBlocks(chunks.map_blocks(kind, meta=kind(np.empty((0, 5)))), y, w)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda X, y, w: ArrayBlocks(X, y, w, block_rows=300),
+        lambda X, y, w: ArrayBlocks(sp.csr_matrix(X), y, w, block_rows=300),
+        lambda X, y, w: ArrayBlocks(sp.csr_array(X), y, w, block_rows=7),
+        lambda X, y, w: GeneratedBlocks(lambda: iter(generated((X, y, w), 300))),
+        on_dask,
+        lambda X, y, w: on_dask(X, y, w, sp.csr_array),
+    ],
+)
+def test_rows_are_taken_by_number(rows, form):
     wanted = np.array([0, 5, 299, 300, 301, 999])
-    for blocks in (
-        ArrayBlocks(kind(X), y, w, block_rows=300),
-        GeneratedBlocks(lambda: iter(generated((kind(X), y, w), 300)))
-        if kind is np.asarray
-        else ArrayBlocks(kind(X), y, w, block_rows=7),
-    ):
-        block = blocks.take(wanted)
-        dense = block.X if kind is np.asarray else block.X.toarray()
-        np.testing.assert_array_equal(dense, X[wanted])
-        np.testing.assert_array_equal(block.y, y[wanted])
-        np.testing.assert_array_equal(block.weight, w[wanted])
+    block = form(*rows).take(wanted)
+    dense = block.X.toarray() if sp.issparse(block.X) else block.X
+    for found, known in zip((dense, block.y, block.weight), rows, strict=True):
+        np.testing.assert_array_equal(found, known[wanted])
 
 
 def test_a_function_is_called_anew_for_every_pass_and_an_iterator_ends(rows):

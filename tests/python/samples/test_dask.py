@@ -119,19 +119,6 @@ def test_blocks_go_through_all_rows_in_order(rows):
     assert starts == [block.start for block in seen]
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_rows_are_taken_by_number(rows, kind):
-    X, y, w = rows
-    wanted = np.array([0, 5, 299, 300, 301, 999])
-    dX = da.from_array(X, chunks=((300, 0, 200, 500), 6))
-    if kind is not np.asarray:
-        dX = dX.map_blocks(kind, meta=kind((0, 6)))
-    block = DaskBlocks(dX, y, w).take(wanted)
-    assert_array_equal(block.X if kind is np.asarray else block.X.toarray(), X[wanted])
-    assert_array_equal(block.y, y[wanted])
-    assert_array_equal(block.weight, w[wanted])
-
-
 def test_bad_rows_are_refused(rows):
     X, y, _ = rows
     dX = da.from_array(X, chunks=(300, 6))
