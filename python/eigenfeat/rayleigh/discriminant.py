@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import real_array
-from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.class_moments import ClassMoments, shares_and_means
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
 from eigenfeat.samples.blocks import RowBlocks
@@ -143,17 +143,14 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
             has minus infinity.
         """
         projections = self.transform(X)
-        moments, labels = self.moments_, self.classes_
-        weights = np.array([moments.weight(c) for c in labels.tolist()])
-        centres = np.zeros((len(labels), projections.shape[1]))
-        for row, label in enumerate(labels.tolist()):
-            if weights[row] > 0:
-                centres[row] = (moments.mean(label) - self.mean_) @ self.directions_
-        with np.errstate(divide="ignore"):
-            constant = np.log(weights / weights.sum()) - np.sum(centres**2, axis=1) / 2
-        scores = projections @ centres.T.astype(projections.dtype)
-        scores += constant.astype(projections.dtype)
-        return scores[:, 1] - scores[:, 0] if len(labels) == 2 else scores
+        labels, shares, means = shares_and_means(self.moments_)
+        centres = (means - self.mean_) @ self.directions_
+        constants = np.log(shares) - np.sum(centres**2, axis=1) / 2
+        dtype = projections.dtype
+        scores = np.full((len(projections), len(self.classes_)), -np.inf, dtype)
+        found = projections @ centres.T.astype(dtype) + constants.astype(dtype)
+        scores[:, np.searchsorted(self.classes_, labels)] = found
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _pencil_of(self) -> matrices.PencilOf:
         return matrices.fisher

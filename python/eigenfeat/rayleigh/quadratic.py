@@ -22,9 +22,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import is_rounding, show
 from eigenfeat.expansion.features import expand
+from eigenfeat.moments.class_moments import shares_and_means
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.fitted_directions import settle_scale
 from eigenfeat.pencils.problems import SingularDenominatorError
@@ -43,14 +44,14 @@ Array = matrices.Array
 
 @dataclass(frozen=True, eq=False)
 class ClassGaussians:
-    """Gaussians of the classes, by the maps that whiten their samples.
+    """Gaussians of the k classes with weight, by the maps that whiten their samples.
 
     ``(x - means[c]) @ whiteners[c]`` has covariance I in class c; the Jacobian is
     ``exp(log_whiteners[c])``, up to a common factor. With fewer samples than features, whiteners
-    (d, r) map to the span of the samples, outside which all classes have equal densities. Classes
-    without weight have zeros, and log prior minus infinity.
+    (d, r) map to the span of the samples, outside which all classes have equal densities.
     """
 
+    classes: Labels  # (k,)
     log_priors: Array  # (k,)
     means: Array  # (k, d)
     whiteners: Array  # (k, d, r)
@@ -143,9 +144,11 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
 
     @property
     def shrinkage_(self) -> Array:
-        """(k,) shrinkage of each class."""
+        """(k,) shrinkage of each class; 0 for classes without weight."""
         result: ClassGaussians = self._solution
-        return result.shrinkage
+        shrinkage = np.zeros(len(self.classes_))
+        shrinkage[np.searchsorted(self.classes_, result.classes)] = result.shrinkage
+        return shrinkage
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -165,12 +168,13 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
         """
         check_is_fitted(self)
         rows, result = self._rows(X), self._solution
-        scores = np.empty((rows.shape[0], len(result.means)), dtype=rows.dtype)
-        for c, (mean, whitener) in enumerate(zip(result.means, result.whiteners, strict=True)):
-            offset = -(mean @ whitener)
+        scores = np.full((rows.shape[0], len(self.classes_)), -np.inf, rows.dtype)
+        constants = (result.log_priors + result.log_whiteners).astype(scores.dtype)
+        places = np.searchsorted(self.classes_, result.classes)
+        for c, place in enumerate(places):
+            whitener, offset = result.whiteners[c], -(result.means[c] @ result.whiteners[c])
             white = expand(rows, whitener, offset, expansion="none", n_threads=self.n_threads)
-            scores[:, c] = np.einsum("ij,ij->i", white, white) / -2
-        scores += (result.log_priors + result.log_whiteners).astype(scores.dtype)
+            scores[:, place] = np.einsum("ij,ij->i", white, white) / -2 + constants[c]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _options(self) -> tuple[float | str, float, str]:
@@ -189,16 +193,14 @@ def class_gaussians(
     check_two_labels(moments.active_classes)
     column_scale = settle_scale(moments, scale, None).column_scale
     span = span_of(moments, column_scale, about_mean=True)
-    if span is not None:
-        # Solve in coordinates of the span; outside the span, all covariances are the ridge.
-        inner = _class_gaussians(span.moments, shrinkage, ridge, np.ones(span.basis.shape[1]), span)
-        means = np.zeros((len(moments.classes_), len(column_scale)))
-        for place, label in enumerate(moments.classes_.tolist()):
-            if moments.weight(label) > 0:
-                means[place] = moments.mean(label)
-        whiteners = np.stack([span.basis / column_scale[:, None] @ w for w in inner.whiteners])
-        return replace(inner, means=means, whiteners=whiteners)
-    return _class_gaussians(moments, shrinkage, ridge, column_scale)
+    if span is None:
+        return _class_gaussians(moments, shrinkage, ridge, column_scale)
+    # Solve in coordinates of the span; outside the span, all covariances are the ridge.
+    inner = _class_gaussians(span.moments, shrinkage, ridge, np.ones(span.basis.shape[1]), span)
+    _, _, means = shares_and_means(moments)
+    return replace(
+        inner, means=means, whiteners=span.basis / column_scale[:, None] @ inner.whiteners
+    )
 
 
 def _class_gaussians(
@@ -209,37 +211,30 @@ def _class_gaussians(
     span: Span | None = None,
 ) -> ClassGaussians:
     pooled = matrices.pool(moments)
-    r, labels = len(pooled.within), moments.classes_.tolist()
-    largest = np.abs([moments.mean(c) for c in moments.active_classes]).max(axis=0)
+    labels, shares, means = shares_and_means(moments)
     within = pooled.within / column_scale / column_scale[:, None]
-    within = _without_rounding(within, largest / column_scale)
+    within = _without_rounding(within, np.abs(means).max(axis=0) / column_scale)
+    r = len(within)
     d = r if span is None else len(span.origin)
     unit = matrices.noise_unit(within, pooled, column_scale) / d
     if not unit > 0:
         raise SingularDenominatorError("X: expected a column that varies, got constant columns")
     common = within + ridge * unit * np.eye(r)
     root = _root(common, "the pooled", ridge) if shrinkage == "auto" else None
-    weights = np.array([moments.weight(c) for c in labels])
-    shares = np.zeros(len(labels))
-    means, whiteners = np.zeros((len(labels), r)), np.zeros((len(labels), r, r))
-    log_whiteners = np.zeros(len(labels))
-    for place, label in enumerate(labels):
-        if not weights[place] > 0:
-            continue
-        means[place] = moments.mean(label)
+    whiteners, log_whiteners = np.zeros((len(labels), r, r)), np.zeros(len(labels))
+    chosen = np.full(len(labels), 0.0 if isinstance(shrinkage, str) else float(shrinkage))
+    for c, label in enumerate(labels.tolist()):
         own = moments.covariance(label) / column_scale / column_scale[:, None]
-        own = _without_rounding(own, np.abs(means[place]) / column_scale)
+        own = _without_rounding(own, np.abs(means[c]) / column_scale)
         own[pooled.constant] = own[:, pooled.constant] = 0.0
-        share = _share(own, weights[place], root, d) if root is not None else float(shrinkage)
-        mixed = (1 - share) * own + share * within + ridge * unit * np.eye(r)
+        if root is not None:
+            chosen[c] = _share(own, moments.weight(label), root, d)
+        mixed = (1 - chosen[c]) * own + chosen[c] * within + ridge * unit * np.eye(r)
         factor = _root(mixed, f"class {show(label)}'s", ridge)
         inverse = solve_triangular(factor, np.eye(r), lower=True)
-        whiteners[place] = inverse.T / column_scale[:, None]
-        log_whiteners[place] = -np.log(np.diag(factor)).sum()
-        shares[place] = share
-    with np.errstate(divide="ignore"):
-        log_priors = np.log(weights / weights.sum())
-    return ClassGaussians(log_priors, means, whiteners, log_whiteners, shares)
+        whiteners[c] = inverse.T / column_scale[:, None]
+        log_whiteners[c] = -np.log(np.diag(factor)).sum()
+    return ClassGaussians(labels, np.log(shares), means, whiteners, log_whiteners, chosen)
 
 
 def _without_rounding(covariance: Array, size: Array) -> Array:

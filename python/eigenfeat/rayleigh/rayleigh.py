@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.types import Rows
-from eigenfeat._base.validation import FLOATS, show
+from eigenfeat._base.validation import FLOATS, check_same_names, names_of, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
@@ -338,30 +338,33 @@ class OrientedPCA(UnsupervisedRayleigh):
         if not first:
             self.moments_ = self.moments_.copy()  # which an error in the noise leaves unchanged
         super()._accumulate(X, sample_weight, first=first)
-        self.noise_moments_ = self._with_noise(noise, before)
+        self.noise_moments_ = before if noise is None else self._with_noise(before, noise)
 
-    def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
-        if noise is None:
-            return before
+    def _with_noise(self, before: ClassMoments | None, noise: Any) -> ClassMoments:
         # Given moments may have any classes: noise is added to the first class.
         label = 0 if before is None else before.classes_[0]
-        result = self._noise_moments(noise, label)
-        if result.n_features_in_ != self.n_features_in_:
-            d = result.n_features_in_
-            raise ValueError(f"noise: expected {self.n_features_in_} columns, got {d}")
-        return result if before is None else before.copy().merge(result)
-
-    def _noise_moments(self, noise: Any, label: Any) -> ClassMoments:
-        blocks = given_blocks(noise, None, estimator=self, labelled=False)
+        blocks = given_blocks(noise, None, estimator=None, labelled=False)
         if blocks is not None:
-            return grouped_moments(blocks, partial(one_group, label=label), self.n_threads)
-        rows = check_array(noise, accept_sparse="csr", dtype=FLOATS, order="C", input_name="noise")
-        groups = np.full(rows.shape[0], label)
-        return ClassMoments().update(rows, groups, n_threads=self.n_threads)
+            blocks = blocks.prepared_for(self, fitted=True)
+            added = grouped_moments(blocks, partial(one_group, label=label), self.n_threads)
+        else:
+            rows = check_array(
+                noise, accept_sparse="csr", dtype=FLOATS, order="C", input_name="noise"
+            )
+            groups = np.full(rows.shape[0], label)
+            added = ClassMoments().update(rows, groups, n_threads=self.n_threads)
+        self._check_noise("noise", added.n_features_in_, names_of(noise))
+        return added if before is None else before.copy().merge(added)
+
+    def _check_noise(self, name: str, n_columns: int, columns: Any) -> None:
+        """Raise ValueError for noise of other columns than the samples."""
+        if n_columns != self.n_features_in_:
+            raise ValueError(f"{name}: expected {self.n_features_in_} columns, got {n_columns}")
+        check_same_names(getattr(self, "feature_names_in_", None), columns, name)
 
     def _pencil_of(self) -> matrices.PencilOf:
         noise = self.noise_moments_
-        if noise is not None and noise.n_features_in_ != self.n_features_in_:
-            expected, got = self.n_features_in_, noise.n_features_in_
-            raise ValueError(f"noise_moments: expected {expected} columns, got {got}")
+        if noise is not None:
+            names = getattr(noise, "feature_names_in_", None)
+            self._check_noise("noise_moments", noise.n_features_in_, names)
         return partial(matrices.oriented, noise=noise)

@@ -1,6 +1,7 @@
 """The family of Table 1 against scikit-learn, SciPy and plain NumPy, on rows of every kind."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from block_support import FarBlocks
 from numpy.testing import assert_allclose, assert_array_equal
@@ -422,3 +423,20 @@ def test_noise_errors(rows):
     with pytest.raises(SingularDenominatorError, match="would do"):
         OrientedPCA(ridge=0).fit(X, noise=X[:3])
     assert np.isfinite(OrientedPCA().fit(X, noise=X[:3]).directions_).all()
+
+
+def test_noise_has_the_columns_of_the_samples(rows):
+    frame = pd.DataFrame(rows[0], columns=list("abcdef"))
+    other = frame[list("bacdef")]
+    both = OrientedPCA().fit(frame, noise=frame)
+    message = "noise.*: expected 'a' as column 0, got 'b'"
+    with pytest.raises(ValueError, match=message):
+        OrientedPCA().fit(frame, noise=other)
+    with pytest.raises(ValueError, match=message):
+        both.partial_fit(frame, noise=other)
+    known, swapped = (ClassMoments().update(X, rows[1]) for X in (frame, other))
+    with pytest.raises(ValueError, match=message):
+        OrientedPCA().fit_moments(known, swapped)
+    with pytest.raises(ValueError, match="expected 'a' as column 0, got 'b'"):
+        OrientedPCA().fit(frame, noise=lambda: iter([other]))
+    assert both.partial_fit(frame, noise=frame).noise_moments_.weight(0) == 480
