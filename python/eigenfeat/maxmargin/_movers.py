@@ -60,9 +60,13 @@ class MovedSamples:
         """Return an extractor fitted to the moved samples."""
         return self._fit_extractor(self.rows(sigma2))
 
-    def relative_size(self, sigma2: float) -> float:
-        """Relative size of the moves in the latest call of `rows`."""
-        return sigma2 * self.unit
+    def relative_size(self, moved: NDArray[Any]) -> float:
+        """Return the size of the moves in a result of `rows`, relative to the samples' spread."""
+        if self.unit == 0.0:
+            return 0.0
+        n, d = self.X.shape
+        moves = moved.reshape(n, -1, d)[self.known] - self.X[self.known][:, None]
+        return spread(moves.reshape(-1, d)) / self.around
 
     def joint_moves(self, X: NDArray[Any], *, max_iter: int, tol: float) -> JointMoves:
         """Return joint moves of the samples that have a class, or of their features X."""
@@ -112,9 +116,6 @@ class JointlyMoved(MovedSamples):
         self.moves[self.known] = self.joint.moves
         return self._fit_extractor(self._moved_by(1.0))
 
-    def relative_size(self, sigma2: float) -> float:
-        return spread(self.moves[self.known]) / self.around if self.unit > 0 else 0.0
-
 
 class CorruptedSamples(MovedSamples):
     """Several copies of every sample, corrupted if it has a class (equations 4 and 5)."""
@@ -123,7 +124,6 @@ class CorruptedSamples(MovedSamples):
         super().__init__(*arguments)
         self._n_copies = n_copies
         self._seed = int(check_random_state(random_state).randint(2**31))
-        self._size = 0.0
 
     def sigma2_of(self, scale: float) -> float:
         """Return the variance for noise of this size."""
@@ -134,17 +134,13 @@ class CorruptedSamples(MovedSamples):
     def rows(self, sigma2: float) -> NDArray[Any]:
         """Return samples (n * n_copies, d), the copies of a sample in succession."""
         copies = np.repeat(self.X[:, None, :], self._n_copies, axis=1)
-        self._size = 0.0
         if self.unit > 0 and sigma2 > 0:
-            X, y = self.X[self.known], self.y[self.known]
+            samples = self.X[self.known], self.y[self.known], self.weight
             random = np.random.RandomState(self._seed)
-            made = corrupted_copies(X, y, self.weight, self.svm, sigma2, self._n_copies, random)
-            self._size = spread((made - X[:, None, :]).reshape(-1, X.shape[1])) / self.around
-            copies[self.known] = made
+            copies[self.known] = corrupted_copies(
+                *samples, self.svm, sigma2, self._n_copies, random
+            )
         return copies.reshape(-1, self.X.shape[1])
-
-    def relative_size(self, sigma2: float) -> float:
-        return self._size
 
 
 # ---- corrupted copies ----------------------------------------------------------------------------

@@ -230,8 +230,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         """Fit the SVM, choose the size of the moves, and move the samples."""
         mover = self._fit_scale(X, y, sample_weight)
         moved = mover.rows(self.sigma2_)
-        self.relative_shift_ = mover.relative_size(self.sigma2_)
         check_reach(moved, mover.X, self.sigma2_)
+        self.relative_shift_ = mover.relative_size(moved)
         self.n_iter_ = 1
         if isinstance(mover, JointlyMoved):
             self._keep_joint(mover)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_sample_weight
 
 from eigenfeat._base import threads
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
@@ -270,12 +269,5 @@ def hinge_costs(
 ) -> NDArray[np.float64]:
     """Cost (n,) of each sample's hinge loss: C times its weight and the weight of its class."""
     costs: Any = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
-    if svm.class_weight is not None:
-        labels = svm.classes_[codes]
-        if svm.class_weight == "balanced":  # counts samples by their weights
-            costs = class_weighted("balanced", labels, costs)
-        else:
-            costs = costs * compute_sample_weight(svm.class_weight, labels)
-    if not (np.isfinite(costs) & (costs > 0)).all():
-        raise ValueError(f"class_weight: expected positive weights, got {svm.class_weight}")
-    return np.asarray(float(svm.C) * costs, dtype=np.float64)
+    costs = class_weighted(svm.class_weight, svm.classes_[codes], costs)
+    return np.asarray(float(svm.C) * costs)

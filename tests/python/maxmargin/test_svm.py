@@ -110,6 +110,8 @@ def test_class_weights_are_weights_of_samples(rng):
     classes = MulticlassSVM(C=0.1, class_weight={0: 2.0, 1: 1, 2: 1, 3: 0.5}, **TIGHT).fit(X, y)
     same = MulticlassSVM(C=0.1, **TIGHT).fit(X, y, np.array([2.0, 1, 1, 0.5])[y])
     assert_array_equal(classes.coef_, same.coef_)
+    with pytest.raises(ValueError, match="class_weight: expected labels of y, got 'a'"):
+        MulticlassSVM(class_weight={"a": 2.0}).fit(X, y)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e25, 1e140])
