@@ -6,8 +6,8 @@ import numpy as np
 
 from eigenfeat.ldg._solving.base import WeightedReducer
 from eigenfeat.ldg._solving.scatters import (
+    Array,
     ClassDeviations,
-    Reduction,
     check_means_differ,
     count_components,
     means_rounding,
@@ -68,12 +68,12 @@ class DirectLDA(WeightedReducer):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
+    def _solve(self, rows: ClassDeviations) -> Array:
         _, sizes, turned = np.linalg.svd(rows.between_factor, full_matrices=False)
         rank = check_means_differ(int(np.sum(sizes > means_rounding(rows))))
         m = count_components(self.n_components, rank, "rank of the scatter between classes")
         white = turned[:rank].T / sizes[:rank]
         _, deviations, turn = np.linalg.svd(rows.within @ white, full_matrices=False)
         directions = white @ turn[: -m - 1 : -1].T
-        variances = deviations[: -m - 1 : -1] ** 2 / rows.total
-        return Reduction(directions / rows.unit, {"eigenvalues_": variances})
+        self.eigenvalues_ = deviations[: -m - 1 : -1] ** 2 / rows.total
+        return np.asarray(directions / rows.unit)

@@ -17,7 +17,6 @@ from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
     PrincipalBasis,
-    Reduction,
     regularized_fisher,
     shares_of_variance,
 )
@@ -94,8 +93,9 @@ class RegularizedFisher(WeightedReducer):
         self.n_components = n_components
         self.ridge = ridge
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
-        return regularized_fisher(rows, self.n_components, self.ridge)
+    def _solve(self, rows: ClassDeviations) -> Array:
+        self.eigenvalues_, directions = regularized_fisher(rows, self.n_components, self.ridge)
+        return directions
 
 
 class PCAFisher(ClassReducer):
@@ -153,16 +153,14 @@ class PCAFisher(ClassReducer):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
+    def _solve(self, rows: ClassDeviations) -> Array:
         span = rows.span()
-        p = principal_count(rows, span)
+        p = self.pca_components_ = principal_count(rows, span)
         selected = PrincipalBasis(span.basis[:, :p], span.sizes[:p])
         result = shares_of_variance(rows, selected, self.n_components)
         within: Array = np.maximum(result.within, LEAST_SHARE)
-        return Reduction(
-            result.directions / np.sqrt(within) / rows.unit,
-            {"eigenvalues_": result.between / within, "pca_components_": p},
-        )
+        self.eigenvalues_ = result.between / within
+        return np.asarray(result.directions / np.sqrt(within) / rows.unit)
 
 
 def principal_count(rows: ClassDeviations, span: PrincipalBasis) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.scatters import ClassDeviations, Reduction, shares_of_variance
+from eigenfeat.ldg._solving.scatters import Array, ClassDeviations, shares_of_variance
 
 __all__ = ["GSVDDiscriminant"]
 
@@ -69,7 +69,7 @@ class GSVDDiscriminant(WeightedReducer):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
+    def _solve(self, rows: ClassDeviations) -> Array:
         result = shares_of_variance(rows, rows.span(), self.n_components)
-        pairs = {"alphas_": np.sqrt(result.between), "betas_": np.sqrt(result.within)}
-        return Reduction(result.directions / rows.unit, pairs)
+        self.alphas_, self.betas_ = np.sqrt(result.between), np.sqrt(result.within)
+        return result.directions / rows.unit

@@ -217,7 +217,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             check_number(value, "gamma", at_least=0.0)
         for value in chosen["n_components"]:
             if check_whole(value, "n_components", at_least=1) > problem.rank:
-                n, d = len(problem.rows), len(problem.columns.mean)
+                n, d = len(problem.rows), self.n_features_in_
                 raise ValueError(
                     f"n_components: expected at most {problem.rank}, the rank of the centred "
                     f"samples (n_samples={n}, n_features={d}), got {value}"

@@ -8,6 +8,10 @@ same class, 0 for others, and the Laplacian ``L = D - A`` of a class of n_c samp
 
 where the last two terms are the sum over pairs of samples of different classes, with weights 1/n:
 S_t is the scatter of all samples about their mean, and S_c the scatter of a class about its mean.
+
+Affinities are locally scaled (Zelnik-Manor and Perona, 2004):
+``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` with sigma the distance to the k-th nearest
+sample of the same class. Samples with k equal samples, up to rounding, have no affinities.
 """
 
 from __future__ import annotations
@@ -18,18 +22,18 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._base.core import core
+from eigenfeat._base.threads import resolve
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import (
     EPS,
     Array,
     ClassDeviations,
     PrincipalBasis,
-    Reduction,
     count_components,
     largest_ratios,
 )
 from eigenfeat.ldg.fisher import principal_count
-from eigenfeat.neighbours.local_affinity import affinity_sums
 
 __all__ = ["LocalFisher"]
 
@@ -115,36 +119,36 @@ class LocalFisher(ClassReducer):
         self.ridge = ridge
         self.pca_components = pca_components
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
+    def _solve(self, rows: ClassDeviations) -> Array:
         n, d = rows.within.shape
-        reason, p = "columns" if d <= n else "rank of the samples", None
+        reason = "columns" if d <= n else "rank of the samples"
+        self.pca_components_ = None
         if self.pca_components is None:
             narrow, basis = rows.compressed()
         else:
             basis = _nonsingular_part(rows)
-            narrow, d = rows.in_basis(basis), basis.shape[1]
-            reason, p = "pca_components", d
+            narrow, reason = rows.in_basis(basis), "pca_components"
+            d = self.pca_components_ = basis.shape[1]
         m = count_components(self.n_components, narrow.within.shape[1], reason)
         between, within = _scatters(narrow, self.n_neighbors)
         if not np.trace(within) > 0:
             raise ValueError("X: expected samples that differ within classes, got equal ones")
         values, V = largest_ratios(between, within, m, ridge=self.ridge, n_columns=d)
-        attributes = {"eigenvalues_": values, "pca_components_": p}
+        self.eigenvalues_ = values
         V = V / rows.unit * np.sqrt(np.maximum(values, 0.0))
-        return Reduction(V if basis is None else basis @ V, attributes)
+        return V if basis is None else basis @ V
 
 
 def _scatters(rows: ClassDeviations, n_neighbors: int) -> tuple[Array, Array]:
     """Return local S_b and S_w (d, d), both divided by the number of samples."""
     n, counts = len(rows.within), rows.counts
     H_b = rows.between_factor
-    between, within = affinity_sums(
-        rows.within,
-        counts,
-        min(n_neighbors, n),
-        laplacian=np.array([(1 / n - 1 / counts) / n, 1 / (n * counts)]),
-        plain=np.array([1 / n - counts / n**2, np.zeros(len(counts))]),
-    )
+    # Weights of X_c^T L_c X_c and of X_c^T X_c, for both scatters.
+    laplacian = np.array([(1 / n - 1 / counts) / n, 1 / (n * counts)])
+    plain = np.array([1 / n - counts / n**2, np.zeros(len(counts))])
+    k = min(n_neighbors, n)
+    X, sizes = np.ascontiguousarray(rows.within), counts.astype(np.int64)
+    between, within = core.affinity_sums(X, sizes, k, laplacian, plain, resolve(None))
     return between + H_b.T @ H_b, within
 
 

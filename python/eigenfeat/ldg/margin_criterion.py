@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.scatters import EPS, ClassDeviations, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import EPS, Array, ClassDeviations, count_components
 
 __all__ = ["MaximumMarginCriterion"]
 
@@ -67,7 +67,7 @@ class MaximumMarginCriterion(WeightedReducer):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
+    def _solve(self, rows: ClassDeviations) -> Array:
         basis = rows.span().basis
         r = basis.shape[1]
         narrow = rows.in_basis(basis)
@@ -83,5 +83,5 @@ class MaximumMarginCriterion(WeightedReducer):
         if self.n_components is None:
             m = max(1, int(np.sum(values > r * EPS * np.abs(difference).max())))
         with np.errstate(over="ignore", under="ignore"):
-            margins = values[:m] * rows.unit * rows.unit
-        return Reduction(basis @ V[:, :m], {"eigenvalues_": margins})
+            self.eigenvalues_ = values[:m] * rows.unit * rows.unit
+        return np.asarray(basis @ V[:, :m])

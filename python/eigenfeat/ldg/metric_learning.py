@@ -39,7 +39,6 @@ from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
     PrincipalBasis,
-    Reduction,
     count_components,
 )
 from eigenfeat.samples.estimator import Iterative, with_steps
@@ -149,7 +148,7 @@ class ITML(Iterative, ClassReducer):
 
     fit = with_steps(ClassReducer.fit)
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
+    def _solve(self, rows: ClassDeviations) -> Array:
         """The metric of pairs of samples, and `n_components` features.
 
         Outside the span of the samples, where they do not differ, the metric is the identity. With
@@ -178,8 +177,9 @@ class ITML(Iterative, ClassReducer):
             outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
             directions = np.hstack([basis @ directions, outside])
             metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
-        attributes = {"metric_": metric, "bounds_": np.array(bounds) * rows.unit**2}
-        return Reduction(directions, attributes | {"n_iter_": min(sweeps, self.max_iter)})
+        self.metric_, self.bounds_ = metric, np.array(bounds) * rows.unit**2
+        self.n_iter_ = min(sweeps, self.max_iter)
+        return directions
 
 
 def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:

@@ -26,9 +26,9 @@ from eigenfeat._base.labels import check_two_labels, class_folds
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS, MOST, check_number, check_vector, show
 from eigenfeat.expansion.features import expand
-from eigenfeat.ldg._solving.base import Reducer
+from eigenfeat.ldg._solving.base import Reducer, components_of
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
-from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, count_components
 from eigenfeat.ldg._solving.selection import best_gamma, members
 from eigenfeat.moments.columns import deviations
 from eigenfeat.neighbours.local_means import (
@@ -341,14 +341,9 @@ class TransferLDG(Reducer):
         values, vectors = domains.solve(scatters, alpha, gamma, m)
         directions = np.zeros((len(varying), m))
         directions[varying] = vectors if basis is None else basis @ vectors
-        attributes = {
-            "eigenvalues_": values,
-            "alpha_": alpha,
-            "gamma_": gamma,
-            "n_components_": m,
-            "cv_results_": domains.results,
-        }
-        self._keep(Reduction(directions, attributes), self.mean_)
+        self.components_ = components_of(directions)
+        self.eigenvalues_, self.cv_results_ = values, domains.results
+        self.alpha_, self.gamma_, self.n_components_ = alpha, gamma, m
 
 
 def _source_rows(sample_domain: ArrayLike | None, n: int, *, by_default: bool) -> NDArray[np.bool_]:

@@ -1,1 +1,1 @@
-"""Local means and affinities of samples, by their nearest neighbours."""
+"""Local means of samples, by their nearest neighbours."""

@@ -103,17 +103,12 @@ def local_scatters(
     n_classes: int,
     n_neighbors: int,
     *,
-    queries: ArrayLike | None = None,
     n_threads: int | None = None,
-    **options: Any,
+    method: str = "auto",
 ) -> LocalScatters:
     """V of (3.9) and A of (3.10): `scatters_of_neighbours` of the `local_neighbours`."""
-    neighbours = local_neighbours(
-        X, codes, n_classes, n_neighbors, queries=queries, n_threads=n_threads
-    )
-    return scatters_of_neighbours(
-        X, codes, neighbours, queries=queries, n_threads=n_threads, **options
-    )
+    neighbours = local_neighbours(X, codes, n_classes, n_neighbors, n_threads=n_threads)
+    return scatters_of_neighbours(X, codes, neighbours, n_threads=n_threads, method=method)
 
 
 def scatters_of_neighbours(
@@ -121,7 +116,6 @@ def scatters_of_neighbours(
     codes: ArrayLike,
     neighbours: ArrayLike,
     *,
-    priors: ArrayLike | None = None,
     queries: ArrayLike | None = None,
     query_codes: ArrayLike | None = None,
     n_threads: int | None = None,
@@ -129,14 +123,14 @@ def scatters_of_neighbours(
 ) -> LocalScatters:
     """Sum the outer products of queries about their local means: V of (3.9) and A of (3.10).
 
+    The priors p_j are the classes' fractions of the references.
+
     Parameters
     ----------
     X, codes, queries, n_threads
         As in `local_neighbours`.
     neighbours : (m, n_classes, n_neighbors) array of int
         As `local_neighbours` returns them, or ``neighbours[:, :, :number]`` of these.
-    priors : (n_classes,) array, optional
-        Weights p_j >= 0 of the classes; by default, their fractions of the references.
     query_codes : (m,) array of int
         Classes of the queries, if there are any.
     method : {"auto", "rows", "graph"}
@@ -148,10 +142,9 @@ def scatters_of_neighbours(
     class_codes = np.ascontiguousarray(codes, dtype=np.int32)
     lists = np.ascontiguousarray(neighbours, dtype=np.int64)
     own = class_codes if others is None else np.ascontiguousarray(query_codes, dtype=np.int32)
-    if priors is None:
-        priors = np.bincount(class_codes, minlength=lists.shape[1]) / max(len(rows), 1)
+    priors = np.bincount(class_codes, minlength=lists.shape[1]) / max(len(rows), 1)
     within, weighted = core.local_scatters(
-        rows, others, own, lists, np.asarray(priors, np.float64), method, threads.resolve(n_threads)
+        rows, others, own, lists, priors, method, threads.resolve(n_threads)
     )
     short = np.flatnonzero((lists[:, :, -1] < 0).any(axis=0))
     return LocalScatters(within, weighted, short)

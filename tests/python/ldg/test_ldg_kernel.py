@@ -181,11 +181,12 @@ def test_errors(rows):
         ({"kernel": "cubic"}, X, "kernel"),
         ({"kernel": "linear"}, np.ones((90, 3)), "X: expected samples that differ in the kernel's"),
         ({"n_components": 4}, X, "n_components: expected at most 3"),
+        ({"kernel": "poly"}, X[:2], r"at most 1, .*\(n_samples=2, n_features=3\), got 2"),
         ({"n_components": 2}, X[:, :0], "0 feature"),
     ]
     for parameters, wrong, message in cases:
         with pytest.raises(ValueError, match=message):
-            model.set_params(**parameters).fit(wrong, y)
+            model.set_params(**parameters).fit(wrong, np.arange(len(wrong)) % 3)
         model.set_params(kernel="linear", n_components=2)
     assert model.dual_coef_ is before
     with pytest.raises(ValueError, match="at least two classes"):

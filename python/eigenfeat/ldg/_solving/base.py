@@ -17,7 +17,6 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
-    Reduction,
     between_means,
     centred_classes,
     check_varies,
@@ -79,11 +78,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _projected(self, centred: NDArray[Any]) -> NDArray[Any]:
         return expand(centred, self.components_.T, expansion="none")
 
-    def _keep(self, result: Reduction, mean: Array) -> None:
-        self.components_ = np.ascontiguousarray(signed(result.directions).T)
-        self.mean_ = mean
-        for name, value in result.attributes.items():
-            setattr(self, name, value)
+
+def components_of(directions: Array) -> Array:
+    """Return directions (d, ell) as rows; the entry of largest magnitude of each is positive."""
+    return np.ascontiguousarray(signed(directions).T)
 
 
 class ClassReducer(Reducer):
@@ -115,8 +113,8 @@ class ClassReducer(Reducer):
             self._validate_params()
             samples = prepare(self, X, y, sample_weight, moments=False)
             rows = self._deviations(samples)
-            self._keep(self._reduce(rows), rows.mean)
-            self.classes_ = rows.classes
+            self.components_ = components_of(self._solve(rows))
+            self.mean_, self.classes_ = rows.mean, rows.classes
         return self
 
     def _deviations(self, samples: LabelledSamples) -> ClassDeviations:
@@ -131,7 +129,8 @@ class ClassReducer(Reducer):
             raise ValueError(f"X: expected samples in memory, which {name} compares, got blocks")
         return _deviations_of_blocks(samples, weighted=self._weighted)
 
-    def _reduce(self, rows: ClassDeviations) -> Reduction:
+    def _solve(self, rows: ClassDeviations) -> Array:
+        """Set further fitted attributes, and return the directions (d, ell)."""
         raise NotImplementedError
 
 
@@ -193,9 +192,9 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
         rows.classes,
         origin + np.ldexp(mean, exponent),
         2.0**exponent,
+        n,
         summed=True,
-        rows=None if total is None else n,
-        rounding=np.ldexp(parts.rounding, -exponent) if parts.rounding.any() else None,
+        rounding=np.ldexp(parts.rounding, -exponent),
     )
 
 

@@ -27,14 +27,6 @@ EPS = float(np.finfo(np.float64).eps)
 _FLOAT32 = float(np.finfo(np.float32).eps)
 
 
-@dataclass(frozen=True, eq=False)
-class Reduction:
-    """Directions (d, ell), one per column, and other fitted attributes by name."""
-
-    directions: Array
-    attributes: dict[str, Any]
-
-
 def count_components(n_components: int | None, most: int, reason: str) -> int:
     """Return how many components to keep, by default all.
 
@@ -62,7 +54,7 @@ class PrincipalBasis:
         centred: Array,
         n_samples: int | None = None,
         total: float | None = None,
-        rounding: Array | None = None,
+        rounding: Array | float = 0.0,
     ) -> PrincipalBasis:
         """Decompose centred samples (n, d), without directions of rounding errors.
 
@@ -70,8 +62,7 @@ class PrincipalBasis:
         `total` is the sum of weights, by default the number of samples. `rounding` (d,) is the
         rounding error of the entries of each column.
         """
-        n, d = centred.shape if n_samples is None else (n_samples, centred.shape[1])
-        total = n if total is None else total
+        n, d = n_samples or len(centred), centred.shape[1]
         if n >= d:
             _, sizes, turned = np.linalg.svd(triangle_of(centred))
             basis = turned.T
@@ -79,12 +70,13 @@ class PrincipalBasis:
             frame, triangle = qr(centred.T, mode="economic", check_finite=False)
             rotation, sizes, _ = np.linalg.svd(triangle)
             basis = frame @ rotation
+        basis = basis[:, : len(sizes)]
         varies = sizes > max(n, d) * EPS * sizes[0]
-        sizes = sizes / np.sqrt(total)
-        if rounding is not None:
-            varies &= sizes > np.linalg.norm(basis * rounding[:, None], axis=0)[: len(sizes)]
-            varies[0] = True
-        return cls(np.ascontiguousarray(basis[:, : len(sizes)][:, varies]), sizes[varies])
+        sizes = sizes / np.sqrt(total or n)
+        rounded = basis * np.broadcast_to(rounding, d)[:, None]
+        varies &= sizes > np.linalg.norm(rounded, axis=0)
+        varies[0] = True
+        return cls(np.ascontiguousarray(basis[:, varies]), sizes[varies])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +93,9 @@ class ClassDeviations:
     classes: NDArray[Any]  # (k,) labels, sorted
     mean: Array  # (d,) of all samples, not divided by `unit`
     unit: float
-    summed: bool = False  # whether `within` is a matrix with the same scatter: weights, or blocks
-    rows: int | None = None  # number of samples if they have weights
-    rounding: Array | None = None  # (d,) largest rounding errors of float32 entries, over `unit`
+    n_samples: int
+    summed: bool  # whether `within` is a matrix with the same scatter: weights, or blocks
+    rounding: Array  # (d,) largest rounding errors of float32 entries, over `unit`
 
     @classmethod
     def of(cls, X: RealArray, y: Labels, weight: Array | None = None) -> ClassDeviations:
@@ -122,14 +114,9 @@ class ClassDeviations:
         within, means, counts = centred_classes(moved, codes, len(classes), w)
         mean, between = between_means(means, counts)
         mean, unit = origin + np.ldexp(mean, exponent), 2.0**exponent
-        rounding = np.ldexp(entry_rounding(X), -exponent) if X.dtype == np.float32 else None
-        n = None if w is None else len(X)
-        return cls(within, between, counts, classes, mean, unit, w is not None, n, rounding)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return int(self.counts.sum()) if self.rows is None else self.rows
+        rounding = np.ldexp(entry_rounding(X), -exponent)
+        summed = w is not None
+        return cls(within, between, counts, classes, mean, unit, len(X), summed, rounding)
 
     @property
     def total(self) -> float:
@@ -261,21 +248,23 @@ def largest_ratios(
 # ---- directions in which the means of classes differ ---------------------------------------------
 
 
-def regularized_fisher(rows: ClassDeviations, n_components: int | None, ridge: float) -> Reduction:
-    """Return the directions of `RegularizedFisher`."""
+def regularized_fisher(
+    rows: ClassDeviations, n_components: int | None, ridge: float
+) -> tuple[Array, Array]:
+    """Return the eigenvalues (m,) and directions (d, m) of `RegularizedFisher`."""
     narrow, basis = rows.compressed()
     rank = between_rank(rows)
     m = count_components(n_components, rank, "rank of the scatter between classes")
     d = rows.within.shape[1]
     values, V = largest_ratios(*narrow.scatters(), m, ridge=ridge, n_columns=d)
     directions = V if basis is None else basis @ V
-    return Reduction(directions / rows.unit, {"eigenvalues_": np.maximum(values, 0.0)})
+    return np.maximum(values, 0.0), directions / rows.unit
 
 
 def fisher_directions(rows: RealArray, codes: Labels, ridge: float) -> Array:
     """Return the directions (d, m) of `RegularizedFisher`, made orthonormal in this order."""
-    result = regularized_fisher(ClassDeviations.of(rows, codes), None, ridge).directions
-    return np.asarray(np.linalg.qr(result)[0])
+    _, directions = regularized_fisher(ClassDeviations.of(rows, codes), None, ridge)
+    return np.asarray(np.linalg.qr(directions)[0])
 
 
 @dataclass(frozen=True, eq=False)
