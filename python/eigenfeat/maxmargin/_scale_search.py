@@ -71,14 +71,14 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         weight = row_weights(sample_weight, len(y))
         known = weight > 0
         check_two_labels(np.unique(y[known]))
-        given, raw = X, X.toarray() if sp.issparse(X) else X
+        raw = X.toarray() if sp.issparse(X) else X
         # A given C or sigma2 refers to unscaled columns.
         own = self.svm is not None or not isinstance(self.sigma2, str)
         scale = "none" if own and self.scale == "auto" else self.scale
         self.column_mean_, self.column_scale_ = units(raw[known], scale)
         X = self._in_units(raw)
         self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
-        self.svm_.fit((given if X is raw else X)[known], y[known], weight[known])
+        self.svm_.fit(X[known], y[known], weight[known])
         mover = self._mover(X, y, weight, self.svm_, False)
         if isinstance(self.sigma2, str):
             seen = X if self._scores_units else raw

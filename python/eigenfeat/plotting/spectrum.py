@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import check_whole
 from eigenfeat.plotting import figures
 from eigenfeat.plotting.directions import Pair, directions_of
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SpectrumDisplay"]
 
+N_NAMED = 3  # curves with a name
 MAX_NAMED_CLASSES = 20  # a matrix of more classes has no names beside it
 
 
@@ -70,7 +70,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: BaseEstimator, *, n_named: int = 3, ax: Axes | None = None, **kwargs: Any
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
     ) -> SpectrumDisplay:
         """Draw the eigenvalues of a fitted model.
 
@@ -79,7 +79,7 @@ class SpectrumDisplay:
         estimator : GEM or GEMClassifier
             Fitted model. A classifier shows its first layer, a search or pipeline the first part
             that has directions of pairs.
-        n_named, ax, **kwargs
+        ax, **kwargs
             As in `plot`.
 
         Returns
@@ -91,20 +91,16 @@ class SpectrumDisplay:
         values = {
             pair: directions.values[directions.columns(pair)] for pair in directions.leading_pairs()
         }
-        return cls(values, directions.labels, directions.threshold).plot(
-            ax, n_named=n_named, **kwargs
-        )
+        return cls(values, directions.labels, directions.threshold).plot(ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, *, n_named: int = 3, **kwargs: Any) -> SpectrumDisplay:
-        """Draw the curves and the matrix.
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> SpectrumDisplay:
+        """Draw the curves and the matrix. The three pairs with the largest eigenvalues are named.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes of a grid of subplots, best with ``layout="constrained"``, which the panels
             replace; by default a new figure.
-        n_named : int, default=3
-            Number of curves that are named: the pairs with the largest eigenvalues.
         **kwargs
             Further arguments of `Axes.plot` for all curves.
 
@@ -112,23 +108,22 @@ class SpectrumDisplay:
         -------
         SpectrumDisplay
         """
-        check_whole(n_named, "n_named", at_least=0)
         figure = figures.panel_figure(ax, 9.6, 4.4)
         self.axes_ = figure.subplots(1, 2)
         self.ax_ = self.axes_[0]
         self.figure_ = figures.root_figure(self.ax_)
-        self._draw_curves(n_named, kwargs)
+        self._draw_curves(kwargs)
         self.image_ = self._draw_matrix(figure)
         return self
 
-    def _draw_curves(self, n_named: int, options: Mapping[str, Any]) -> None:
+    def _draw_curves(self, options: Mapping[str, Any]) -> None:
         from matplotlib.ticker import MaxNLocator
 
         ax, curves = self.ax_, self.eigenvalues
         self.lines_: dict[Pair, Any] = {}
         for place, (pair, values) in reversed(list(enumerate(curves.items()))):
             style: dict[str, Any] = {"lw": 0.7, "color": figures.MUTED, "alpha": 0.6}
-            if place < n_named:
+            if place < N_NAMED:
                 name = f"{figures.short(pair[0], 16)} against {figures.short(pair[1], 16)}"
                 color, _ = figures.class_style(place)
                 style = {"lw": 2, "zorder": 3, "color": color, "label": name}
@@ -144,8 +139,7 @@ class SpectrumDisplay:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         _number_plainly(ax.yaxis)
         figures.plain(ax, grid="y")
-        if n_named:
-            figures.legend_above(ax, list(self.lines_.values())[::-1][:n_named])
+        figures.legend_above(ax, list(self.lines_.values())[::-1][:N_NAMED])
 
     def _draw_matrix(self, figure: Any) -> AxesImage:
         from matplotlib.colors import LogNorm

@@ -227,9 +227,11 @@ class _Problem:
 
 def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Problem:
     diagonal = check_flag(diagonal, "diagonal")
-    vectors = {"g": g, "radius": radius, "constant": constant}
-    slopes, radii, constants = (_finite(value, name) for name, value in vectors.items())
-    # `symmetric_matrices` checks the entries of dense matrices.
+    slopes, radii, constants = (
+        _finite(g, "g"),
+        _finite(radius, "radius"),
+        _finite(constant, "constant"),
+    )
     a = _finite(A, "A") if diagonal else real_array(A, "A", np.dtype(np.float64))
     axes = 1 if diagonal else 2
     d = a.shape[-1] if a.ndim else 0
@@ -238,41 +240,26 @@ def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Pro
         raise ValueError(f"A: expected shape {expected}, got {a.shape}")
     if slopes.ndim not in (1, 2) or slopes.shape[-1] != d:
         raise ValueError(f"g: expected shape ({d},) or (n, {d}), got {slopes.shape}")
-    counts = {
-        "A": len(a) if a.ndim > axes else None,
-        "g": len(slopes) if slopes.ndim > 1 else None,
-        "radius": len(radii) if radii.ndim == 1 else None,
-        "constant": len(constants) if constants.ndim == 1 else None,
-    }
-    n = _common_count(counts, radii, constants)
+    if radii.ndim > 1 or constants.ndim > 1:
+        raise ValueError("radius, constant: expected numbers or shape (n,), got more dimensions")
     if (radii < 0).any():
         raise ValueError(f"radius: expected numbers >= 0, got {radii.min():g}")
+    shapes = {"A": a.shape[:-axes], "g": slopes.shape[:-1]}
+    shapes |= {"radius": radii.shape, "constant": constants.shape}
+    counts = {name: shape[0] for name, shape in shapes.items() if shape}
+    n = max(counts.values(), default=1)
+    for name, count in counts.items():
+        if count != n:
+            raise ValueError(f"{name}: expected {n} items as elsewhere, got {count}")
     if not diagonal:
-        a = _symmetric(a.reshape(-1, d, d)).reshape(a.shape)
+        a = np.stack(symmetric_matrices(a.reshape(-1, d, d), "A"))
     return _Problem(
-        np.ascontiguousarray(a.reshape(-1, *a.shape[a.ndim - axes :])),
+        np.ascontiguousarray(a.reshape(-1, *[d] * axes)),
         np.ascontiguousarray(np.broadcast_to(slopes, (n, d))),
         np.ascontiguousarray(np.broadcast_to(radii, (n,))),
         np.ascontiguousarray(np.broadcast_to(constants, (n,))),
-        all(count is None for count in counts.values()),
+        single=not counts,
     )
-
-
-def _symmetric(stack: _Float64s) -> _Float64s:
-    matrices = symmetric_matrices(stack, "A")
-    as_given = all(matrix.base is not None for matrix in matrices)  # views of the stack
-    return stack if as_given else np.stack(matrices)
-
-
-def _common_count(counts: dict[str, int | None], *scalars: _Float64s) -> int:
-    if any(value.ndim > 1 for value in scalars):
-        raise ValueError("radius, constant: expected numbers or shape (n,), got more dimensions")
-    given = {name: count for name, count in counts.items() if count is not None}
-    n = max(given.values(), default=1)
-    for name, count in given.items():
-        if count != n:
-            raise ValueError(f"{name}: expected {n} items as elsewhere, got {count}")
-    return n
 
 
 def _finite(values: Any, name: str) -> _Float64s:

@@ -121,7 +121,7 @@ def test_components_of_a_reduction():
 
 
 def test_a_spectrum_has_every_pair(gem):
-    display = draw(SpectrumDisplay, gem, n_named=2, ls=":")
+    display = draw(SpectrumDisplay, gem, ls=":")
     assert len(display.lines_) == 6
     image = np.ma.filled(display.image_.get_array(), np.nan)
     for (above, below), line in display.lines_.items():
@@ -131,7 +131,7 @@ def test_a_spectrum_has_every_pair(gem):
         assert line.get_linestyle() == ":"
         assert image[above, below] == expected[0]
     assert display.threshold == 0.1
-    assert len(display.ax_.get_legend().get_texts()) == 2
+    assert len(display.ax_.get_legend().get_texts()) == 3
 
 
 def test_long_names_stay_inside(gem, tmp_path):
@@ -157,7 +157,6 @@ def test_wrong_arguments_are_named(gem):
     filters = FiltersDisplay.from_estimator
     for call, message in (
         (lambda: SpectrumDisplay.from_estimator(3), "estimator: expected a fitted"),
-        (lambda: SpectrumDisplay.from_estimator(gem, n_named=-1), "n_named: expected"),
         (lambda: filters(gem, pairs=3), "pairs: expected"),
         (lambda: filters(gem, pairs=[(0, 1, 2)]), "pairs: expected pairs of labels"),
         (lambda: filters(gem, n_filters=0), "n_filters: expected"),
