@@ -101,8 +101,9 @@ def test_selection_reports_what_it_tried(rng, shape):
     assert model.components_.shape == (model.n_components_, X.shape[1])
 
 
-def test_given_candidates_and_greedy_growth(rng):
-    X, y = blobs(rng, 100, 12, 3)
+@pytest.mark.parametrize("shape", [(100, 12), (36, 50)])
+def test_given_candidates_and_greedy_growth(rng, shape):
+    X, y = blobs(rng, *shape, 3)
     model = LDG("greedy", gamma=[0.1, 0.9], n_neighbors=[3, 6], random_state=0).fit(X, y)
     assert model.gamma_ in (0.1, 0.9)
     assert model.n_neighbors_ in (3, 6)

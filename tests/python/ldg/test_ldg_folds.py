@@ -39,20 +39,14 @@ def test_accuracies_are_those_of_fits_to_the_other_rows(shape):
     np.testing.assert_allclose(found.values, expected / len(y), rtol=0, atol=1e-12)
 
 
-def test_given_candidates_greedy_growth_and_hard_rows():
+def test_a_class_of_one_row_duplicates_and_two_rows():
     X, y = blobs(36, 50, 3, dtype=np.float32)
-    y[0] = 9  # a class of one row
+    y[0] = 9
     X[20:24], y[20:24] = X[24:28], y[24:28]
     with pytest.warns(RuntimeWarning, match="fewer of \\[9\\]"):
         listed = LDG([2, 3], gamma=[0.2, 0.6], n_neighbors=[2, 3]).fit(X, y)
-    assert (listed.gamma_, listed.n_neighbors_) in [(g, k) for g in (0.2, 0.6) for k in (2, 3)]
-    assert listed.n_components_ in (2, 3)
+    assert np.isfinite(listed.transform(X)).all()
     assert set(LDG(2, gamma=0.3).fit(X, y).cv_results_) == {"n_neighbors", "n_neighbors_accuracy"}
-    grown = LDG("greedy", n_neighbors="cv").fit(X, y)
-    accuracies = grown.cv_results_["n_components_accuracy"]
-    assert np.all(np.diff(accuracies[:-1]) >= 0)
-    assert grown.n_components_ == len(accuracies) or accuracies[-1] < accuracies[-2]
-    assert np.isfinite(grown.transform(X)).all()
     assert LDG(gamma=[0.1, 0.9]).fit(X[:2], [0, 1]).n_components_ == 1
 
 

@@ -22,31 +22,20 @@ def digits():
     return X[:120] / 16, y[:120]
 
 
-def hinge(m, y, W, b, margin=1.0):
-    """Hinge loss of one row, from its definition."""
-    return max(margin * (c != y) + (W[c] - W[y]) @ m + b[c] - b[y] for c in range(len(W)))
-
-
-def plain_objective(M, X, y, W, b, C, sigma2, within=0.0):
-    """J by loops, at means M of rows X; `within` weighs the squares of M, as a prior does."""
+def plain_objective(M, X, y, W, b, C, sigma2):
+    """J by loops, at means M of rows X."""
     value = 0.5 * ((W**2).sum() + (b**2).sum())
-    for m, x, c in zip(M, X, y, strict=True):
-        value += ((m - x) ** 2).sum() / (2 * sigma2) + 0.5 * within * (m**2).sum()
-        value += C * hinge(m, c, W, b)
+    for m, x, own in zip(M, X, y, strict=True):
+        hinge = max((c != own) + (W[c] - W[own]) @ m + b[c] - b[own] for c in range(len(W)))
+        value += ((m - x) ** 2).sum() / (2 * sigma2) + C * hinge
     return value
 
 
-# ---- one row -------------------------------------------------------------------------------------
-
-
-def envelope(x, y, W, cost, margin, variance, start=None, n_threads=1, intercept=0.0):
-    """Duals (n, k), values and gaps of rows (n, d)."""
-    start = np.zeros((len(x), len(W))) if start is None else start
-    costs = np.full(len(x), cost)
-    labels = np.asarray(y, dtype=np.int32)
-    return core.hinge_envelope(
-        x @ W.T + intercept, W @ W.T, labels, costs, margin, variance, start, 1e-9, 1000, n_threads
-    )
+def best_duals(rows, y, W, b, cost, sigma2):
+    """Duals (n, k) of the best means of rows (n, d) for these weights."""
+    given = (np.asarray(y, dtype=np.int32), np.full(len(rows), cost), 1.0, sigma2)
+    start = np.zeros((len(rows), len(W)))
+    return core.hinge_envelope(rows @ W.T + b, W @ W.T, *given, start, 1e-9, 1000, 1)[0]
 
 
 # ---- rows and SVM --------------------------------------------------------------------------------
@@ -62,7 +51,7 @@ def test_joint_moves_are_a_stationary_point(digits, sigma2, intercept):
     M = shift.shift(X, y)
     W, b = shift.class_coef_, shift.intercept_
     assert_allclose(shift.objective_, plain_objective(M, X, y, W, b, 0.1, sigma2), rtol=1e-7)
-    duals, _, _ = envelope(X, y, W, 0.1, 1.0, sigma2, intercept=b)
+    duals = best_duals(X, y, W, b, 0.1, sigma2)
     assert_allclose(X + sigma2 * duals @ W, M, atol=1e-6 * np.abs(M - X).max())
     # These duals and weights are feasible for the SVM of the moved rows, with next to no gap.
     assert_allclose(duals.T @ M, W, atol=2e-3 * np.abs(W).max())
@@ -93,12 +82,8 @@ def test_joint_moves_of_other_kinds_of_rows(digits):
     X, y = digits
     given = {"sigma2": 20.0, "svm": SVM, "moves": "joint"}
     known = MaxMarginShift(**given).shift(X, y)
-    twice = MaxMarginShift(**given).shift(np.hstack([X, np.ones((120, 1))]), y)
-    assert np.isfinite(twice).all()
     assert_allclose(MaxMarginShift(**given).shift(X[::-1], y[::-1])[::-1], known, atol=1e-2)
-    single = MaxMarginShift(PCA(2), **given).fit(X.astype(np.float32), y)
-    assert single.shift(X.astype(np.float32), y).dtype == np.float32
-    assert single.transform(X[:3].astype(np.float32)).dtype == np.float32
+    assert MaxMarginShift(**given).shift(X.astype(np.float32), y).dtype == np.float32
     known = np.arange(120) % 3 > 0
     moved = MaxMarginShift(**given).shift(X, y, known)
     assert_array_equal(moved[~known], X[~known])
@@ -150,10 +135,7 @@ def test_sweeps_never_raise_the_objective(digits, sigma2):
     assert (np.diff(np.diag(spread)) <= 0).all()
     # J is its value at these weights and the best features for them.
     nu, b = model.feature_coef_, model.feature_intercept_
-    duals, _, _ = core.hinge_envelope(
-        features @ nu.T + b, nu @ nu.T, y.astype(np.int32), np.full(120, 0.1), 1.0, sigma2,
-        np.zeros((120, 10)), 1e-9, 1000, 1,
-    )  # fmt: skip
+    duals = best_duals(features, y, nu, b, 0.1, sigma2)
     Z = features + sigma2 * duals @ nu
     rest = ((X - X.mean(axis=0)) ** 2).sum() - (features**2).sum()
     expected = plain_objective(Z, features, y, nu, b, 0.1, sigma2) + rest / (2 * sigma2)
@@ -168,7 +150,6 @@ def test_without_labels_say_it_is_pca(digits):
         model = MaxMarginPCA(3, sigma2=0.0).fit(rows, y[: len(rows)])
         expected = PCA(3, svd_solver="full").fit_transform(rows)
         assert_allclose(np.abs(model.transform(rows)), np.abs(expected), atol=1e-4)
-        assert model.transform(rows).dtype == rows.dtype
         assert model.relative_shift_ == 0.0
     assert_allclose(model.mean_, peer.mean_, atol=1e-6)
     assert model.get_feature_names_out().tolist() == [f"maxmarginpca{i}" for i in range(3)]
@@ -176,17 +157,12 @@ def test_without_labels_say_it_is_pca(digits):
 
 def test_max_margin_pca_of_other_rows(digits):
     X, y = digits
-    known = MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(X, y).transform(X)
-    again = MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(X, y).transform(X)
-    assert_array_equal(known, again)
     shifted = MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(np.hstack([X, np.full((120, 1), 7.0)]), y)
     assert np.abs(shifted.components_[:, -1]).max() < 1e-9
     partly = MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(X, y, np.arange(120) % 3)
     assert np.isfinite(partly.objective_)
     with pytest.raises(ValueError, match="n_components: expected at most 64"):
         MaxMarginPCA(65, sigma2=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="y: expected samples of at least two classes"):
-        MaxMarginPCA(2, sigma2=1.0).fit(X, np.zeros(120, dtype=int))
 
 
 def test_max_margin_pca_warns_of_sweeps_that_were_not_enough(rng):

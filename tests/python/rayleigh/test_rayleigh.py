@@ -8,11 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh, subspace_angles
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
 from eigenfeat import ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
@@ -49,39 +47,21 @@ def assert_same_subspace(V, W, matrix, gap, slack=200.0):
     assert subspace_angles(V, W).max() < tolerance
 
 
-def spectrum(X):
-    return np.linalg.eigvalsh(np.cov(X.T))[::-1]
-
-
 # ---- the members against their references --------------------------------------------------------
 
 
-@pytest.mark.parametrize("m", [1, 6])
-def test_pca_has_the_subspace_and_variances_of_scikit_learn(rows, m):
-    X, _ = rows
-    ours, theirs = RayleighPCA(m).fit(X), PCA(m).fit(X)
-    values = np.append(spectrum(X), 0.0)
-    gap = values[m - 1] - values[m] if m < 6 else values[0]
-    assert_same_subspace(ours.directions_, theirs.components_.T, np.cov(X.T), gap)
-    assert_allclose(ours.eigenvalues_, theirs.explained_variance_ * 239 / 240, rtol=1e-12)
-    assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-9)
-
-
-def test_pca_by_columns_is_pca_of_the_correlations(rows):
-    X = rows[0] * [1.0, 10.0, 100.0, 1e3, 1e-3, 1e5]
-    ours = RayleighPCA(2, scale="columns").fit(X)
-    theirs = PCA(2).fit(StandardScaler().fit_transform(X))
-    expected = theirs.transform(StandardScaler().fit_transform(X))
-    assert_allclose(np.abs(ours.transform(X)), np.abs(expected), atol=1e-9)
-
-
-def test_pca_without_centring_is_the_svd(rows):
-    X, _ = rows
-    ours = RayleighPCA(2, center=False).fit(X)
-    _, values, right = np.linalg.svd(X, full_matrices=False)
-    assert_allclose(ours.eigenvalues_, values[:2] ** 2 / 240, rtol=1e-12)
-    assert_allclose(np.abs(ours.directions_), np.abs(right[:2].T), atol=1e-10)
-    assert not ours.offset_.any()
+@pytest.mark.parametrize(
+    ("m", "center", "scale"), [(1, True, "none"), (6, True, "columns"), (2, False, "none")]
+)
+def test_pca_is_the_svd(rows, m, center, scale):
+    X = rows[0] * [1.0, 10.0, 100.0, 1e3, 1e-3, 1e5] if scale == "columns" else rows[0]
+    Z = X / X.std(axis=0) if scale == "columns" else X
+    Z = Z - Z.mean(axis=0) if center else Z
+    _, values, right = np.linalg.svd(Z, full_matrices=False)
+    ours = RayleighPCA(m, center=center, scale=scale).fit(X)
+    assert_allclose(ours.eigenvalues_, values[:m] ** 2 / 240, rtol=1e-10)
+    assert_allclose(np.abs(ours.transform(X)), np.abs(Z @ right[:m].T), atol=1e-9)
+    assert ours.offset_.any() == center
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -225,15 +205,13 @@ def test_slices_have_equal_weight(rows, rng):
 
 
 @pytest.mark.parametrize("member", FAMILY)
-@pytest.mark.parametrize("spoil", ["combination", "duplicates", "wide"])
-def test_singular_covariances_are_no_obstacle(rows, rng, member, spoil):
+@pytest.mark.parametrize("spoil", ["combination", "duplicates"])
+def test_singular_covariances_are_no_obstacle(rows, member, spoil):
     X, y = rows
     if spoil == "combination":
         X[:, 2] = X[:, 0] - X[:, 5]
-    elif spoil == "duplicates":
-        X = X[[0, 1, 2, 3]][(y - 3) // 2]
     else:
-        X = rng.standard_normal((240, 300)) + y[:, None]
+        X = X[[0, 1, 2, 3]][(y - 3) // 2]
     model = fitted(member, X, y)
     assert np.isfinite(model.transform(X)).all()
     assert np.all(model.eigenvalues_ >= 0)
