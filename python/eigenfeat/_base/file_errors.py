@@ -15,7 +15,7 @@ __all__ = ["is_of_file", "naming"]
 
 @contextmanager
 def naming(name: str, scratch: Path | None = None) -> Iterator[None]:
-    """Name `name` in errors of a full disk, which name no file, and in errors of `scratch`."""
+    """Name the file `name` in errors of a full disk, which name none, and of the file `scratch`."""
     try:
         yield
     except OSError as error:

@@ -45,7 +45,7 @@ def _checked(X: Any) -> Any:
     parts = (np.require(part, requirements="A") for part in (X.data, X.indices, X.indptr))
     result = type(X)(tuple(parts), shape=X.shape)
     result.check_format(full_check=True)
-    if (np.diff(result.indptr) < 0).any():  # which SciPy checks for matrices with entries only
+    if (np.diff(result.indptr) < 0).any():  # SciPy checks this only if there are entries
         raise ValueError("indptr must be a non-decreasing sequence")
     return result.tocsr() if X.format == "bsr" else result
 

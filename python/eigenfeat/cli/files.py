@@ -89,7 +89,7 @@ def rows_of(
         path = listed_files(options.data, options.format)[0][0]
         if (options.format or format_of(path)) not in ("svmlight", None) and path.exists():
             if target is None:
-                raise none  # before the column of labels is taken for a feature
+                raise none  # otherwise the column of labels would become a feature
             given["target"] = options.target = target
     rows = open_rows(options.data, **given)
     if rows.sources[0].label_kind is None:
@@ -139,7 +139,7 @@ def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:
         weight = np.concatenate([np.zeros(0), *(np.asarray(block.X)[:, 0] for block in rows)])
     except OptionError as error:
         raise UsageError(f"--weight: {error.text}") from None
-    except ValueError as error:  # without advice to leave the column or its rows out
+    except ValueError as error:  # the advice to leave the column or its rows out does not apply
         raise ValueError(str(error).partition("; leave it out")[0]) from None
     try:
         return row_weights(weight, len(weight))

@@ -180,7 +180,7 @@ def _lines(described: dict[str, Any]) -> list[str]:
         elif name == "unused_views":
             entries = wrapped(reasons(value))
         elif isinstance(value, str) and value.startswith("array of shape"):
-            continue  # which says little; JSON has it
+            continue  # of little use as text; JSON has it
         elif name == "classes" and value and isinstance(value[0], dict):
             title = f"{len(value)} classes"
             entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]

@@ -264,7 +264,7 @@ def report() -> None:
     """Write an HTML page about a model and its predictions.
 
     Measures beside those of a constant prediction, confusion, calibration, spectra, directions as
-    images where columns are pixels, what predictions rest on, times of early decisions, parameters
+    images where columns are pixels, importances of columns, times of early decisions, parameters
     and versions. Of regressions: predictions beside the truth, and residuals. The page needs no
     network. It says which rows its figures come from: use rows that had no part in the fit, or
     --holdout or --cv, which measure new fits. Rows whose labels the model does not know are counted
@@ -322,8 +322,8 @@ def inspect() -> None:
     """Describe a model, moments, a checkpoint or rows.
 
     For a model: its class, parameters, columns, labels and what the fit has found; with labelled
-    rows of DATA, that the fit has not seen, also by how much its predictions get worse if a column
-    gets its values from other rows (permutation importance). For moments and checkpoints: labels,
+    rows of DATA that the fit has not seen, also permutation importances: how much worse predictions
+    get if a column gets its values from other rows. For moments and checkpoints: labels,
     weights and position; for a file of rows: its columns, types and, if the format stores it, the
     number of rows.
     """

@@ -205,7 +205,7 @@ def _write(
     result = {"output": str(path), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": output.seconds, "rows_per_second": advance.rate}
     text = f"{written:,} rows" + (f" ({skipped:,} bad ones left empty)" if skipped else "")
-    if standard:  # where the rows are
+    if standard:  # standard output has the rows
         output.result(result, f"eigenfeat: {text}", sys.stderr)
     else:
         output.result(result, f"{path}: {text}, {os.path.getsize(path):,} bytes")

@@ -32,7 +32,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
     checkpoint = Checkpoint(options.checkpoint or default, rows, options.every)
     for path in (options.output, checkpoint.path):
         check_output(path, rows)
-        for part in path.parent.glob(f".{path.name}.*.part"):  # that killed runs have left
+        for part in path.parent.glob(f".{path.name}.*.part"):  # left by runs that were killed
             part.unlink(missing_ok=True)
     if options.output == checkpoint.path:
         raise UsageError(f"--checkpoint: expected another file than the output {options.output}")
@@ -60,7 +60,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
             try:
                 total.update(block.X, block.y, n_threads=options.threads)
             except ValueError:
-                next(rows.blocks(position))  # which names the place in the file
+                next(rows.blocks(position))  # raises an error that names the place in the file
                 raise
             position = after
             advance(len(block), after.fraction)

@@ -84,7 +84,7 @@ MAX_TIMES = 48  # at which held-out samples are evaluated
 MAX_SAMPLED_TIMES = 16  # at which rules that sample evaluate them
 MAX_SAMPLES = 3000  # held-out samples that are evaluated
 MAX_PREDICTIONS = 4e6  # of rules that sample
-MAX_THRESHOLDS = 200  # that are tested for promises by label
+MAX_THRESHOLDS = 200  # most thresholds tested for promises by label
 TIMES_PER_BATCH = 8
 
 MAX_PREFIX_TIMES = 24  # at which classifiers of the known values are fitted

@@ -485,7 +485,7 @@ def solve_layers(
 
 
 _MAX_BYTES = 2**31  # of the next layer's moments
-_MAX_GROUP_BYTES = 2**29  # of these moments with random groups of classes
+_MAX_GROUP_BYTES = 2**29  # of the next layer's moments, with random groups of classes
 _MAX_GROUP_PAIRS = 600
 _MAX_DIRECTIONS = 20  # per pair
 _PAIRS_PER_PARTITION = 30

@@ -384,7 +384,7 @@ def _tried(
     together, from the largest penalty to the smallest.
     """
     moments: ClassMoments | None = None
-    choices: dict[Any, dict[str, Any]] = {}  # of scale and constant
+    choices: dict[Any, dict[str, Any]] = {}  # `scale` and `constant`, once chosen
     for path in _paths(base, trials):
         model = _candidate(base, path[0][1]["params"])
         gem = model.nested("gem")

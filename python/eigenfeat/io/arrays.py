@@ -27,7 +27,7 @@ __all__ = ["ArraySource"]
 
 _PIECE_BYTES = 16 << 20
 _PROBED_LABELS = 1 << 16
-_MAX_EMPTY_COLUMNS = 1 << 20  # of an array without rows, whose file's length bounds no width
+_MAX_EMPTY_COLUMNS = 1 << 20  # of an array without rows: the file's length does not bound them
 
 _Array = npt.NDArray[Any]
 
@@ -37,7 +37,7 @@ class ArraySource(Source):
 
     format = "npy"
     named = False
-    _labels_path: Path | None = None  # of labels in another file
+    _labels_path: Path | None = None  # if another file has the labels
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         super().__init__(path, options, keys)
@@ -87,7 +87,7 @@ class ArraySource(Source):
         n, chosen = self.n_rows or 0, self.choice.features
         columns: Any = slice(chosen[0], chosen[-1] + 1)
         if tuple(chosen) != tuple(range(chosen[0], chosen[-1] + 1)):
-            columns = list(chosen)  # which copies, unlike a slice
+            columns = list(chosen)  # copies the samples, unlike a slice
         row_bytes = max(len(self.names) * _mapped(self.path).dtype.itemsize, 1)
         size = max(_PIECE_BYTES // row_bytes, 1)
         for start in range(skip, n, size):

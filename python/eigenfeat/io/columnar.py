@@ -308,7 +308,7 @@ def _decoded(column: Any) -> Any:
     import pyarrow as pa
 
     while pa.types.is_dictionary(column.type):
-        if str(column.type.value_type) == "string_view":  # which pyarrow cannot take by indices
+        if str(column.type.value_type) == "string_view":  # pyarrow cannot select these by indices
             texts = column.dictionary.cast("large_string")
             column = pa.DictionaryArray.from_arrays(column.indices, texts)
         column = column.dictionary_decode()

@@ -48,9 +48,9 @@ _BLOCK_BYTES = 4 << 20  # of text that is parsed at a time
 _MAX_LINE_BYTES = 64 << 20
 _MIN_BLOCK_BYTES = 1 << 16
 _SCANNED_BYTES = 32 << 20  # of text of all files, from which types of columns are inferred
-_HEADER_RECORDS = 200  # with which the first line is compared to detect a header
+_HEADER_RECORDS = 200  # records compared with the first line to detect a header
 _HEADER_CHARACTERS = 1 << 18  # of records; after more, a single record is compared
-_SECONDS_OF_LAST_READS = 0.1  # in which pyarrow's threads notice the end of their streams
+_SECONDS_OF_LAST_READS = 0.1  # for pyarrow's threads to notice the end of their streams
 _TYPES = {"number": "double", "text": "string"}  # names of the kinds in descriptions of files
 
 

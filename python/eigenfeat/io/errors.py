@@ -41,7 +41,7 @@ class BadRowError(ValueError):
     def __init__(
         self, path: str | os.PathLike[str], unit: str, row: int, column: str | None, what: str
     ) -> None:
-        super().__init__(path, unit, row, column, what)  # with which pickle makes a copy
+        super().__init__(path, unit, row, column, what)  # pickle makes copies with these arguments
         place = f"{unit} {row}" if column is None else f"{unit} {row}, column {column!r}"
         self._message = f"{os.fspath(path)}: {place}: {what}"
         self.path, self.row = str(Path(path)), row
@@ -62,7 +62,7 @@ class OptionError(ValueError):
     """
 
     def __init__(self, option: str, text: str) -> None:
-        super().__init__(option, text)  # with which pickle makes a copy
+        super().__init__(option, text)  # pickle makes copies with these arguments
         self.option, self.text = option, text
 
     def __str__(self) -> str:

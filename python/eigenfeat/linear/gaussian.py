@@ -57,7 +57,7 @@ _Array = NDArray[np.float64]
 _FIRST_EXPONENT, _MIN_EXPONENT, _MAX_EXPONENT = -2, -8, 4
 # Number of left-out samples: a number of logits divided by the classes, within the bounds.
 _MAX_LOGITS, _MIN_LEFT_OUT, _MAX_LEFT_OUT = 1_000_000, 1_000, 10_000
-_MAX_CLASS_SHARE = 0.999  # of its class's weight, for a sample to be left out
+_MAX_CLASS_SHARE = 0.999  # samples with more of their class's weight are not left out
 _PIECE = 1_024  # samples converted to a dense array at a time
 _MIN_REMAINDER = 1e-6  # of 1 - f q, in float32
 _MIN_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean square 1

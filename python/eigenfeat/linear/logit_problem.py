@@ -111,7 +111,7 @@ _RECENT_SHARE, _MIN_RECENT = 8, 2
 _ROUGH_GAP, _ROUGH_NOISE = 1e-6, float(np.finfo(np.float32).eps)  # of the objective in float32
 _FIRST_GAP = 8.0  # factor of the first estimate, because the metric may be too large
 # Temperature.
-_MAX_TEMPERATURE = 50.0  # also of 1 / T
+_MAX_TEMPERATURE = 50.0  # the least temperature is its inverse
 _TEMPERATURE_ERROR = 1e-6  # relative
 LOG_FLOOR = -30.0  # least log probability, so that no single sample decides
 _PIECE = 1 << 22  # entries converted to a dense array at a time

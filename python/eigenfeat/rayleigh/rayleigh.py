@@ -336,7 +336,7 @@ class OrientedPCA(UnsupervisedRayleigh):
     ) -> None:
         before = None if first else self.noise_moments_
         if not first:
-            self.moments_ = self.moments_.copy()  # which an error in the noise leaves unchanged
+            self.moments_ = self.moments_.copy()  # an error in the noise leaves the original
         super()._accumulate(X, sample_weight, first=first)
         self.noise_moments_ = before if noise is None else self._with_noise(before, noise)
 

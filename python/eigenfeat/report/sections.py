@@ -165,7 +165,7 @@ def _by_probability(evidence: Evidence) -> tuple[DataFrame, NDArray[np.float64]]
         happens = evidence.proba.argmax(axis=1) == evidence.true
     chances = np.clip(chances, 0.0, 1.0)
     edges = np.linspace(0, 1, N_BINS + 1)[1:-1]
-    if len(np.unique(np.searchsorted(edges, chances))) < MIN_BINS:  # as those of a rare class
+    if len(np.unique(np.searchsorted(edges, chances))) < MIN_BINS:  # for example, of a rare class
         edges = np.unique(np.quantile(chances, edges))
     weight = np.ones(len(chances)) if evidence.weight is None else evidence.weight
     weight = weight / weight.sum()

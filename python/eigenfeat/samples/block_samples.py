@@ -68,7 +68,7 @@ class BlockScan:
     n_features: int
     dtype: DType  # float32 if all blocks are, else float64
     sparse: bool  # whether some blocks are sparse
-    n_samples: int  # with those without weight
+    n_samples: int  # including samples without weight
     bits: int  # see `sum_of_bits`
     table: LabelTable  # labels of samples with weight
     weight: float | None  # sum of the weights; None without weights

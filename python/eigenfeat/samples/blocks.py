@@ -340,7 +340,7 @@ def stacked(parts: Sequence[Any]) -> Any:
         import pandas
 
         frame = pandas.concat(parts, ignore_index=True)
-        for name in parts[0].select_dtypes("category"):  # whose categories differ between parts
+        for name in parts[0].select_dtypes("category"):  # categories differ between parts
             frame[name] = frame[name].astype("category")
         return frame
     if not hasattr(parts[0], "tocsr"):

@@ -98,7 +98,7 @@ def warn_identifiers(X: Any) -> None:
 def _looks_like_identifiers(column: _Column) -> bool:
     values = column.numbers()
     steps = np.diff(values)
-    if not steps.any() or not np.array_equal(values, np.rint(values)):  # which NaN is not
+    if not steps.any() or not np.array_equal(values, np.rint(values)):  # NaN is no whole number
         return False
     if (steps > 0).all() or (steps < 0).all():
         return True

@@ -60,7 +60,7 @@ _Array = NDArray[np.float64]
 _MAX_CLASSES = 100  # of other views than "gem"
 # bench/tables.py shows the effect of the following numbers.
 _PRIOR_SAMPLES = 80.0  # over the root of n: weight of the prior of the views' weights
-_FOLDS_OF_MANY = 4  # of which the first is held out alone
+_FOLDS_OF_MANY = 4  # only the first of these folds is held out
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 
 
