@@ -336,15 +336,17 @@ def fit_prefixes(
     Returns a classifier with the parameters of `classifier` for the first t samples, for each t of
     the ascending `times`. Thresholds and dilations are those of the whole series.
     """
-    features = classifier._new_features()
     series, _ = read_series(X)
-    labels = read_labels(y, len(series), "series")
-    features.fit(series)
+    labels, cuts = read_labels(y, len(series), "series"), np.asarray(times)
+    features = classifier._new_features().fit(series)
+    together = max(1, _BLOCK // (len(series) * features.n_features_out_))
     models = []
-    for some, values in _prefix_blocks(features, series, np.asarray(times)):
-        for t, at_time in zip(some, values, strict=True):
-            model = clone(classifier)
-            model._fit_ridge(features, at_time, series[:, :, :t], np.full(len(series), t), labels)
+    for begin in range(0, len(cuts), together):
+        some = cuts[begin : begin + together]
+        values = features.transform_prefixes(series[:, :, : some[-1]], some)
+        for t, at_time in zip(some, values.swapaxes(0, 1), strict=True):
+            model, lengths = clone(classifier), np.full(len(series), t)
+            model._fit_ridge(features, at_time, series[:, :, :t], lengths, labels)
             models.append(model)
     return models
 
@@ -360,28 +362,15 @@ def prefix_probabilities(
     series, _ = read_series(X, features.n_channels_)
     cuts = np.asarray(times)
     out = np.empty((len(cuts), len(series), len(models[0].classes_)))
-    rows = max(1, _BLOCK // (len(cuts) * features.n_features_out_))
-    for begin in range(0, len(series), rows):
-        part = series[begin : begin + rows]
-        done = 0
-        for some, values in _prefix_blocks(features, part, cuts):
-            for t, at_time in zip(some, values, strict=True):
-                model = models[done]
-                scores = model._scored(at_time, part[:, :, :t])
-                out[done, begin : begin + rows] = softmax(model.factor_ * scores, axis=1)
-                done += 1
+    step = max(1, _BLOCK // (len(cuts) * features.n_features_out_))
+    for begin in range(0, len(series), step):
+        rows = slice(begin, begin + step)
+        part = series[rows, :, : cuts[-1]]
+        values = features.transform_prefixes(part, cuts).swapaxes(0, 1)
+        for model, t, at_time, found in zip(models, cuts, values, out, strict=True):
+            scores = model._scored(at_time, part[:, :, :t])
+            found[rows] = softmax(model.factor_ * scores, axis=1)
     return out
-
-
-def _prefix_blocks(
-    features: ConvolutionFeatures, series: Floats, times: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], Floats]]:
-    """Yield times and their features (times, n, F), in blocks of bounded memory."""
-    together = max(1, _BLOCK // (len(series) * features.n_features_out_))
-    for begin in range(0, len(times), together):
-        some = times[begin : begin + together]
-        values = features.transform_prefixes(series[:, :, : some[-1]], some)
-        yield some, np.ascontiguousarray(values.swapaxes(0, 1))
 
 
 def _logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:

@@ -181,6 +181,8 @@ class TangentSpace(EpochTransformer):
     def _vectors(self, dtype: Any, reduced: list[_Array], groups: ArrayLike | None) -> Floats:
         """Compute tangent vectors of reduced covariances (n, rank, rank) in each band."""
         n = len(reduced[0])
+        for C in reduced:
+            _check_positive(C, np.arange(n))
         out = np.empty((n, len(reduced), self.rank_ * (self.rank_ + 1) // 2), dtype=dtype)
         for rows, whitening in self._whitenings(reduced, read_groups(groups, n)):
             for band, C in enumerate(reduced):

@@ -231,6 +231,15 @@ def test_covariances_that_have_no_logarithm(rng, scale, times, shrinkage, messag
         TangentSpace(shrinkage=shrinkage).fit(scale * epochs(rng)[:, :, :times])
 
 
+def test_an_epoch_without_power_is_named(rng):
+    X = epochs(rng)
+    model, message = TangentSpace().fit(X), "X: expected epochs that vary .* in epoch 3"
+    X[3] = 1.0
+    for use in (model.fit, model.transform):
+        with pytest.raises(ValueError, match=message):
+            use(X)
+
+
 def test_weights_are_repetitions_where_channels_are_rescaled():
     """Units and rank are those of the weighted epochs, and so is what is shrunk."""
     rng = np.random.default_rng(4)
