@@ -23,6 +23,7 @@ from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import mean_covariances, rank_tolerance, whitened
 from eigenfeat.signals.epoch_transformer import EpochTransformer
 from eigenfeat.signals.epochs import epoch_blocks, read_groups, read_labels
+from eigenfeat.signals.means import epoch_covariances
 
 __all__ = ["SpatialFilters"]
 
@@ -239,16 +240,9 @@ class SpatialFilters(EpochTransformer):
         return np.asarray(np.einsum("nft,nft->nf", signals, signals) / epochs.shape[2])
 
     def _power_of_many(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
-        """Compute mean squares from covariances, for more filters than channels.
-
-        With filters ``W = U B``, U of orthonormal columns, the mean squares are the diagonal of
-        ``U cov(B x) U'``, whose rounding errors are relative to the power of all filters together.
-        """
-        U, sizes, V = np.linalg.svd(filters, full_matrices=False)
-        signals = _centred((sizes[:, None] * V).astype(epochs.dtype) @ epochs)
-        covariances = signals @ signals.swapaxes(1, 2) / epochs.shape[2]
-        U = U.astype(epochs.dtype)
-        return np.maximum(np.einsum("nfb,fb->nf", U @ covariances, U), 0.0)
+        """Mean squares (n, F) from covariances, for more filters than channels."""
+        covariances = epoch_covariances(epochs, self.n_threads)
+        return np.maximum(np.einsum("nfc,fc->nf", filters @ covariances, filters), 0.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
