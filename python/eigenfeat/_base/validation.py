@@ -454,10 +454,10 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 
 @contextmanager
-def naming_text(X: object, start: int = 0) -> Iterator[None]:
+def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
     """After an error, name the column of `X` that has text, dates or complex numbers.
 
-    `start` is the index of the first row of `X` in messages.
+    In messages X is called `name`, and `start` is the index of its first row.
     """
     try:
         yield
@@ -469,11 +469,12 @@ def naming_text(X: object, start: int = 0) -> Iterator[None]:
         row += start
         if what == "complex numbers":
             raise ValueError(
-                f"X: expected real numbers, got {what} in column {column!r} ({shown} in row "
+                f"{name}: expected real numbers, got {what} in column {column!r} ({shown} in row "
                 f"{row}). Complex data not supported"
             ) from error
         raise ValueError(
-            f"X: expected numbers, got {what} in column {column!r} ({shown} in row {row}); {ENCODE}"
+            f"{name}: expected numbers, got {what} in column {column!r} ({shown} in row {row}); "
+            f"{ENCODE}"
         ) from error
 
 

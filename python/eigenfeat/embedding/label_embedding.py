@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["LabelEmbedding"]
 
 _Array = NDArray[np.float64]
+_EXPECTED = "y: expected labels or an indicator matrix of zeros and ones"
 _MIN_NOISE = 1e-3  # variance within a class along a component, relative to the total
 
 
@@ -243,11 +244,20 @@ def _are_indicators(X: Any, y: Any) -> bool:
         y = next(iter(as_blocks(X))).y
     if is_collection(X) or y is None:
         return False
-    values = y.data if sparse.issparse(y) else np.asarray(y)
-    if not sparse.issparse(y) and (values.ndim != 2 or values.shape[1] < 2):
-        return False
-    if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
-        raise ValueError("y: expected labels or an indicator matrix of zeros and ones")
+    if sparse.issparse(y):
+        values = y.tocsr().data
+    else:
+        try:
+            values = np.asarray(y)
+        except ValueError:
+            raise ValueError(f"{_EXPECTED}, got lists of several lengths") from None
+        if values.ndim != 2 or values.shape[1] < 2:
+            return False
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{_EXPECTED}, got dtype {values.dtype}")
+    others = values[~np.isin(values, (0, 1))]
+    if others.size:
+        raise ValueError(f"{_EXPECTED}, got {others[0]}")
     return True
 
 

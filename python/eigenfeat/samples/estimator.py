@@ -254,7 +254,7 @@ _PLAIN_OPTIONS = {"reset", "dtype", "order", "accept_sparse", "ensure_all_finite
 def check_array(X: Any, **options: Any) -> Any:
     """As ``sklearn.utils.validation.check_array``, with the input and errors of `validate_data`."""
     X = _in_memory(X, options)
-    with naming_text(X):
+    with naming_text(X, name=options.get("input_name") or "X"):
         return validation.check_array(X, **options)
 
 

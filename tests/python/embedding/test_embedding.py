@@ -126,6 +126,7 @@ def test_kinds_of_samples_agree(make):
     model = make().fit(X, MANY)
     kinds = {
         "dense targets": make().fit(X, MANY.toarray()),
+        "lists of targets": make().fit(X, MANY.tolil()),
         "sparse": make().fit(sparse.csr_array(X), MANY),
         "blocks": make().fit(ArrayBlocks(X, MANY, block_rows=77)),
         "float32": make().fit(X.astype(np.float32), MANY),
@@ -185,8 +186,9 @@ def test_columns_that_add_nothing():
     ("rows", "targets", "message"),
     [
         (X, np.zeros(N), "y: expected"),
-        (X, 2 * MANY.toarray(), "y: expected labels or an indicator matrix"),
+        (X, 2 * MANY.toarray(), "y: expected labels or an indicator matrix .*, got 2.0"),
         (X, MANY[:-1], "y: expected 600 rows"),
+        (X, [[1], [1, 2]], "y: expected labels or .*, got lists of several lengths"),
         (np.ones((N, 2)), Y, "X: expected a column that varies"),
     ],
 )
@@ -235,6 +237,8 @@ def test_targets_of_another_width_are_errors():
     model = RandomizedCCA(2).fit(X, TARGETS)
     with pytest.raises(ValueError, match="y: expected 7 columns, got 2"):
         model.transform_targets(TARGETS[:, :2])
+    with pytest.raises(ValueError, match=r"y: expected numbers, got text in column 1 \('b' in"):
+        RandomizedCCA(2).fit(X, [[1, "b"]] * N)
     with pytest.raises(ValueError, match="y: expected matrices of targets in blocks"):
         RandomizedCCA(2).fit(ArrayBlocks(X, Y))
     with pytest.raises(ValueError, match="y: expected 7 columns in all blocks, got 3"):
