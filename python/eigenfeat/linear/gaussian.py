@@ -38,7 +38,7 @@ from eigenfeat.linear.logit_problem import (
     FeaturePasses,
     Logits,
     log_loss,
-    raised,
+    positive_metric,
     scaled_gram,
     temperature,
 )
@@ -136,7 +136,7 @@ class GaussianClasses:
         """Weights of a shrinkage, and their loss on the left-out samples."""
         how = {"factor": 1.0 / self.total, "n_threads": self._core_threads}
         factorise = partial(core.Metric.from_gram, self._within, self.scale, **how)
-        metric = raised(factorise, np.maximum(shrinkage * self._unit, _MIN_DIAGONAL))
+        metric = positive_metric(factorise, np.maximum(shrinkage * self._unit, _MIN_DIAGONAL))
 
         def solve(b: _Array) -> _Array:
             result: _Array = metric.solve(np.ascontiguousarray(b), self._core_threads)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import by_class, fold_indices, thinned
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, Floats, Labels, RandomState, Rows, Targets, Weights
-from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
+from eigenfeat._base.validation import FLOATS, check_number, show, take_names, warn_caller
 from eigenfeat.expansion.features import CoreRows, ExpandedFeatures, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.logit_problem import (
@@ -381,9 +381,8 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             if penalties is not None:
                 model.penalty = energy
             model.penalty_ = float(energy)
-            for name in ("classes_", "n_features_in_", "feature_names_in_"):
-                if hasattr(self, name):
-                    setattr(model, name, getattr(self, name))
+            model.classes_ = self.classes_
+            take_names(model, self)
             model._record(minimum, problem.uncentred(searched.feature_weights(minimum.point)))
             chosen = choice
             if chosen is None and self.temperature == "auto":

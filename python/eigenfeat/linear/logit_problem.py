@@ -73,7 +73,7 @@ __all__ = [
     "merge_ranges",
     "minima",
     "minimise",
-    "raised",
+    "positive_metric",
     "sample_problem",
     "scaled_gram",
     "temperature",
@@ -122,7 +122,7 @@ _ALL = slice(None)
 class Penalty:
     """Weights of the penalties in the objective."""
 
-    energy: float  # `penalty` there: weight of the energy of the logits
+    energy: float  # weight of the energy of the logits, `penalty` in the objective
     ridge: float
     l2: float
 
@@ -393,7 +393,7 @@ class LogitProblem(FeaturePasses):
                 )
                 least = max(least, 0.5 * self.total * min(outside / p, 1.0))
         factorise = partial(factorise, factor=0.5 * share, n_threads=self.n_threads)
-        return raised(factorise, np.maximum(plain * scale**2, least) + floor)
+        return positive_metric(factorise, np.maximum(plain * scale**2, least) + floor)
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
         """The most accurate metric that does not take most of the time of a search."""
@@ -418,8 +418,8 @@ def _check_no_loss(columns: Codes, how: str) -> None:
         )
 
 
-def raised(factorise: Callable[[_Array], core.Metric], diagonal: _Array) -> core.Metric:
-    """Factor with a diagonal (p,), which is raised until rounding leaves the matrix positive."""
+def positive_metric(factorise: Callable[[_Array], core.Metric], diagonal: _Array) -> core.Metric:
+    """Factor of a matrix, its diagonal (p,) raised until rounding leaves the matrix positive."""
     for _ in range(20):
         metric = factorise(diagonal)
         if metric.positive:
@@ -625,8 +625,9 @@ def minimise(
     `evaluate` returns objective and gradient, `solve` ``H^-1`` times a gradient; `noise` is the
     relative rounding error of the objective, `rough` is `evaluate` in float32, for the first steps.
     The search ends when the estimated gap is at most `tolerance` times the objective, or when
-    `callback`, called before the first and after every iteration, returns True. An iteration takes
-    one solve: ``H^-1`` of a difference of gradients is the difference of the solved gradients.
+    `callback` returns True, which is called before the first iteration with `evaluate` and after
+    each one. An iteration takes one solve: ``H^-1`` of a difference of gradients is the difference
+    of the solved gradients.
     """
     state = _evaluated(rough or evaluate, solve, start)
     if rough is not None and not np.isfinite(state.objective):

@@ -192,14 +192,11 @@ class ClassMoments:
         """
         with self._lock:
             columns = self._known_columns()
-            rows: Any = X
-            as_bytes = sample_weight is None and _are_bytes(X)
-            if as_bytes and self._formed is None:
-                n, d = rows.shape
-                as_bytes = not self._keeps(n, d)
-            checked: Any = rows[:1] if as_bytes else rows
+            as_bytes = sample_weight is None and _are_bytes(X) and not self._keeps(*X.shape)
             threads = _threads.resolve(n_threads)
-            checked = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
+            rows: Any = X
+            some = rows[:1] if as_bytes else rows
+            checked = check_rows(some, dtype=self._dtype, n_columns=columns, by_columns=True)
             rows = rows if as_bytes else checked
             n, d = rows.shape
             codes, table = self._table.encode(y, n)

@@ -214,9 +214,12 @@ def test_gem_names_the_alternative():
         GEM().fit(X, [0, 1])
 
 
-def test_zeros_alone_are_refused():
+def test_zeros_and_overflow_are_refused():
     with pytest.raises(SingularDenominatorError, match="all samples are zero or equal"):
         fitted(sparse.csr_matrix((10, 5)), np.arange(10) % 2)
+    X, y = words()
+    with pytest.raises(ValueError, match="X: expected samples whose squares fit float64"):
+        fitted(1e160 * X, y)
 
 
 def test_the_default_ridge_follows_samples_and_columns():

@@ -111,6 +111,11 @@ def _items(labels: NDArray[Any], options: PencilOptions) -> NDArray[np.int64]:
 
 def _units(classes: ClassSamples, options: PencilOptions) -> Array:
     """Mean eigenvalue of each denominator; where it is 0, the mean over all classes."""
+    if not np.isfinite(classes.squares).all():
+        raise ValueError(
+            "X: expected samples whose squares fit float64, got squares that overflow; scale the "
+            "columns"
+        )
     spread = classes.squares - (classes.means**2).sum(axis=1)
     origin = classes.mean if options.bordered else 0.0
     second = spread + ((classes.means - origin) ** 2).sum(axis=1)
