@@ -275,8 +275,18 @@ class GEM(FittedDirections, PairFeatures):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            first = not hasattr(self, "moments_")
-            self._accumulate(X, y, sample_weight, classes, first=first)
+            self.check_parameters()
+            started, first = time.perf_counter(), not hasattr(self, "moments_")
+            rows, labels = validate_data(self, X, y, reset=first, **ALLOW_NAN)
+            check_classification_targets(labels)
+            rows, labels, weight = weighted_rows(rows, labels, sample_weight)
+            refuse_missing(rows)
+            moments = ClassMoments(classes) if first else self.moments_
+            moments.update(rows, labels, weight, n_threads=self.n_threads)
+            self._log(f"moments: {rows.shape[0]} samples, {rows.shape[1]} features", started)
+            if first:
+                self._try_options(moments, MemorySamples.of(rows, labels, weight, self.n_threads))
+            self._keep_moments(moments)
         return self
 
     def fit_moments(self, moments: ClassMoments) -> GEM:
@@ -363,23 +373,6 @@ class GEM(FittedDirections, PairFeatures):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _accumulate(
-        self, X: Any, y: Any, sample_weight: Weights, classes: Any, *, first: bool
-    ) -> None:
-        """Check a batch and add it to the moments; options are tried on the first batch."""
-        self.check_parameters()
-        started = time.perf_counter()
-        X, y = validate_data(self, X, y, reset=first, **ALLOW_NAN)
-        check_classification_targets(y)
-        X, y, weight = weighted_rows(X, y, sample_weight)
-        refuse_missing(X)
-        moments = ClassMoments(classes) if first else self.moments_
-        moments.update(X, y, weight, n_threads=self.n_threads)
-        self._log(f"moments: {X.shape[0]} samples, {X.shape[1]} features", started)
-        if first:
-            self._try_options(moments, MemorySamples.of(X, y, weight, self.n_threads))
-        self._keep_moments(moments)
 
     def _try_options(self, moments: ClassMoments, samples: LabelledSamples | None) -> None:
         """Draw the seed of the pairs; try scale and constant on samples, if given."""

@@ -24,6 +24,7 @@ from eigenfeat.gem._randomized.krylov import Leading, PairOperator, leading_eige
 from eigenfeat.gem._randomized.samples import ClassSamples, sort_by_class
 from eigenfeat.pencils.problems import (
     DEFAULT_RIDGE,
+    MAX_CLASSES_ALL,
     PencilOptions,
     SingularDenominatorError,
     class_pairs,
@@ -40,7 +41,6 @@ Array = NDArray[np.float64]
 TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of residuals, relative
 SEARCHES = 0.5  # tolerance on the samples, relative to that of residuals, which may be larger
 SOLVES = 0.01  # tolerance of inner solves, relative to that of residuals
-MAX_CLASSES_ALL = 50  # up to it, pairs="auto" means "all"
 
 
 @dataclass(frozen=True, eq=False)

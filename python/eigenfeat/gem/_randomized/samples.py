@@ -104,9 +104,10 @@ class SparseRows(OmitsCaches):
         return self.transposed().times(U, out, **options)
 
     def squared_norms(self) -> _Array:
-        """Squared norm (n,) of each row."""
+        """Squared norm (n,) of each row; infinite if it overflows."""
         owner = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
-        squares = self.data.astype(np.float64) ** 2
+        with np.errstate(over="ignore"):
+            squares = self.data.astype(np.float64) ** 2
         return np.bincount(owner, squares, minlength=self.shape[0]).astype(np.float64)
 
     def kernel(self, n_threads: int = 0) -> _Array:
