@@ -1,7 +1,6 @@
 """Models other than GEM on files, and searches."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -80,34 +79,6 @@ def test_a_shift_with_an_extractor(insects):
     assert run(*page)[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--model", "ldg", "--seed", "-1"), "'--seed': -1 is not in the range"),
-        (("--model", "ldg", "--set", "colour=3"), "--set colour: expected a parameter of LDG: "),
-        (("--model", "ldg", "--set", "gamma=-1"), "--set gamma: The 'gamma' parameter of LDG"),
-        (
-            ("--set", "views=columns,spines"),
-            "--set views: expected 'auto' or distinct names out of",
-        ),
-        (("--model", "ldg", "--features"), "--features: expected none with --model ldg"),
-        (("--classifier", "lda"), "--classifier: expected none with --model table"),
-        (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
-        (("--model", "svm"), "'--model': 'svm' is not one of 'table', 'gem', 'ldg', 'reliable'"),
-    ],
-)
-def test_wrong_options_are_named(insects, more, message):
-    status, out, _ = fit(*more)
-    assert status == 2
-    assert message in json.loads(out)["error"]
-    assert not Path("model.efm").exists()
-
-
-def test_other_models_need_rows_in_memory(insects):
-    status, out, _ = fit("--model", "ldg", "--memory", "0.000001")
-    assert (status, "--memory: expected rows that fit into it" in out) == (1, True)
-
-
 def search(*more):
     command = ("search", "train.csv", "--target", "kind", "-o", "best.efm", *more)
     status, out, err = run(*command, "--json")
@@ -142,8 +113,6 @@ def test_a_search_keeps_parameters_by_name(insects):
     assert search("--grid", "ridge=0.1,0.3", "--grid", "scale=none", *more)[0] == 0
     best = ef.load("best.efm")
     assert ([*best.gem.powers], best.gem.scale, best.random_state) == ([1, 2], "none", 3)
-    status, found = search("--set", "powers=[5]")
-    assert (status, "--set powers: expected" in found["error"]) == (2, True)
 
 
 def test_search_of_the_others(insects):
@@ -153,18 +122,3 @@ def test_search_of_the_others(insects):
     more = ("--grid", "rule=pairwise,box", "--grid", "reliability=0.1,0.9")
     status, found = search("--model", "reliable", *more)
     assert (status, found["estimator"], len(found["results"])) == (0, "ReliableClassifier", 4)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--grid", "colour=1"), "--grid colour: expected a parameter of GEMClassifier: catego"),
-        (("--model", "table"), "'--model': 'table' is not one of 'gem', 'reliable'."),
-        (("--extractor", "pca"), "No such option"),
-    ],
-)
-def test_wrong_searches_are_named(insects, more, message):
-    status, found = search(*more)
-    assert status == 2
-    assert message in found["error"]
-    assert not Path("best.efm").exists()

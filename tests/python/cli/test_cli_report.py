@@ -54,21 +54,6 @@ def test_rows_from_standard_input_and_bad_ones(files, monkeypatch):
     assert "standard input" in Path("page.html").read_text()
 
 
-def test_errors_name_what_is_wrong(files):
-    assert "--target: expected the column of labels" in run(*COMMAND[:3], "-o", "page.html")[2]
-    status, _, err = run(*COMMAND, "--image-shape", "3x3")
-    assert (status, "--image-shape: expected 4 pixels, got 3 x 3" in err) == (2, True)
-    status, _, err = run(*COMMAND, "--image-shape", "3")
-    assert (status, "expected rows and columns, as 8x8" in err) == (2, True)
-    status, _, err = run(*COMMAND[:-1], "no/page.html")
-    assert (status, err) == (1, "eigenfeat: no: No such file or directory\n")
-    ef.ClassMoments().update(files[0], files[1]).save("model.efm")
-    status, _, err = run(*COMMAND)
-    assert status == 1
-    assert "model.efm: expected a fitted estimator, got" in err
-    assert not Path("page.html").exists()
-
-
 def test_gaps_in_text_alone(files):
     """A model of numbers without gaps takes missing texts, which are a category."""
     _, kinds = files

@@ -73,14 +73,3 @@ def test_a_reader_may_stop(files, tmp_path):
     assert found.returncode == 0, found.stderr
     assert "Traceback" not in found.stderr
     assert len(found.stdout.splitlines()) == 2
-
-
-def test_what_cannot_be_is_named(files):
-    status, _, err = run("predict", "model.efm", "-", "-o", "-")
-    assert (status, "--format: expected the format of standard input, got none" in err) == (2, True)
-    status, _, err = run("predict", "model.efm", "-", "rows.csv", "-o", "-")
-    assert (status, "DATA: expected - alone, got 2 names" in err) == (2, True)
-    status, _, err = run("moments", "-", "--format", "csv", "--target", "kind", "-o", "m.efm")
-    assert (status, "DATA: expected names of files, got -" in err) == (2, True)
-    status, _, err = run("fit", "rows.csv", "--target", "kind", "-o", "-")
-    assert (status, "--output: expected the name of a file, got -" in err) == (2, True)
