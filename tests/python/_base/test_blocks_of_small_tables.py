@@ -7,14 +7,13 @@ columns are constant, which directions there are, and how many.
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from block_support import FarBlocks
 from every_estimator import outputs
 from random_tables import DEFAULTS, difference, random_table
 from sklearn.utils.validation import has_fit_parameter
 
-from eigenfeat import MultinomialLogit, open_rows
+from eigenfeat import MultinomialLogit
 
 LOGIT = MultinomialLogit(ridge_scale="common", temperature="auto", tol=1e-8)
 # Solutions of a tolerance are compared where it does not show.
@@ -53,11 +52,11 @@ def fitted(name, fit):
     return model
 
 
-def check(name, seed, ways, weighted=True):
+def check(name, seed, ways):
     X, table = tied_table(seed)
     if name == "MaximumMarginCriterion" and OF_LARGEST & set(table.kinds):
         return
-    weighted = weighted and has_fit_parameter(DEFAULTS[name](), "sample_weight")
+    weighted = has_fit_parameter(DEFAULTS[name](), "sample_weight")
     weight = table.weight if weighted else None
     whole = fitted(name, lambda model: model.fit(X, table.y, **given(weight)))
     known = outputs(whole, X)
@@ -122,23 +121,6 @@ def test_rounding_of_float32_is_no_direction(name, seed):
 def test_batches(name):
     for seed in range(3):
         check(name, seed, [batches_of(11)])
-
-
-@pytest.mark.parametrize("name", ["GEM", "GEMClassifier", "PCAFisher"])
-def test_files(name, tmp_path):
-    def text(model, X, y, w):
-        frame = pd.DataFrame(X).assign(label=y)
-        frame.to_csv(tmp_path / "rows.csv", index=False, header=False, float_format="%.17g")
-        options = {"target": X.shape[1], "header": False, "dtype": X.dtype, "block_rows": 7}
-        model.fit(open_rows(tmp_path / "rows.csv", **options))
-
-    def arrays(model, X, y, w):
-        np.save(tmp_path / "X.npy", X)
-        np.save(tmp_path / "y.npy", y)
-        model.fit(open_rows(tmp_path / "X.npy", tmp_path / "y.npy", block_rows=7))
-
-    for seed in (0, 5):
-        check(name, seed, [text, arrays], weighted=False)
 
 
 @pytest.mark.long

@@ -395,26 +395,21 @@ def test_titanic_from_the_shell(tmp_path, monkeypatch):
 # ---- the command line ----------------------------------------------------------------------------
 
 
-def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
+def test_commands_on_a_table_with_words(tmp_path, credit, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(credit[:200], tmp_path / "train.csv")
     written(credit[200:], tmp_path / "test.csv")
-    assert run("fit", "train.csv", "--target", "kind", "-o", "m.eigenfeat")[0] == 0
-    X, y = credit.drop(columns="kind"), credit["kind"]
-    expected = TableClassifier(random_state=0).fit(X[:200], y[:200])
-    assert run("predict", "m.eigenfeat", "test.csv", "--proba", "-o", "found.csv")[0] == 0
-    found = pd.read_csv("found.csv")
-    np.testing.assert_array_equal(found["prediction"], expected.predict(X[200:]))
-    chances = expected.predict_proba(X[200:])
-    np.testing.assert_allclose(found[["p_bad", "p_good"]], chances, rtol=1e-12)
-    status, out, _ = run("evaluate", "m.eigenfeat", "test.csv", "--target", "kind")
-    assert status == 0
-    assert f"{(expected.predict(X[200:]) != y[200:]).sum()} errors in 100 rows" in out
     given = ("train.csv", "--target", "kind", "-o")
-    assert run("fit", *given, "b.eigenfeat", "--memory", "0")[0] == 0
-    assert run("evaluate", "b.eigenfeat", "test.csv", "--target", "kind")[0] == 0
-    assert run("search", *given, "s.eigenfeat", "--grid", "penalty=0.03,0.3")[0] == 0
-    assert run("evaluate", "s.eigenfeat", "test.csv", "--target", "kind")[0] == 0
-    status, _, err = run("fit", *given, "g.eigenfeat", "--features")
+    assert run("fit", *given, "m.efm", "--set", "views=columns,gem")[0] == 0
+    X, y = credit.drop(columns="kind"), credit["kind"]
+    expected = classifier().fit(X[:200], y[:200]).predict_proba(X[200:])
+    assert run("predict", "m.efm", "test.csv", "--proba", "-o", "found.csv")[0] == 0
+    found = pd.read_csv("found.csv")[["p_bad", "p_good"]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert run("fit", *given, "b.efm", "--memory", "0")[0] == 0
+    assert run("search", *given, "s.efm", "--grid", "penalty=0.03,0.3")[0] == 0
+    for name in ("b.efm", "s.efm"):
+        assert run("evaluate", name, "test.csv")[0] == 0
+    status, _, err = run("fit", *given, "g.efm", "--features")
     assert status == 1
     assert err.startswith("eigenfeat: train.csv: column 'job': expected numbers, got text")

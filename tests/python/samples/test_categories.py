@@ -151,15 +151,6 @@ def test_integers_of_128_bits(missing):
     np.testing.assert_array_equal(TableColumns().fit(frame).transform(frame), expected)
 
 
-def test_parts_of_dates():
-    when = pd.Series(pd.date_range("1969-12-01", periods=2000, freq="h"))
-    expected = [when.dt.month, when.dt.day_of_week, when.dt.hour]
-    for dates in (when, when.astype(str)):
-        found = TableColumns().fit(as_pandas(dates)).transform(as_pandas(dates))
-        np.testing.assert_array_equal(found[:, 1:], np.column_stack(expected))
-        np.testing.assert_allclose(np.diff(found[:, 0]), 1 / 24)
-
-
 class _Fitted:
     """What files ask of a fitted estimator."""
 

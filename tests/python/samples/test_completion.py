@@ -216,24 +216,21 @@ def test_errors_name_what_is_wrong(make):
 @pytest.mark.parametrize("make", [GEM, GEMClassifier, FisherLDA, QuadraticDiscriminant])
 def test_a_model_of_complete_rows_says_what_to_do(make):
     X, y = load_iris(return_X_y=True)
-    model = make().fit(X, y)
-    rows = X[:5].copy()
-    rows[2, 3] = np.nan
-    call = model.transform if hasattr(model, "transform") else model.predict
-    with pytest.raises(
-        ValueError, match=r"got NaN in row 2, column 3; fit to samples that include miss"
-    ):
-        call(rows)
+    assert_gaps_are_refused(make().fit(X, y), X[:5].copy(), "3")
 
 
 def test_gaps_that_fit_did_not_have_are_named_by_their_column():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    new = X[:5].assign(kind="a")
-    new.iloc[2, 3] = np.nan
+    X = X.assign(kind=["a", "b"] * 75)
     for model in (TableClassifier(views="columns"), TableRegressor(views="columns")):
-        model.fit(X.assign(kind=["a", "b"] * 75), y)
-        with pytest.raises(ValueError, match=r"got NaN in row 2, column 'petal width \(cm\)'"):
-            model.predict(new)
+        assert_gaps_are_refused(model.fit(X, y), X[:5].copy(), r"'petal width \(cm\)'")
+
+
+def assert_gaps_are_refused(model, rows, name):
+    getattr(rows, "iloc", rows)[2, 3] = np.nan
+    call = model.transform if hasattr(model, "transform") else model.predict
+    with pytest.raises(ValueError, match=f"got NaN in row 2, column {name}; fit to samples that i"):
+        call(rows)
 
 
 def test_batches_and_sparse_rows_have_to_be_complete():

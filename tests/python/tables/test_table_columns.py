@@ -110,21 +110,6 @@ def test_dates_are_days_and_parts_of_the_calendar(column):
         columns.transform(new.assign(d=["2020-02-29", "soon"]))
 
 
-def test_objects_that_are_numbers_and_durations():
-    frame = pd.DataFrame(
-        {
-            "n": np.array([1, 2.5, None], dtype=object),
-            "t": [datetime.time(1, 0, 30), None, datetime.time(0, 0, 1)],
-            "e": pd.to_timedelta(["1s", "2min", None]),
-        }
-    )
-    columns = TableColumns().fit(frame)
-    assert columns.kinds_ == ["number"] * 3
-    nan = np.nan
-    expected = [[1, 3630, 1], [2.5, nan, 120], [nan, 1, nan]]
-    np.testing.assert_array_equal(columns.transform(frame), expected)
-
-
 # ---- numbers as text, row numbers ----------------------------------------------------------------
 
 
