@@ -35,7 +35,8 @@ __all__ = [
     "listed",
     "opened_with_model",
     "rows_of",
-    *("predicts_numbers", "remember_files", "seen_in_fit", "some_rows", "weights_of"),
+    *("naming_files", "predicts_numbers", "remember_files", "seen_in_fit", "some_rows"),
+    "weights_of",
 ]
 
 STANDARD = "-"
@@ -187,6 +188,21 @@ def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any, Any]:
         return X, y, index, keys
     drawn = np.sort(np.argpartition(keys, most)[:most])
     return take_rows(X, drawn), y[drawn], index[drawn], keys[drawn]
+
+
+@contextmanager
+def naming_files(rows: FileRows, model: str = "") -> Iterator[None]:
+    """Name the file in ValueError about the arguments X and y, and the model's file of `model`."""
+    source = rows.sources[0]
+    places = {"X": source.path, "y": f"{source.path}: column {source.target_name!r}"}
+    try:
+        yield
+    except ValueError as error:
+        name, _, text = str(error).partition(": ")
+        place = model if name == "model" else places.get(name)
+        if not place:
+            raise
+        raise ValueError(f"{place}: {text}") from None
 
 
 def remember_files(model: Any, rows: FileRows) -> None:

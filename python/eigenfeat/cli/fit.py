@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from eigenfeat._base.validation import is_table
+from eigenfeat._base.validation import counted, is_table
 from eigenfeat.cli.evaluate import Measures, held_out_measures, measures_text
 from eigenfeat.cli.files import check_output
 from eigenfeat.cli.kinds import unfitted
@@ -23,7 +23,7 @@ from eigenfeat.cli.training import (
 )
 from eigenfeat.io.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, counted, reasons
+from eigenfeat.report.card import columns_by_kind, kinds_in_words, reasons
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import measures_of
 
@@ -80,7 +80,8 @@ def _fit_moments(options: SimpleNamespace, model: Any) -> tuple[dict[str, Any], 
     classes = moments.classes_.tolist()
     result = {"weight": weight, "features": int(model.n_features_in_), "classes": classes}
     what = f"{len(classes)} classes ({_few(list(map(repr, classes)))})"
-    return result, [f"weight {weight:,.12g} from moments, {model.n_features_in_} features, {what}"]
+    features = counted(model.n_features_in_, "feature")
+    return result, [f"weight {weight:,.12g} from moments, {features}, {what}"]
 
 
 def _described(
@@ -103,9 +104,10 @@ def _described(
     result |= {"columns": kinds, "left_out": left_out}
     skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
     storage = "in memory" if whole is not None else "block by block"
+    features = counted(model.n_features_in_, "feature")
     lines = [
-        f"{rows.n_rows:,} rows{skipped} {storage}, {model.n_features_in_} features, {what}",
-        *wrapped(counted(kinds), "columns"),
+        f"{rows.n_rows:,} rows{skipped} {storage}, {features}, {what}",
+        *wrapped(kinds_in_words(kinds), "columns"),
     ]
     if left_out:
         texts = [f"{name} ({why})" for name, why in left_out.items()]

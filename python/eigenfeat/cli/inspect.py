@@ -19,7 +19,7 @@ from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.card import columns_by_kind, counted, reasons
+from eigenfeat.report.card import columns_by_kind, kinds_in_words, reasons
 from eigenfeat.report.columns import column_importances
 from eigenfeat.report.evidence import evidence_of, quietly
 
@@ -174,7 +174,7 @@ def _lines(described: dict[str, Any]) -> list[str]:
                 f"{c['importance']:+.4g} \u00b1 {c['deviation']:.2g}  {c['name']}" for c in value
             ]
         elif name == "columns_by_kind":
-            lines.append(f"  {title}: {counted(value)}")
+            lines.append(f"  {title}: {kinds_in_words(value)}")
         elif name == "views":
             entries = [", ".join(f"{key} {weight:.2f}" for key, weight in value.items())]
         elif name == "unused_views":

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
-from eigenfeat._base.validation import differing_name, show
+from eigenfeat._base.validation import counted, differing_name, show
 from eigenfeat.cli.files import check_output, rows_of
 from eigenfeat.cli.output import InterruptedRunError, Output, UsageError, interrupts
 from eigenfeat.io.rows import FileRows, Position
@@ -85,8 +85,8 @@ def moments(options: SimpleNamespace, output: Output) -> None:
     skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
     output.result(
         result,
-        f"{options.output}: {n:,} rows{skipped}, {total.n_features_in_} features, {len(classes)} "
-        f"classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s",
+        f"{options.output}: {n:,} rows{skipped}, {counted(total.n_features_in_, 'feature')}, "
+        f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s",
     )
 
 

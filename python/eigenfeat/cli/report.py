@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 from eigenfeat.cli.files import (
     check_output,
+    naming_files,
     opened_with_model,
     seen_in_fit,
     some_rows,
 )
 from eigenfeat.cli.inspect import saved_versions
-from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.output import Output, naming_options
 
 __all__ = ["report"]
 
@@ -42,7 +43,7 @@ def report(options: SimpleNamespace, output: Output) -> None:
     }
     from eigenfeat.report import write_report
 
-    try:
+    with naming_options("image_shape", "holdout", "cv"), naming_files(rows, options.model):
         write_report(
             model,
             some.X,
@@ -56,14 +57,6 @@ def report(options: SimpleNamespace, output: Output) -> None:
             random_state=options.seed,
             sample_weight=some.weight,
         )
-    except ValueError as error:
-        file, message = rows.sources[0].path, str(error)
-        option, _, rest = message.partition(": ")
-        if option in ("image_shape", "holdout", "cv"):
-            raise UsageError(f"--{option.replace('_', '-')}: {rest}") from None
-        if option == "model":
-            file, message = options.model, rest
-        raise ValueError(f"{file}: {message}") from error
     size = os.path.getsize(options.output)
     result = {"output": str(options.output), "rows": len(y), "of_rows": n}
     result |= {"skipped": rows.n_skipped, "seconds": output.seconds}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
-from eigenfeat.cli.files import check_output, remember_files, rows_of, weights_of
+from eigenfeat.cli.files import check_output, naming_files, remember_files, rows_of, weights_of
 from eigenfeat.cli.kinds import set_error, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
@@ -110,7 +110,8 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
         y = np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y
         weights = {} if training.weight is None else {"sample_weight": training.weight}
         try:
-            model.fit(whole.X, y, **weights)
+            with naming_files(rows):
+                model.fit(whole.X, y, **weights)
         except ValueError as error:
             raise set_error(options, error) or error from None
         return
@@ -123,7 +124,8 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
         )
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0
-    model.fit(rows)
+    with naming_files(rows):
+        model.fit(rows)
 
 
 def check_regression(options: SimpleNamespace, reason: str = "--task regression") -> None:

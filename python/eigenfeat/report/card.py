@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
 
-__all__ = ["columns_by_kind", "counted", "model_card", "reasons"]
+__all__ = ["columns_by_kind", "kinds_in_words", "model_card", "reasons"]
 
 
 def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
@@ -29,7 +29,7 @@ def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
     return dict(kinds), left_out
 
 
-def counted(kinds: dict[str, int]) -> str:
+def kinds_in_words(kinds: dict[str, int]) -> str:
     """Numbers of columns by kind, in words."""
     plural = {"category": "categories"}
     return ", ".join(
@@ -56,7 +56,7 @@ def model_card(model: Any) -> Html | None:
         files = f" of {len(layout['files'])} files" if len(layout["files"]) > 1 else ""
         lines.append(("fitted to", f"{layout['rows']:,} rows{files}"))
     kinds, left_out = columns_by_kind(model)
-    lines.append(("columns", counted(kinds)))
+    lines.append(("columns", kinds_in_words(kinds)))
     if left_out:
         lines.append(("columns left out", ", ".join(left_out)))
     if hasattr(model, "classes_"):
