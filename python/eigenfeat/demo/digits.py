@@ -126,15 +126,12 @@ def _draw_errors(outcomes: DataFrame) -> Figure:
 
     figure = new_figure(7.0, 3.7)
     ax = figure.subplots()
-    names = list(outcomes["method"].unique()[::-1])
-    for place, name in enumerate(names):
-        percent = outcomes.loc[outcomes["method"] == name, "error"]
-        ax.barh(place, percent.mean(), 0.56, color=ACCENT if name == "GEM" else MUTED)
-        spread = np.linspace(-0.16, 0.16, len(percent)) if len(percent) > 1 else np.zeros(1)
-        ax.plot(percent, place + spread, "o", ms=3.5, mfc="white", mec="black", mew=0.8)
-        ax.text(percent.max(), place, f"  {percent.mean():.2f}%", va="center")
-    ax.set_yticks(range(len(names)), names)
-    ax.set_xlim(0, 1.15 * outcomes["error"].max())
+    upwards = outcomes[::-1]
+    means = upwards.groupby("method", sort=False)["error"].mean()
+    colours = [ACCENT if name == "GEM" else MUTED for name in means.index]
+    bars = ax.barh(means.index, means, 0.56, color=colours)
+    ax.bar_label(bars, fmt="%.2f%%", label_type="center", color="white")
+    ax.plot(upwards["error"], upwards["method"], "o", ms=3.5, mfc="white", mec="black", mew=0.8)
     ax.set_xlabel("test error in % (bars: mean, circles: single splits)")
     plain(ax)
     figure.suptitle("Logistic regression on four representations of digits")
