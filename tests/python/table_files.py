@@ -1,18 +1,10 @@
 """Rows in files of every format, and ways to damage them, for tests of readers and commands."""
 
 import gzip
-import importlib
 
 import numpy as np
-import pytest
-
-
-def arrow_modules():
-    """Pyarrow's modules; skips the test where it is missing."""
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    for name in ("csv", "feather", "ipc", "parquet"):
-        importlib.import_module(f"pyarrow.{name}")
-    return pa
+import pyarrow as pa
+from pyarrow import feather, ipc, parquet
 
 
 def csv_text(X, labels=None, header=True):
@@ -47,20 +39,18 @@ def write_rows(folder, name, X, labels):
 
 
 def table_of(X, labels):
-    pa = arrow_modules()
     columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
     return pa.table(columns | {"kind": labels})
 
 
 def write_table(path, table, rows=300):
     """Write an Arrow table in groups or batches of some rows."""
-    pa = arrow_modules()
     if path.suffix == ".parquet":
-        pa.parquet.write_table(table, path, row_group_size=rows)
+        parquet.write_table(table, path, row_group_size=rows)
     elif path.suffix == ".feather":
-        pa.feather.write_feather(table, path, chunksize=rows)
+        feather.write_feather(table, path, chunksize=rows)
     else:
-        kind = pa.ipc.new_stream if "stream" in path.name else pa.ipc.new_file
+        kind = ipc.new_stream if "stream" in path.name else ipc.new_file
         with kind(str(path), table.schema) as writer:
             writer.write_table(table, max_chunksize=rows)
 

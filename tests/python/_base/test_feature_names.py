@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from command_line import run
 from saved_files import change_meta, refusal
-from table_files import arrow_modules, csv_text
+from table_files import csv_text
 
 import eigenfeat as ef
 from eigenfeat import ClassMoments
@@ -92,7 +92,6 @@ def test_what_is_fitted_on_moments_knows_their_names(problem):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, problem):
-    arrow_modules()
     tmp_path = tmp_path_factory.mktemp("rows")
     X, y = problem
     (tmp_path / "a.csv").write_text(csv_text(X[:60], y[:60]))

@@ -1,11 +1,11 @@
 """Every estimator treats masks, complex numbers, dates and labels of any type alike."""
 
 import datetime
-import importlib.util
 import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from block_support import misaligned
 from every_estimator import ESTIMATORS, X, Y, good_rows, new, seeded
@@ -165,10 +165,9 @@ DATES = {
     "durations": DAYS - DAYS[0],
     "periods": DAYS.to_period("D"),
     "days": [day.date() for day in DAYS],
+    "arrow": pd.array(DAYS, dtype="timestamp[us][pyarrow]"),
+    "arrow days": pd.array([day.date() for day in DAYS], dtype="date32[pyarrow]"),
 }
-if importlib.util.find_spec("pyarrow"):
-    DATES["arrow"] = pd.array(DAYS, dtype="timestamp[us][pyarrow]")
-    DATES["arrow days"] = pd.array([day.date() for day in DAYS], dtype="date32[pyarrow]")
 
 
 @pytest.mark.parametrize("kind", DATES)
@@ -199,7 +198,6 @@ HUGE = [11898508762506083287, 11898508762506083288, 11898508762506083289]
 
 def columns_of(values):
     """The same labels in every type that holds them."""
-    pa = pytest.importorskip("pyarrow")
     polars = pytest.importorskip("polars")
     plain = [values[k] for k in Y]
     whole, text = type(values[0]) is int, isinstance(values[0], str)
@@ -285,9 +283,8 @@ GAPS = {
     "float": np.where(HERE, Y, np.nan),
     "list": [str(k) if here else None for k, here in zip(Y, HERE, strict=True)],
     "mixed list": [str(k) if here else float("nan") for k, here in zip(Y, HERE, strict=True)],
+    "arrow": pd.Series(Y, dtype="int64[pyarrow]").where(HERE),
 }
-if importlib.util.find_spec("pyarrow"):
-    GAPS["arrow"] = pd.Series(Y, dtype="int64[pyarrow]").where(HERE)
 TWO = r"^y: expected a label for every sample, got 2 missing values, the first in row 7; leave"
 
 

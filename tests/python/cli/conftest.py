@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from table_files import arrow_modules, csv_text
+from table_files import csv_text
 
 
 @pytest.fixture
 def insects(tmp_path, rng, monkeypatch):
     """Rows of three classes in train.csv (300) and test.csv (200) of the current folder."""
-    arrow_modules()
     monkeypatch.chdir(tmp_path)
     y = rng.integers(0, 3, 500)
     X = rng.standard_normal((500, 4)) * (1 + y[:, None]) + y[:, None]

@@ -8,7 +8,7 @@ import pytest
 from command_line import run
 from flat_gem import gem_classifier
 from scipy.sparse import csr_matrix
-from table_files import arrow_modules, csv_text, svmlight_text, table_of, write_table
+from table_files import csv_text, svmlight_text, table_of, write_table
 
 import eigenfeat as ef
 from eigenfeat import GEM, open_rows
@@ -57,14 +57,12 @@ def bad_svmlight(X):
 def new_rows(folder, name, X):
     path = folder / name
     if name.endswith(".csv"):
-        arrow_modules()
         path.write_text(bad_csv(X))
     elif name.endswith(".svm"):
         path.write_text(bad_svmlight(X))
     elif name.endswith(".npy"):
         np.save(path, damaged(X))
     else:
-        arrow_modules()
         write_table(path, table_of(damaged(X), np.zeros(len(X))), 37)
     return path
 
@@ -114,7 +112,6 @@ def test_whole_numbers_that_are_missing(tmp_path, model):
     assert not (tmp_path / "found.npy").exists()
     labels = ef.load(tmp_path / "numbers.efm").predict(X).tolist()
     expected = [None if i in BAD else label for i, label in enumerate(labels)]
-    arrow_modules()
     for name in ("found.parquet", "found.csv"):
         assert run(*command, tmp_path / name)[0] == 0
         if name.endswith("csv"):

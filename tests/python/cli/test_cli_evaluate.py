@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -17,7 +18,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 from sklearn.model_selection import FixedThresholdClassifier
-from table_files import arrow_modules, csv_text
+from table_files import csv_text
 
 import eigenfeat as ef
 
@@ -80,7 +81,6 @@ def test_the_text_names_classes_and_what_is_confused(files):
 
 
 def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypatch):
-    arrow_modules()
     monkeypatch.chdir(tmp_path)
     y = np.where(np.arange(1000) % 50 == 0, "fraud", "fine")
     Path("rows.csv").write_text(csv_text(rng.standard_normal((1000, 3)), y))
@@ -102,7 +102,6 @@ def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypat
 
 
 def test_labels_that_are_fractions_are_named_in_full(tmp_path, rng, monkeypatch):
-    arrow_modules()
     monkeypatch.chdir(tmp_path)
     labels = np.array([0.5, 1 / 7 + 2, 3.5, 4.5, 5.5])
     X, y = rng.standard_normal((100, 2)), np.repeat(labels, [30, 20, 20, 20, 10])
@@ -131,7 +130,6 @@ def test_a_column_of_weights(files, rng):
     X, y = files
     weight = rng.integers(0, 4, len(y))
     names = ["a", "b", "c", "d"]
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X.astype(float), columns=names)
     frame.assign(count=weight, kind=y).to_csv("weighted.csv", index=False)
     given = ["weighted.csv", "--target", "kind", "--weight", "count", "--json"]
@@ -163,7 +161,6 @@ def test_a_column_of_weights(files, rng):
 
 def test_classes_without_weight_are_not_measured(files, recwarn):
     X, y = files
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X.astype(float), columns=["a", "b", "c", "d"])
     model = ef.TableClassifier(["columns"]).fit(frame, y)
     ef.save(model, "w.efm")

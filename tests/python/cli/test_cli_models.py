@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from command_line import run
 from flat_gem import plain_params
-from table_files import arrow_modules, csv_text, table_of, write_table
+from table_files import csv_text, table_of, write_table
 
 import eigenfeat
 from eigenfeat import GEM, LDG, ClassMoments, GEMClassifier, TableClassifier, open_rows
@@ -23,7 +23,6 @@ def problem(rng):
 
 @pytest.fixture
 def files(tmp_path, problem):
-    arrow_modules()
     X, y = problem
     (tmp_path / "rows.csv").write_text(csv_text(X[:400], y[:400]))
     write_table(tmp_path / "new.parquet", table_of(X[400:], y[400:]))

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 from command_line import run
-from table_files import arrow_modules, csv_text, write_rows
+from table_files import csv_text, write_rows
 
 from eigenfeat import ClassMoments
 from eigenfeat.cli.output import Advance
@@ -33,8 +33,6 @@ def moments(folder, *more, output="out.efm"):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])  # readers have tests of every format
 def test_moments_of_a_file_are_those_of_its_blocks(tmp_path, rng, name):
-    if name.endswith("csv"):
-        arrow_modules()
     X, y = rng.standard_normal((500, 4)), rng.integers(0, 3, 500)
     path, options = write_rows(tmp_path, name, X, y)
     target = ["--target", options["target"]] if "target" in options else []
@@ -135,7 +133,6 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_says_so(files, monkeypatch, 
 
 
 def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch):
-    arrow_modules()
     from eigenfeat.io import delimited
 
     monkeypatch.setattr(delimited, "_BLOCK_BYTES", 3000)

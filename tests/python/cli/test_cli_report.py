@@ -9,8 +9,6 @@ from flat_gem import gem_classifier
 
 import eigenfeat as ef
 
-pytest.importorskip("matplotlib")
-
 
 @pytest.fixture
 def files(insects):

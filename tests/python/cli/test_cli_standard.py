@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command_line import run
 from flat_gem import gem_classifier
-from table_files import arrow_modules, csv_text
+from table_files import csv_text
 
 from eigenfeat import load, open_rows, save
 
@@ -19,7 +19,6 @@ COMMAND = [sys.executable, "-m", "eigenfeat"]
 
 @pytest.fixture
 def files(tmp_path, rng, monkeypatch):
-    arrow_modules()
     monkeypatch.chdir(tmp_path)
     y = rng.integers(0, 2, 90)
     X = rng.standard_normal((90, 3)) * (1 + 2 * y[:, None])

@@ -3,9 +3,9 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
-from table_files import arrow_modules
 
 import eigenfeat as ef
 
@@ -13,8 +13,6 @@ import eigenfeat as ef
 @pytest.fixture
 def houses(tmp_path, monkeypatch):
     """A table with a word and a gap, whose target has some 200 different whole numbers."""
-    arrow_modules()
-    pd = pytest.importorskip("pandas", reason="pandas is not installed")
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     area, zone = random.normal(1500, 400, 500).round(), random.choice(["RL", "RM"], 500)

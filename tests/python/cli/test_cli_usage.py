@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command_line import run
 from flat_gem import gem_classifier
-from table_files import arrow_modules, csv_text
+from table_files import csv_text
 
 import eigenfeat as ef
 from eigenfeat import ClassMoments, TableClassifier
@@ -20,7 +20,6 @@ from eigenfeat.cli.main import program
 
 @pytest.fixture
 def files(tmp_path, rng):
-    arrow_modules()
     y = np.arange(90) % 3
     X = rng.standard_normal((90, 3)) * (1 + y[:, None])
     (tmp_path / "rows.csv").write_text(csv_text(X, y))

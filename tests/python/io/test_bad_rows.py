@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from table_files import arrow_modules, csv_text, table_of, write_rows, write_table
+from table_files import csv_text, table_of, write_rows, write_table
 
 from eigenfeat import open_rows
 from eigenfeat.exceptions import BadRowError
@@ -34,7 +34,6 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_csv_lines(tmp_path, line):
-    arrow_modules()
     path = tmp_path / "a.csv"
     path.write_text("\n".join(["u,v,kind", *GOOD[:2], line, GOOD[2]]) + "\n")
     with pytest.raises(BadRowError, match=message(path, LINES[line])):
@@ -49,7 +48,6 @@ def test_csv_lines(tmp_path, line):
 
 def test_errors_can_be_pickled(tmp_path):
     """As those of another process are."""
-    arrow_modules()
     path = tmp_path / "a.csv"
     path.write_text("u,kind\n1,a\nx,b\n")
     for target in ("kind", "knid"):
@@ -61,7 +59,6 @@ def test_errors_can_be_pickled(tmp_path):
 
 
 def test_csv_float32_overflow(tmp_path):
-    arrow_modules()
     path = tmp_path / "a.csv"
     path.write_text("u,kind\n1,a\n-1e39,b\n")
     text = "line 3, column 'u': expected a finite float32 number, got '-1e39'"
@@ -79,7 +76,6 @@ def test_csv_float32_overflow(tmp_path):
     ],
 )
 def test_csv_labels_of_another_kind(tmp_path, labels, bad, text, monkeypatch):
-    arrow_modules()
     from eigenfeat.io import delimited
 
     monkeypatch.setattr(delimited, "_MIN_BLOCK_BYTES", 60)
@@ -95,7 +91,6 @@ def test_csv_labels_of_another_kind(tmp_path, labels, bad, text, monkeypatch):
 
 
 def test_many_bad_csv_lines_are_counted_wherever_reading_starts(tmp_path, rng, monkeypatch):
-    arrow_modules()
     from eigenfeat.io import delimited
 
     monkeypatch.setattr(delimited, "_BLOCK_BYTES", 2000)
@@ -122,7 +117,6 @@ def test_many_bad_csv_lines_are_counted_wherever_reading_starts(tmp_path, rng, m
 
 
 def test_text_columns_are_named(tmp_path):
-    arrow_modules()
     X, y = np.arange(6.0).reshape(3, 2), ["a", "b", "a"]
     text = "column 'kind': expected numbers, got {}; leave it out with drop (--drop kind) or name "
     text += "the columns of numbers in columns (--columns)"
@@ -138,7 +132,6 @@ def test_text_columns_are_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.parquet", "stream.arrow", "a.npy"])
 def test_rows_of_tables_and_arrays(tmp_path, name):
-    arrow_modules()
     X, labels = np.arange(2000.0).reshape(1000, 2), np.arange(1000) % 3 + 0.0
     X[[7, 612, 999], [1, 1, 0]] = np.nan, np.inf, np.nan
     labels[[611, 940]] = np.nan
@@ -212,7 +205,6 @@ def test_svmlight_lines(tmp_path, line):
 
 
 def test_files_that_are_not_what_their_names_say(tmp_path):
-    arrow_modules()
     for name in ("a.parquet", "a.arrow", "a.npy"):
         (tmp_path / name).write_bytes(b"none of that" * 10)
         with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / name))}: expected an? "):
@@ -240,7 +232,6 @@ def test_files_that_are_not_what_their_names_say(tmp_path):
 
 
 def test_arguments_that_do_not_fit(tmp_path):
-    arrow_modules()
     (tmp_path / "a.csv").write_text("size,kind\n1,a\n2,b\n")
     (tmp_path / "b.csv").write_text("weight,kind\n1,a\n2,b\n")
     path = tmp_path / "a.csv"

@@ -10,8 +10,10 @@ import sys
 import tracemalloc
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from table_files import arrow_modules, write_rows, write_table
+from pyarrow import ipc, parquet
+from table_files import write_rows, write_table
 
 import eigenfeat as ef
 from eigenfeat.io.opening import described
@@ -48,11 +50,10 @@ def read(paths):
 
 
 def test_dictionaries_with_a_missing_value(tmp_path):
-    pa = arrow_modules()
     for values in ([5, None], ["a", None]):
         path = tmp_path / "rows.arrow"
         labels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(values))
-        with pa.ipc.new_file(str(path), pa.schema([("x", "f8"), ("kind", labels.type)])) as writer:
+        with ipc.new_file(str(path), pa.schema([("x", "f8"), ("kind", labels.type)])) as writer:
             writer.write_batch(pa.record_batch([pa.array([1.0, 2.0, 3.0]), labels], ["x", "kind"]))
         with pytest.raises(
             ef.exceptions.BadRowError, match=r"row 1, column 'kind': .* got a missing value"
@@ -61,7 +62,6 @@ def test_dictionaries_with_a_missing_value(tmp_path):
 
 
 def test_labels_that_are_neither_numbers_nor_text(tmp_path):
-    pa = arrow_modules()
     lists = pa.table({"x": [1.0, 2.0], "kind": pa.array([[1], [2]])})
     for name in ("rows.arrow", "rows.parquet"):
         write_table(tmp_path / name, lists)
@@ -71,11 +71,10 @@ def test_labels_that_are_neither_numbers_nor_text(tmp_path):
 
 @pytest.mark.parametrize("where", ["groups", "file"])
 def test_parquet_files_with_another_number_of_rows(tmp_path, where):
-    pa = arrow_modules()
     path = tmp_path / "rows.parquet"
     n = 123_456
     table = pa.table({"x": np.zeros(n, dtype=np.int8), "y": np.zeros(n, dtype=np.int8)})
-    pa.parquet.write_table(table, path, row_group_size=n)
+    parquet.write_table(table, path, row_group_size=n)
     data, text = path.read_bytes(), varint(2 * n)
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     # The file's number comes first there, then those of the columns, and last the group's.
@@ -102,10 +101,9 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has another unit elsewhere")
 def test_pages_that_claim_two_gigabytes(tmp_path):
-    pa = arrow_modules()
     good, bad = tmp_path / "good.parquet", tmp_path / "bad.parquet"
     table = pa.table({"x": np.arange(1000.0), "y": np.arange(1000.0)})
-    pa.parquet.write_table(table, good, use_dictionary=False, compression="none")
+    parquet.write_table(table, good, use_dictionary=False, compression="none")
     data = good.read_bytes()
     assert data[:7] == b"PAR1\x15\0\x15"  # a data page; then its size, unpacked and packed
     at = data.index(b"\x15", 7) + 1
@@ -131,7 +129,6 @@ print(len(next(blocks)))
 
 @pytest.mark.long
 def test_a_process_that_ends_while_a_file_is_read(tmp_path):
-    arrow_modules()
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n" + "4,5\n" * 9_000_000)
     done = child("-c", BEGUN, str(path))
@@ -250,7 +247,6 @@ def numbers(data, place, value):
 
 def test_damaged_labels_are_refused_and_sound_ones_read(tmp_path):
     """Offsets beyond the text, codes beyond the dictionary, and bytes that are no text."""
-    pa = arrow_modules()
     text = pa.array(LABELS)
     cases = [
         ("rows.arrow", text, b"", b""),

@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from table_files import FORMATS, arrow_modules, damaged, write_rows, write_table
+from table_files import FORMATS, damaged, write_rows, write_table
 
 import eigenfeat as ef
 from eigenfeat.io.opening import described
@@ -33,7 +34,6 @@ def sound(name, folder):
     kinds = y if ".svm" in name else np.array(["ash", "birch", "elm"])[y]
     path, options = write_rows(folder, name, X, kinds)
     if path.suffix in (".parquet", ".feather", ".arrow"):
-        pa = arrow_modules()
         columns = {
             "whole": pa.array(y, pa.int16()),
             "truth": pa.array([None if j % 7 == 0 else bool(j % 2) for j in y]),
@@ -115,7 +115,6 @@ def work(name, folder):
     "name", [one if one in OFTEN else pytest.param(one, marks=pytest.mark.long) for one in FORMATS]
 )
 def test_damaged_files_neither_crash_nor_hang_nor_fill_memory(name, tmp_path):
-    arrow_modules()
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-W", "ignore", __file__, name, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

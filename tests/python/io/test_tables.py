@@ -4,8 +4,10 @@ import datetime
 import threading
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from table_files import FORMATS, arrow_modules, csv_text, write_rows, write_table
+from pyarrow import csv
+from table_files import FORMATS, csv_text, write_rows, write_table
 
 from eigenfeat import ClassMoments, open_rows
 
@@ -15,11 +17,6 @@ def rows(rng):
     X = rng.standard_normal((1000, 6)).astype(np.float32)
     X[X < -0.5] = 0
     return X, rng.integers(0, 3, 1000)
-
-
-def needs_arrow(name):
-    if not name.endswith(("npy", "svm", "svm.gz")):
-        arrow_modules()
 
 
 def dense(X):
@@ -39,7 +36,6 @@ def collected(found):
     [*((name, np.float32) for name in FORMATS), ("rows.csv", float), ("rows.parquet", float)],
 )
 def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
-    needs_arrow(name)
     X, y = rows[0].astype(dtype), rows[1]
     path, options = write_rows(tmp_path, name, X, y)
     found = open_rows(path, block_rows=150, **options)  # which divides batches of Arrow files
@@ -67,7 +63,6 @@ def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])
 def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rows, name, monkeypatch):
-    needs_arrow(name)
     from eigenfeat.io import delimited, svmlight
 
     path, options = write_rows(tmp_path, name, *rows)
@@ -125,7 +120,6 @@ def test_svmlight_comments_queries_and_empty_lines(tmp_path):
 
 
 def test_columns_are_chosen_by_name_or_number(tmp_path, rows):
-    arrow_modules()
     X, y = rows
     path, _ = write_rows(tmp_path, "rows.parquet", X, y)
     for options, wanted in (
@@ -157,10 +151,9 @@ LABELS = {
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "dictionary.arrow"])
 def test_labels_of_every_kind(tmp_path, name, kind):
-    pa = arrow_modules()
     table = pa.table({"x": [1.0, 2, 3, 4], "kind": LABELS[kind]})
     if name.endswith("csv"):
-        pa.csv.write_csv(table, tmp_path / name)
+        csv.write_csv(table, tmp_path / name)
     elif name.startswith("dictionary"):
         column = table.column("kind").dictionary_encode()
         write_table(tmp_path / name, table.set_column(1, "kind", column))
@@ -178,7 +171,6 @@ def test_labels_of_every_kind(tmp_path, name, kind):
 
 
 def test_times_are_labels_and_views_of_texts_are_categories(tmp_path):
-    pa = arrow_modules()
     times = [datetime.time(7), datetime.time(8, 30)]
     write_table(tmp_path / "a.parquet", pa.table({"x": [1.0, 2.0], "kind": times}))
     labels = collected(open_rows(tmp_path / "a.parquet", "kind"))[1]
@@ -191,7 +183,6 @@ def test_times_are_labels_and_views_of_texts_are_categories(tmp_path):
 
 
 def test_labels_of_several_lines(tmp_path):
-    arrow_modules()
     (tmp_path / "a.csv").write_text('x,kind\n1,"u\n\nv"\n2, w \n3,"u\n\nv"\n', newline="")
     labels = collected(open_rows(tmp_path / "a.csv", "kind", block_rows=2))[1]
     assert labels.tolist() == ["u\n\nv", "w", "u\n\nv"]
@@ -208,7 +199,6 @@ def test_labels_in_numpy_files(tmp_path, kind):
 
 
 def test_numbers_of_every_type_become_floats(tmp_path):
-    pa = arrow_modules()
     kinds = ["int8", "uint8", "int32", "uint64", "float16", "float32", "float64", "bool"]
     columns = {kind: np.array([0, 1, 1], dtype=kind) for kind in kinds}
     write_table(tmp_path / "a.parquet", pa.table(columns))
@@ -232,7 +222,6 @@ def test_numbers_of_every_type_become_floats(tmp_path):
     ],
 )
 def test_csv_in_many_spellings(tmp_path, text, names):
-    arrow_modules()
     (tmp_path / "a.csv").write_text(text, encoding="utf-8", newline="")
     found = open_rows(tmp_path / "a.csv")
     assert found.feature_names == names
@@ -250,7 +239,6 @@ def test_csv_in_many_spellings(tmp_path, text, names):
     ],
 )
 def test_columns_of_csv_files_have_kinds(tmp_path, text, names, kinds):
-    arrow_modules()
     (tmp_path / "a.csv").write_text(text)
     source = open_rows(tmp_path / "a.csv", delimiter=",").sources[0]
     assert [*source.names] == names
@@ -259,7 +247,6 @@ def test_columns_of_csv_files_have_kinds(tmp_path, text, names, kinds):
 
 def test_text_that_begins_late_in_a_file(tmp_path):
     """Labels and columns that look like numbers for hundreds of kilobytes."""
-    arrow_modules()
     path, n = tmp_path / "a.csv", 60_000
     path.write_text("u,v,kind\n" + "1,2,3\n" * n + "1,word,three\n" * (n // 2))
     rows = open_rows(path, "kind", drop=["v"])
@@ -269,7 +256,6 @@ def test_text_that_begins_late_in_a_file(tmp_path):
 
 
 def test_a_csv_header_can_be_said_outright(tmp_path):
-    arrow_modules()
     (tmp_path / "a.csv").write_text("1990;1991\n3;4\n")
     assert open_rows(tmp_path / "a.csv", header=True, delimiter=";").n_rows == 1
     assert open_rows(tmp_path / "a.csv", header=False, delimiter=";").n_rows == 2

@@ -1,20 +1,21 @@
 """What a file is, is decided once: names, header, index, types of labels; models remember it."""
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from command_line import run
 from every_estimator import ESTIMATORS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_files import arrow_modules, write_table
+from pyarrow import parquet
+from table_files import write_table
 
 import eigenfeat as ef
 from eigenfeat import TableClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
 from eigenfeat.io import delimited
 from eigenfeat.io.errors import OptionError
-
-arrow_modules()
 
 
 def labels_of(rows):
@@ -27,7 +28,6 @@ def matrix_of(rows):
 
 @pytest.fixture
 def table(rng):
-    pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X = rng.normal(size=(200, 3)) * [1, 10, 100]
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     return frame.assign(kind=np.where(X[:, 0] + X[:, 1] / 10 > 0, "p", "q"))
@@ -82,7 +82,6 @@ def test_svmlight_columns_are_counted_as_in_the_fit(tmp_path):
 
 @pytest.mark.parametrize("index", [None, "case", ("u", "v")])
 def test_an_index_is_no_feature(tmp_path, table, index, rng):
-    pd = pytest.importorskip("pandas")
     table = table.iloc[rng.permutation(200)]
     if isinstance(index, tuple):
         numbers = [np.arange(200), np.arange(200) % 7]
@@ -119,13 +118,12 @@ def test_labels_stay_exact(tmp_path):
 def test_decimals_and_dictionaries_of_numbers(tmp_path):
     from decimal import Decimal
 
-    pa = arrow_modules()
     columns = {
         "a": pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(9, 2)),
         "b": pa.array([5, 7, 5]).dictionary_encode(),
         "y": pa.array([Decimal(3), Decimal(4), Decimal(3)], pa.decimal128(20, 0)),
     }
-    pa.parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
     rows = open_rows(tmp_path / "rows.parquet", "y", missing=True)
     np.testing.assert_array_equal(matrix_of(rows), [[1.5, 5], [np.nan, 7], [-2.25, 5]])
     assert labels_of(rows) == [3, 4, 3]
@@ -207,9 +205,8 @@ def test_long_rows_and_labels(tmp_path):
     rows = open_rows(tmp_path / "wide.csv", f"c{d - 1}")
     assert labels_of(rows) == [0, 1, 2]
     assert rows.n_features == d - 1
-    pa = arrow_modules()
     table = pa.table({"a": [1.0, 2.0], "y": ["u", "v" * 400_000]})
-    pa.parquet.write_table(table, tmp_path / "rows.parquet")
+    parquet.write_table(table, tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=r"column 'y': expected labels of at most 1,000 char"):
         list(open_rows(tmp_path / "rows.parquet", "y"))
 
@@ -279,7 +276,6 @@ def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
     """A column without a name, such as pandas' index, a name twice, and a column of lists."""
-    pa = arrow_modules()
     model = TableClassifier("gem").fit(table[["a", "b", "c"]], table["kind"])
     names = ["", *table, "note", "note"]
     columns = [np.arange(200), *(table[name] for name in table), ["u", "v"] * 100, ["w", "x"] * 100]

@@ -4,16 +4,13 @@ import datetime
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
-from table_files import arrow_modules
 
 import eigenfeat as ef
 from eigenfeat import GEMClassifier, TableClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
-
-arrow_modules()
-pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
 def classifier():

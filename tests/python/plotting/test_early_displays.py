@@ -14,8 +14,6 @@ from eigenfeat.early import (
 )
 from eigenfeat.plotting import EarlyDecisionDisplay, EarlyTimesDisplay
 
-pytest.importorskip("matplotlib")
-
 RNG = np.random.default_rng(3)
 D = 12
 CLASSES = RNG.integers(0, 2, 200)

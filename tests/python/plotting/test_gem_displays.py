@@ -14,8 +14,6 @@ from sklearn.preprocessing import StandardScaler
 import eigenfeat as ef
 from eigenfeat.plotting import FiltersDisplay, SpectrumDisplay
 
-pytest.importorskip("matplotlib")
-
 DISPLAYS = [FiltersDisplay, SpectrumDisplay]
 
 

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
 from scipy.sparse import csr_array
@@ -10,13 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from table_files import arrow_modules
 
 from eigenfeat import TableClassifier, TableRegressor
 from eigenfeat.report import compare, comparison_figure
 from eigenfeat.report.held_out import cross_predict, held_out_parts
-
-pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 PEERS = {
     *("class shares", "logistic regression", "random forest", "HistGradientBoosting", "SVM"),
@@ -140,7 +138,6 @@ def test_bad_arguments_are_named(loans):
 
 
 def test_from_the_shell(loans, tmp_path, monkeypatch):
-    arrow_modules()
     X, y, _ = loans
     monkeypatch.chdir(tmp_path)
     X.assign(kind=y).to_csv("rows.csv", index=False)
@@ -167,7 +164,6 @@ def test_from_the_shell(loans, tmp_path, monkeypatch):
 
 
 def test_figures_of_small_targets_have_their_digits(loans, tmp_path, monkeypatch):
-    arrow_modules()
     X, _, _ = loans
     monkeypatch.chdir(tmp_path)
     y = 1e-12 * np.random.default_rng(0).standard_normal(len(X))
@@ -181,7 +177,6 @@ def test_figures_of_small_targets_have_their_digits(loans, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("kind", ["float64", "Int64", "array"])
 def test_one_gap_in_a_column_ends_no_fold(rng, kind):
-    pd = pytest.importorskip("pandas")
     X = pd.DataFrame(rng.integers(0, 50, (120, 3)), columns=list("abc"), dtype=float)
     y = (X["a"] + X["b"] > 50).astype(int).to_numpy()
     X.loc[7, "b"] = np.nan

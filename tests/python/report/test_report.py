@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from fitted_models import DOMAINS, FRAME, MODELS, X, Y
 from flat_gem import gem_classifier
@@ -33,8 +34,6 @@ from sklearn.preprocessing import OneHotEncoder
 import eigenfeat as ef
 from eigenfeat import EpochClassifier, TableClassifier, report
 from eigenfeat.early import ReliableClassifier
-
-pytest.importorskip("matplotlib")
 
 VOID = {"meta", "img", "br"}
 
@@ -279,12 +278,11 @@ def test_tables_with_words_and_gaps(rng):
 
 def test_tables_of_other_libraries_have_the_same_page(rng):
     polars = pytest.importorskip("polars", reason="polars is not installed")
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = pd.DataFrame({"x": rng.standard_normal(80), "word": rng.choice(["red", "blue"], 80)})
     y = np.where((frame["x"] > 0) ^ (frame["word"] == "red"), "yes", "no")
     model = TableClassifier(["columns"]).fit(frame, y)
     page = report.write_report(model, frame, y)
-    for table in (polars.from_pandas(frame), arrow.Table.from_pandas(frame)):
+    for table in (polars.from_pandas(frame), pa.Table.from_pandas(frame)):
         assert report.write_report(model, table, y) == page
     report.write_report(model, table, y, cv=2)
 

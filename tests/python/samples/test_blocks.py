@@ -1,6 +1,7 @@
 """Rows in blocks: every kind goes through the same rows, and reduces them alike."""
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse as sp
 
@@ -101,7 +102,6 @@ def test_bad_rows_are_named_among_all_rows(rows):
 
 def test_lists_and_frames_are_rows(rows):
     X, y, _ = rows
-    pandas = pytest.importorskip("pandas")
     for kind in (X.tolist(), pandas.DataFrame(X), pandas.DataFrame(X).astype("Float64")):
         block = next(iter(ArrayBlocks(kind, y.tolist(), block_rows=7)))
         np.testing.assert_array_equal(block.X, X[:7])
@@ -128,7 +128,6 @@ def test_memory_maps_at_any_byte_are_not_copied(rows, tmp_path):
 
 
 def test_columns_of_data_frames_keep_their_names(rows):
-    pandas = pytest.importorskip("pandas")
     frame, y = pandas.DataFrame(rows[0], columns=list("abcde")), rows[1]
     halves = [(frame[:500], y[:500]), (frame[500:], y[500:])]
     model = FisherLDA().fit(frame, y)

@@ -5,14 +5,13 @@ import warnings
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
-from table_files import arrow_modules
 
 from eigenfeat import TableClassifier, open_rows
 from eigenfeat.samples.categories import category_codes, category_text, distinct_values
 from eigenfeat.samples.columns import TableColumns, has_categories
-
-pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 BIG = 2**53
 DAY = dt.datetime(2020, 1, 31, 22, 30)
@@ -59,7 +58,6 @@ def as_polars(values):
 
 
 def as_arrow(values):
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     return pa.table({"c": [None if one is pd.NA else one for one in values]})
 
 
@@ -92,7 +90,6 @@ def as_csv(values, path):
 )
 def test_the_container_does_not_matter(tmp_path, trained, new):
     """Each container of the new values gives the model's columns for their texts."""
-    arrow_modules()
     columns = TableColumns().fit(as_pandas(trained * 4))
     texts = [None if one is pd.NA else trained[i % 2] for i, one in enumerate(new)]
     expected = columns.transform(as_pandas(np.array([*texts], dtype=object)))
@@ -128,7 +125,6 @@ def test_the_container_does_not_matter(tmp_path, trained, new):
     ],
 )
 def test_numbers_and_dates_of_every_container(values, expected):
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     table = pa.table({"c": values})
     frames = [
         as_pandas(pd.Series(values, dtype=object)),

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from flat_gem import gem_classifier
 from scipy.sparse import csr_array
@@ -291,7 +292,6 @@ EMPTY = [GEM(), TableClassifier(views=["columns", "gem"]), FisherLDA(), Quadrati
 
 @pytest.mark.parametrize("estimator", [*EMPTY, TableRegressor()], ids=lambda e: type(e).__name__)
 def test_a_column_without_values_is_left_out_by_name(rng, estimator):
-    pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X = pd.DataFrame(rng.standard_normal((120, 3)), columns=list("abc"))
     X.iloc[::7, 1] = np.nan
     y = (X["a"] > 0).astype(int)

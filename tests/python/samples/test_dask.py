@@ -1,6 +1,7 @@
 """Samples in Dask collections have the moments and features of the same samples in memory."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,7 +14,6 @@ from eigenfeat.samples import DaskBlocks, class_moments
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")
-pd = pytest.importorskip("pandas")
 Callback = pytest.importorskip("dask.callbacks").Callback
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:dask|distributed|tornado")

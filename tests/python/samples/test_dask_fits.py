@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from flat_gem import gem_classifier, nested
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,7 +14,6 @@ import eigenfeat
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")
-pd = pytest.importorskip("pandas")
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -10,8 +11,6 @@ from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
 from eigenfeat.samples.blocks import ArrayBlocks
 from eigenfeat.samples.estimator import prepare
 from eigenfeat.samples.target_statistics import FoldStatistics, Targets, encoded_table
-
-pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
 def shops(n_shops=150, each=20, seed=0):

@@ -4,12 +4,11 @@ import datetime
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat.samples.columns import TableColumns, has_categories
-
-pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
 def classifier():

@@ -281,7 +281,6 @@ def test_outliers_and_units_of_columns(rng):
 
 
 def test_rows_of_files_and_blocks(tmp_path, rng):
-    pytest.importorskip("pyarrow")
     X, y = quadratic(rng, 300, 3)
     frame = pd.DataFrame(X, columns=list("abc"))
     frame["kind"] = rng.choice(["x", "y"], 300)
