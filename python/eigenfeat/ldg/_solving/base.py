@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
-    between_means,
-    centred_classes,
-    check_varies,
-    entry_rounding,
+    Factors,
     triangle_of,
     unit_weights,
 )
@@ -182,45 +179,24 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
         block = rows.take(np.arange(n))
         return ClassDeviations.of(block.X, rows.classes[rows.codes], block.weight)
     origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
-    parts = rows.reduce(_factors, _merged, origin, len(rows.classes), total)
-    exponent = check_varies(max(np.abs(parts.means).max(), np.abs(parts.triangle).max()))
-    mean, between = between_means(np.ldexp(parts.means, -exponent), parts.counts)
-    return ClassDeviations(
-        np.ldexp(parts.triangle, -exponent),
-        between,
-        parts.counts,
-        rows.classes,
-        origin + np.ldexp(mean, exponent),
-        2.0**exponent,
-        n,
-        summed=True,
-        rounding=np.ldexp(parts.rounding, -exponent),
-    )
+    factors = rows.reduce(_block_factors, _merged, origin, len(rows.classes), total)
+    return ClassDeviations.scaled(factors, rows.classes, origin, n, summed=True)
 
 
-class _Factors(NamedTuple):
-    """Counts (k,) and means (k, d) of classes, R (d, d) of the deviations, rounding errors (d,)."""
-
-    counts: NDArray[Any]
-    means: Array
-    triangle: Array
-    rounding: Array
-
-
-def _factors(block: Block, origin: Array, n_classes: int, total: float | None) -> _Factors:
-    """Factors of the samples of a block, less an origin."""
+def _block_factors(block: Block, origin: Array, n_classes: int, total: float | None) -> Factors:
+    """Factors of the samples of a block, with the triangle of the deviations."""
     weight = None
     if block.weight is not None and total is not None:  # all blocks have weights, or none
         weight = unit_weights(block.weight, total)
-    within, means, counts = centred_classes(block.X - origin, block.y, n_classes, weight)
-    return _Factors(counts, means, triangle_of(within), entry_rounding(block.X))
+    factors = Factors.of(block.X, block.y, n_classes, origin, weight)
+    return factors._replace(within=triangle_of(factors.within))
 
 
-def _merged(a: _Factors, b: _Factors) -> _Factors:
+def _merged(a: Factors, b: Factors) -> Factors:
     """Merge as Chan, Golub and LeVeque (1983) merge sums of squares, without the squares."""
     counts, gaps = a.counts + b.counts, b.means - a.means
     shares = b.counts / np.where(counts > 0, counts, 1)
     apart = np.sqrt(a.counts * shares)[:, None] * gaps
-    triangle = triangle_of(np.vstack([a.triangle, b.triangle, apart]))
+    triangle = triangle_of(np.vstack([a.within, b.within, apart]))
     means = a.means + shares[:, None] * gaps
-    return _Factors(counts, means, triangle, np.maximum(a.rounding, b.rounding))
+    return Factors(counts, means, triangle, np.maximum(a.rounding, b.rounding))

@@ -9,12 +9,11 @@ basis of the samples' span instead of (d, d) matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
-from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
@@ -103,20 +102,34 @@ class ClassDeviations:
 
         With weights, deviations from weighted means are multiplied by the roots of the weights.
         """
-        check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         check_two_labels(classes)
         origin = X[0].astype(np.float64)
-        moved = X - origin
-        exponent = check_varies(np.abs(moved).max())
         w = None if weight is None else unit_weights(weight, float(weight.max()))
-        moved = np.ldexp(moved, -exponent)
-        within, means, counts = centred_classes(moved, codes, len(classes), w)
-        mean, between = between_means(means, counts)
-        mean, unit = origin + np.ldexp(mean, exponent), 2.0**exponent
-        rounding = np.ldexp(entry_rounding(X), -exponent)
-        summed = w is not None
-        return cls(within, between, counts, classes, mean, unit, len(X), summed, rounding)
+        factors = Factors.of(X, codes, len(classes), origin, w)
+        return cls.scaled(factors, classes, origin, len(X), summed=w is not None)
+
+    @classmethod
+    def scaled(
+        cls, factors: Factors, classes: Labels, origin: Array, n_samples: int, *, summed: bool
+    ) -> ClassDeviations:
+        """Choose the unit; ValueError if all samples are equal."""
+        largest = max(np.abs(factors.means).max(), np.abs(factors.within).max())
+        if not largest > 0:
+            raise ValueError("X: expected samples that differ, got equal ones")
+        exponent = int(np.frexp(largest)[1])
+        mean, between = between_means(np.ldexp(factors.means, -exponent), factors.counts)
+        return cls(
+            np.ldexp(factors.within, -exponent),
+            between,
+            factors.counts,
+            np.asarray(classes),
+            origin + np.ldexp(mean, exponent),
+            2.0**exponent,
+            n_samples,
+            summed,
+            np.ldexp(factors.rounding, -exponent),
+        )
 
     @property
     def total(self) -> float:
@@ -162,44 +175,42 @@ class ClassDeviations:
         return self.in_basis(basis), basis
 
 
-def centred_classes(
-    X: Array, codes: Labels, n_classes: int, weight: Array | None
-) -> tuple[Array, Array, NDArray[Any]]:
-    """Return samples (n, d) less the means of their classes, sorted by class, means and counts.
+class Factors(NamedTuple):
+    """Samples less an origin, as deviations from class means, or a matrix of equal scatter."""
 
-    With weights (n,), counts are their sums, and samples are multiplied by the roots of their
-    weights. A column that is constant in a class is exactly 0 there.
-    """
-    order = np.argsort(codes, kind="stable")
-    within, sizes = X[order], np.bincount(codes, minlength=n_classes)
-    counts = sizes if weight is None else np.bincount(codes, weight, n_classes)
-    shares = np.ones(len(X)) if weight is None else weight[order]
-    means, end = np.zeros((n_classes, X.shape[1])), 0
-    for c in np.flatnonzero(sizes):
-        rows = within[end : end + sizes[c]]
-        first = rows[0].copy()
-        rows -= first
-        shift = shares[end : end + sizes[c]] @ rows / counts[c]
-        rows -= shift
-        means[c] = first + shift
-        end += sizes[c]
-    if weight is not None:
-        within *= np.sqrt(shares)[:, None]
-    return within, means, counts
+    counts: NDArray[Any]  # (k,) samples or weights of each class
+    means: Array  # (k, d)
+    within: Array  # (n, d) sorted by class
+    rounding: Array  # (d,) largest rounding errors of float32 entries
 
+    @classmethod
+    def of(
+        cls, X: RealArray, codes: Labels, n_classes: int, origin: Array, weight: Array | None
+    ) -> Factors:
+        """Subtract the means of the classes from samples X (n, d) less `origin`.
 
-def check_varies(largest: float) -> int:
-    """Return the binary exponent of the largest deviation; ValueError if all samples are equal."""
-    if not largest > 0:
-        raise ValueError("X: expected samples that differ, got equal ones")
-    return int(np.frexp(largest)[1])
-
-
-def entry_rounding(X: RealArray) -> Array:
-    """Return the largest rounding error (d,) of float32 entries by column; 0 for float64."""
-    if X.dtype != np.float32:
-        return np.zeros(X.shape[1])
-    return _FLOAT32 * np.abs(X).max(axis=0).astype(np.float64)
+        With weights (n,), counts are their sums, and samples are multiplied by the roots of their
+        weights. A column that is constant in a class is exactly 0 there.
+        """
+        order = np.argsort(codes, kind="stable")
+        within, sizes = (X - origin)[order], np.bincount(codes, minlength=n_classes)
+        counts = sizes if weight is None else np.bincount(codes, weight, n_classes)
+        shares = np.ones(len(X)) if weight is None else weight[order]
+        means, end = np.zeros((n_classes, X.shape[1])), 0
+        for c in np.flatnonzero(sizes):
+            rows = within[end : end + sizes[c]]
+            first = rows[0].copy()
+            rows -= first
+            shift = shares[end : end + sizes[c]] @ rows / counts[c]
+            rows -= shift
+            means[c] = first + shift
+            end += sizes[c]
+        if weight is not None:
+            within *= np.sqrt(shares)[:, None]
+        rounding = np.zeros(X.shape[1])
+        if X.dtype == np.float32:
+            rounding = _FLOAT32 * np.abs(X).max(axis=0).astype(np.float64)
+        return cls(counts, means, within, rounding)
 
 
 def unit_weights(weight: Array, largest: float) -> Array:
