@@ -7,16 +7,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
-from eigenfeat.ldg.linear import LDG
+from eigenfeat.ldg._solving.scatters import Array
+from eigenfeat.ldg.linear import LDG, Problem
 from eigenfeat.moments.columns import signed
-from eigenfeat.neighbours.local_means import local_neighbours
+from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours
 from eigenfeat.samples.estimator import Iterative, Verbose, with_steps
 
 __all__ = ["DiscriminativeGaussian"]
@@ -120,28 +120,20 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     fit = with_steps(LDG.fit)
 
-    def _keep(
-        self,
-        problem: Any,
-        n_neighbors: int,
-        gamma: float,
-        values: NDArray[np.float64],
-        vectors: NDArray[np.float64],
-    ) -> None:
-        """Minimise from LDG's directions, and keep the result."""
-        objective = self._objective(problem, n_neighbors)
+    def _solve(
+        self, problem: Problem, scatters: LocalScatters, candidates: list[int]
+    ) -> tuple[Array, Array]:
+        """Minimise from LDG's directions."""
+        _, start = super()._solve(problem, scatters, candidates)
+        objective = self._objective(problem)
         result = minimise(
             objective,
-            vectors,
+            start,
             tol=self.tol,
             max_iter=self.max_iter,
             log=self._log,
             stops=self._step_done,
         )
-        # A rotation makes B^T times the gradient, which is symmetric up to rounding, diagonal.
-        product = result.point.T @ objective(result.point)[1]
-        curvatures, rotation = np.linalg.eigh((product + product.T) / 2)
-        super()._keep(problem, n_neighbors, gamma, curvatures, signed(result.point @ rotation))
         self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
         self.objective_history_ = np.array(result.history)
         self.n_iter_, self.stop_reason_ = len(result.history) - 1, result.reason
@@ -151,15 +143,18 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
                 f"{self.gradient_norm_:.1e}, above tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
             )
+        # A rotation makes B^T times the gradient, which is symmetric up to rounding, diagonal.
+        product = result.point.T @ objective(result.point)[1]
+        curvatures, rotation = np.linalg.eigh((product + product.T) / 2)
+        return curvatures, signed(result.point @ rotation)
 
-    def _objective(self, problem: Any, n_neighbors: int) -> LocalGaussians:
+    def _objective(self, problem: Problem) -> LocalGaussians:
         rows, codes = problem.coordinates, problem.codes
         if np.bincount(codes).max() < 2:
             raise ValueError(
                 "y: expected a class of two samples or more, got one sample of each class"
             )
-        neighbours = local_neighbours(
-            rows, codes, problem.n_classes, n_neighbors, n_threads=self.n_threads
-        )
+        samples = rows, codes, problem.n_classes, self.n_neighbors_
+        neighbours = local_neighbours(*samples, n_threads=self.n_threads)
         priors = np.bincount(codes) / len(codes)
         return LocalGaussians(rows.astype(np.float64), codes, neighbours, priors)

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,13 +17,12 @@ from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.coordinates import Columns, KernelRoot, check_kernel_memory
+from eigenfeat.ldg._solving.scatters import Array
 from eigenfeat.ldg.linear import LocalDiscriminant, Problem
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 from eigenfeat.samples.estimator import validate_data
 
 __all__ = ["KernelLDG"]
-
-_Array = NDArray[np.float64]
 
 _NONNEGATIVE = ("additive_chi2", "chi2")  # kernels of nonnegative numbers
 _UNSCALED = (*_NONNEGATIVE, "precomputed")  # kernels without standardisation
@@ -172,13 +170,10 @@ class KernelLDG(LocalDiscriminant):
         columns = Columns(np.zeros(rank), np.ones(rank), np.arange(rank))
         return Problem(root.rows, root.rows, root, columns, classes, codes, self.n_threads)
 
-    def _keep(
-        self, problem: Problem, n_neighbors: int, gamma: float, values: _Array, vectors: _Array
-    ) -> None:
-        super()._keep(problem, n_neighbors, gamma, values, vectors)
+    def _keep(self, problem: Problem, vectors: Array) -> None:
         self.dual_coef_ = signed(problem.basis.expand(vectors))
 
-    def _standards(self, X: Any) -> tuple[_Array | None, _Array | None]:
+    def _standards(self, X: Any) -> tuple[Array | None, Array | None]:
         """Return the columns' means and standard deviations; None if they are not used."""
         unscaled = not isinstance(self.kernel, str) or self.kernel in _UNSCALED
         scaled = self.standardize and not unscaled
@@ -208,7 +203,7 @@ class KernelLDG(LocalDiscriminant):
                     f"X: expected numbers >= 0 with kernel={self.kernel!r}, got {show(least)}"
                 )
 
-    def _kernel(self, X: Any, other: Any, order: Any = None) -> _Array:
+    def _kernel(self, X: Any, other: Any, order: Any = None) -> Array:
         """Return the kernel between samples, in float64."""
         self._check_signs(X)
         count_cores()
@@ -231,7 +226,7 @@ class KernelLDG(LocalDiscriminant):
                     rows, others, metric=self.kernel, filter_params=True, **parameters
                 )
         dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
-        result: _Array = np.asarray(dense, dtype=np.float64)
+        result: Array = np.asarray(dense, dtype=np.float64)
         if not np.isfinite(result).all():
             at = tuple(np.argwhere(~np.isfinite(result))[0].tolist())
             raise ValueError(f"kernel: expected finite values, got {show(result[at])} at {at}")

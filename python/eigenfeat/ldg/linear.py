@@ -40,7 +40,7 @@ from eigenfeat.ldg._solving.coordinates import (
     sparse_columns,
     standardise,
 )
-from eigenfeat.ldg._solving.scatters import fisher_directions
+from eigenfeat.ldg._solving.scatters import Array, fisher_directions
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters, knn_correct, local_scatters
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
@@ -64,7 +64,7 @@ class Problem:
     classes: NDArray[Any]
     codes: NDArray[np.int64]
     n_threads: int | None
-    first: NDArray[np.float64] | None = None  # (r, m) orthonormal directions before LDG's
+    first: Array | None = None  # (r, m) orthonormal directions before LDG's
     results: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -82,9 +82,7 @@ class Problem:
         """Whether samples can be separated in any way, so that held-out ones choose parameters."""
         return len(self.columns.varying) >= len(self.rows) - 1
 
-    def solve(
-        self, scatters: LocalScatters, gamma: float, count: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def solve(self, scatters: LocalScatters, gamma: float, count: int) -> tuple[Array, Array]:
         """Return the first directions and eigenvectors, and ``v^T (V - gamma A) v`` of each."""
         matrix = scatters.within - gamma * scatters.weighted
         found, vectors = smallest_eigenpairs(preferring(matrix, self.first), min(count, self.rank))
@@ -92,7 +90,7 @@ class Problem:
             found = np.einsum("ij,ij->j", vectors, matrix @ vectors)
         return found, vectors
 
-    def accuracy(self, vectors: NDArray[np.float64]) -> float:
+    def accuracy(self, vectors: Array) -> float:
         """Return the leave-one-out 3-NN accuracy of projected samples."""
         reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
         return float(knn_correct(reduced, self.codes, n_threads=self.n_threads).mean())
@@ -172,19 +170,17 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
         candidates["n_neighbors"] = [n_neighbors]
         ridges = candidates["fisher_ridge"]
-        self.fisher_ridge_ = ridges[0] if len(ridges) == 1 else self._tried(problem, candidates)[0]
-        if self.fisher_ridge_ is not None:
-            problem.first = fisher_directions(
-                problem.coordinates, problem.codes, self.fisher_ridge_
-            )
+        ridge = ridges[0] if len(ridges) == 1 else self._tried(problem, candidates)[0]
+        if ridge is not None:
+            problem.first = fisher_directions(problem.coordinates, problem.codes, ridge)
         samples = problem.coordinates, problem.codes, problem.n_classes
         scatters = local_scatters(*samples, n_neighbors, n_threads=self.n_threads)
-        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
-        values, vectors = self._choose_components(
-            problem, scatters, gamma, candidates["n_components"]
-        )
-        self._keep(problem, n_neighbors, gamma, values, vectors)
-        self.short_classes_ = problem.classes[scatters.short_classes]
+        self.n_neighbors_, self.fisher_ridge_ = n_neighbors, ridge
+        self.gamma_ = self._choose_gamma(problem, scatters, candidates["gamma"])
+        self.eigenvalues_, vectors = self._solve(problem, scatters, candidates["n_components"])
+        self._keep(problem, vectors)
+        self.n_components_, self.cv_results_ = len(self.eigenvalues_), problem.results
+        self.classes_, self.short_classes_ = classes, classes[scatters.short_classes]
         if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
             warn_caller(
                 f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
@@ -283,13 +279,13 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         problem.record("gamma", gammas, accuracies)
         return selection.best_gamma(gammas, accuracies)
 
-    def _choose_components(
-        self, problem: Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return eigenvalues and vectors, as many as given or chosen."""
+    def _solve(
+        self, problem: Problem, scatters: LocalScatters, candidates: list[int]
+    ) -> tuple[Array, Array]:
+        """Return eigenvalues and directions in coordinates, as many as given or chosen."""
         greedy = self._greedy and not problem.spread_out
         most = selection.GREEDY_LIMIT if greedy else max(candidates)
-        values, vectors = problem.solve(scatters, gamma, most)
+        values, vectors = problem.solve(scatters, self.gamma_, most)
         if greedy:
             count, accuracies = selection.greedy_dimension(
                 lambda m: problem.accuracy(vectors[:, :m]), len(values)
@@ -304,18 +300,9 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         problem.record("n_components", tried, accuracies)
         return values[:count], vectors[:, :count]
 
-    def _keep(
-        self,
-        problem: Problem,
-        n_neighbors: int,
-        gamma: float,
-        values: NDArray[np.float64],
-        vectors: NDArray[np.float64],
-    ) -> None:
-        self.eigenvalues_ = values
-        self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)
-        self.cv_results_ = problem.results
-        self.classes_ = problem.classes
+    def _keep(self, problem: Problem, vectors: Array) -> None:
+        """Set the fitted attributes of the directions (r, m)."""
+        raise NotImplementedError
 
 
 class LDG(LocalDiscriminant):
@@ -466,16 +453,8 @@ class LDG(LocalDiscriminant):
         rows = coordinates if in_span else rows
         return Problem(rows, coordinates, basis, columns, classes, codes, self.n_threads)
 
-    def _keep(
-        self,
-        problem: Problem,
-        n_neighbors: int,
-        gamma: float,
-        values: NDArray[np.float64],
-        vectors: NDArray[np.float64],
-    ) -> None:
-        super()._keep(problem, n_neighbors, gamma, values, vectors)
+    def _keep(self, problem: Problem, vectors: Array) -> None:
         columns = problem.columns
-        self.components_ = np.zeros((len(values), len(columns.mean)))
+        self.components_ = np.zeros((vectors.shape[1], len(columns.mean)))
         self.components_[:, columns.varying] = signed(problem.basis.expand(vectors)).T
         self.mean_, self.scale_ = columns.mean, columns.scale

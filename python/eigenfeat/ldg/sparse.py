@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -16,13 +15,12 @@ from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import check_memory, warn_caller
 from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._solving.coordinates import Basis
-from eigenfeat.ldg.linear import LDG
+from eigenfeat.ldg._solving.scatters import Array
+from eigenfeat.ldg.linear import LDG, Problem
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters
 
 __all__ = ["SparseLDG"]
-
-_Array = NDArray[np.float64]
 
 _N_MATRICES = 12  # (d, d) arrays in memory at a time
 
@@ -136,18 +134,18 @@ class SparseLDG(LDG):
 
     _in_span: ClassVar[bool] = False
 
-    def _problem(self, X: Any, classes: Any, codes: Any) -> Any:
+    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
         """Solve in the original columns; in a rotated basis directions would not be sparse."""
         problem = super()._problem(X, classes, codes)
         check_memory("SparseLDG", _N_MATRICES, problem.rows.shape[1])
         basis = Basis(None, None, problem.rows.shape[1])
         return replace(problem, coordinates=problem.rows, basis=basis)
 
-    def _choose_components(
-        self, problem: Any, scatters: LocalScatters, gamma: float, candidates: list[int]
-    ) -> tuple[_Array, _Array]:
-        count = len(super()._choose_components(problem, scatters, gamma, candidates)[0])
-        matrix = scatters.within - gamma * scatters.weighted
+    def _solve(
+        self, problem: Problem, scatters: LocalScatters, candidates: list[int]
+    ) -> tuple[Array, Array]:
+        count = len(super()._solve(problem, scatters, candidates)[0])
+        matrix = scatters.within - self.gamma_ * scatters.weighted
         matrix = (matrix + matrix.T) / 2
         deflate = sparsely_deflated if self.deflation == "sparse" else orthonormally_deflated
         solutions, directions = deflate(
@@ -156,7 +154,7 @@ class SparseLDG(LDG):
         self._report(solutions, matrix, directions)
         return np.einsum("ij,ij->j", directions, matrix @ directions), directions
 
-    def _report(self, solutions: list[SparseDirection], matrix: _Array, directions: _Array) -> None:
+    def _report(self, solutions: list[SparseDirection], matrix: Array, directions: Array) -> None:
         spread = float(np.ptp(np.linalg.eigvalsh(matrix))) or 1.0
         self.gap_ = np.array([result.value - result.bound for result in solutions]) / spread
         self.leading_ = np.array([result.leading for result in solutions])
@@ -176,8 +174,8 @@ class SparseLDG(LDG):
 
 
 def sparsely_deflated(
-    Z: _Array, count: int, sparsity: float, *, tol: float, max_iter: int
-) -> tuple[list[SparseDirection], _Array]:
+    Z: Array, count: int, sparsity: float, *, tol: float, max_iter: int
+) -> tuple[list[SparseDirection], Array]:
     """Find directions (d, count) of Z successively, by sparse deflation."""
     solutions: list[SparseDirection] = []
     rest, moved = Z.copy(), False
@@ -202,8 +200,8 @@ def sparsely_deflated(
 
 
 def orthonormally_deflated(
-    Z: _Array, count: int, sparsity: float, *, tol: float, max_iter: int
-) -> tuple[list[SparseDirection], _Array]:
+    Z: Array, count: int, sparsity: float, *, tol: float, max_iter: int
+) -> tuple[list[SparseDirection], Array]:
     """Find orthonormal directions (d, count) of Z, each in the complement of earlier directions."""
     solutions, directions = [], np.zeros((len(Z), count))
     complement = np.eye(len(Z))
@@ -216,7 +214,7 @@ def orthonormally_deflated(
     return solutions, signed(directions) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
-def _complement(vector: _Array) -> _Array:
+def _complement(vector: Array) -> Array:
     """Orthonormal columns (d, d - 1) orthogonal to a unit vector, by a Householder reflection.
 
     Where the vector is 0, columns are unit vectors.
