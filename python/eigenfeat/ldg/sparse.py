@@ -61,10 +61,8 @@ class SparseLDG(LDG):
         Largest eigenvalue of M; the relaxation is exact if it is 1.
     residuals_ : (n_components, 2) array
         Relative primal and dual residuals.
-    steps_ : (n_components,) array of int
-        Steps for each direction; 0 if an eigenvector is sparse enough.
     n_iter_ : int
-        The largest of `steps_`.
+        The largest number of steps for a direction.
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 
@@ -159,8 +157,7 @@ class SparseLDG(LDG):
         self.gap_ = np.array([result.value - result.bound for result in solutions]) / spread
         self.leading_ = np.array([result.leading for result in solutions])
         self.residuals_ = np.array([result.residuals for result in solutions])
-        self.steps_ = np.array([result.n_iter for result in solutions])
-        self.n_iter_ = max(1, int(self.steps_.max()))
+        self.n_iter_ = max(1, *(result.n_iter for result in solutions))
         self.sparsity_ = np.count_nonzero(directions, axis=0)
         largest = self.residuals_.max(axis=1)
         failed = np.count_nonzero(largest > self.tol)

@@ -162,8 +162,6 @@ class TransferLDG(Reducer):
         "_accuracy".
     classes_ : (k,) array
         Labels of the source, sorted.
-    priors_ : (k,) array
-        Frequencies of the labels in the source.
     mean_ : (d,) array
         Means of the target's columns.
     source_mean_ : (d,) array
@@ -251,7 +249,6 @@ class TransferLDG(Reducer):
                         f"sample_domain: expected {_EXPECTED}, got no sample of the {name}"
                     )
             self.classes_, codes = _encode(labels, source)
-            self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
             self._keep_units(rows, source)
             self._solve(self._standardised(rows, source), codes, source)
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, show
@@ -39,6 +39,8 @@ class EarlyTimesDisplay:
         Labels of the complete series.
     y : (n,) array, optional
         True labels, by which lines are grouped; by default the final or early labels.
+    reliability : float, optional
+        tau, for the title.
 
     Attributes
     ----------
@@ -79,8 +81,10 @@ class EarlyTimesDisplay:
         n_samples: int,
         final: ArrayLike | None = None,
         y: ArrayLike | None = None,
+        reliability: float | None = None,
     ) -> None:
         self.time, self.label, self.n_samples, self.final, self.y = time, label, n_samples, final, y
+        self.reliability = reliability
 
     @classmethod
     def from_estimator(
@@ -124,21 +128,16 @@ class EarlyTimesDisplay:
             raise ValueError(f"reliability: expected None with {show(model)}, got {reliability}")
         tau = tau if reliability is None else reliability
         early = model.predict_early(X) if tau is None else model.predict_early(X, tau)
-        display = cls(early.time, early.label, model.n_timepoints_, model.predict(X), y)
-        if tau is not None:
-            share = np.mean(np.asarray(display.label) == np.asarray(display.final))
-            title = f"required reliability {figures.short_tau(tau)}: "
-            kwargs = {"title": f"{title}{share:.1%} of early labels are final", **kwargs}
-        return display.plot(ax, **kwargs)
+        final = model.predict(X)
+        return cls(early.time, early.label, model.n_timepoints_, final, y, tau).plot(ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, *, title: str = "", **kwargs: Any) -> EarlyTimesDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> EarlyTimesDisplay:
         """Draw the lines.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default new ones.
-        title : str
         **kwargs
             Further arguments of `Axes.imshow`.
 
@@ -146,9 +145,36 @@ class EarlyTimesDisplay:
         -------
         EarlyTimesDisplay
         """
-        from matplotlib.colors import ListedColormap
-        from matplotlib.patches import Patch
+        time, label, final, groups = self._checked()
+        classes = np.unique(np.concatenate([label, groups]))
+        names = [figures.short(name) for name in classes.tolist()]
+        group, code = (np.searchsorted(classes, values) for values in (groups, label))
+        order = np.lexsort((time, group))
+        self.order_ = order = order[:: -(-len(order) // MAX_LINES)]
+        self.ax_ = axes = figures.axes_or_new(ax, 6.4, 4.6)
+        self.figure_ = figures.root_figure(axes)
+        keys = self._draw_image(time[order], code[order], names, kwargs)
+        self._mark_groups(group[order], names)
+        self.crosses_, title = None, ""
+        if final is not None:
+            title = f"{np.mean(label == final):.1%} of early labels are final"
+            (places,) = np.nonzero((label != final)[order])
+            if len(places):
+                (self.crosses_,) = axes.plot(
+                    time[order][places], places + 0.5, "x", color="black", ms=5, mew=1.2,
+                    clip_on=False, label="label not final",
+                )  # fmt: skip
+                keys.append(self.crosses_)
+        if self.reliability is not None:
+            title = f"required reliability {figures.short_tau(self.reliability)}: {title}"
+        name = "early label" if final is None else "label of complete series"
+        name = name if self.y is None else "true class"
+        axes.set(xlabel="samples", ylabel=name, title=title, xlim=(0, self.n_samples))
+        figures.legend_above(axes, keys)
+        return self
 
+    def _checked(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any]]:
+        """Return times, early labels, final labels, and the labels that group the lines."""
         check_whole(self.n_samples, "n_samples", at_least=1)
         time, label = np.asarray(self.time), np.asarray(self.label)
         if time.ndim != 1 or not time.size or time.dtype.kind not in "iu":
@@ -161,40 +187,30 @@ class EarlyTimesDisplay:
         for values, name in ((label, "label"), (final, "final"), (groups, "y")):
             if values is not None and values.shape != time.shape:
                 raise ValueError(f"{name}: expected {len(time)} labels, got {show(values)}")
-        classes = np.unique(np.concatenate([label, groups]))
-        group, code = (np.searchsorted(classes, values) for values in (groups, label))
-        order = np.lexsort((time, group))
-        self.order_ = order if len(order) <= MAX_LINES else order[:: -(-len(order) // MAX_LINES)]
-        shown = np.arange(self.n_samples) >= time[self.order_, None]
-        image = np.where(shown, 1 + code[self.order_, None], 0)
-        axes = figures.axes_or_new(ax, 6.4, 4.6)
-        colours = [figures.class_style(number)[0] for number in range(len(classes))]
+        return time, label, final, groups
+
+    def _draw_image(
+        self, time: NDArray[Any], code: NDArray[Any], names: list[str], given: dict[str, Any]
+    ) -> list[Any]:
+        """Draw lines that change their colour at their times, and return keys of the colours."""
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        decided = np.arange(self.n_samples) >= time[:, None]
+        image = np.where(decided, 1 + code[:, None], 0)
+        colours = [UNDECIDED, *(figures.class_style(number)[0] for number in range(len(names)))]
         options: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": 0}
-        options |= {"vmax": len(classes), "cmap": ListedColormap([UNDECIDED, *colours]), **kwargs}
-        self.image_ = axes.imshow(image, extent=(0, self.n_samples, len(image), 0), **options)
-        starts = np.searchsorted(group[self.order_], np.arange(len(classes) + 1))
+        options |= {"vmax": len(names), "cmap": ListedColormap(colours), **given}
+        self.image_ = self.ax_.imshow(image, extent=(0, self.n_samples, len(image), 0), **options)
+        labels = ["no decision yet", *names]
+        return [Patch(color=c, label=label) for c, label in zip(colours, labels, strict=True)]
+
+    def _mark_groups(self, group: NDArray[Any], names: list[str]) -> None:
+        """Separate the groups of lines, and write their names beside them."""
+        starts = np.searchsorted(group, np.arange(len(names) + 1))
         for edge in starts[1:-1]:
-            axes.axhline(edge, color="black", lw=0.8)
-        names = [figures.short(name) for name in classes.tolist()]
+            self.ax_.axhline(edge, color="black", lw=0.8)
         occurring = np.flatnonzero(np.diff(starts))
         middles = 0.5 * (starts[occurring + 1] + starts[occurring])
-        axes.set_yticks(middles, [names[k] for k in occurring])
-        axes.tick_params(axis="y", length=0)
-        keys: list[Any] = [Patch(color=UNDECIDED, label="no decision yet")]
-        keys += [Patch(color=c, label=name) for c, name in zip(colours, names, strict=True)]
-        self.crosses_ = None
-        if final is not None and (wrong := label != final)[self.order_].any():
-            (places,) = np.nonzero(wrong[self.order_])
-            (self.crosses_,) = axes.plot(
-                time[self.order_][places], places + 0.5, "x", color="black", ms=5, mew=1.2,
-                clip_on=False, label="label not final",
-            )  # fmt: skip
-            keys.append(self.crosses_)
-        if not title and final is not None:
-            title = f"{np.mean(label == final):.1%} of early labels are final"
-        name = "early label" if final is None else "label of complete series"
-        name = name if self.y is None else "true class"
-        axes.set(xlabel="samples", ylabel=name, title=title, xlim=(0, self.n_samples))
-        figures.legend_above(axes, keys)
-        self.ax_, self.figure_ = axes, figures.root_figure(axes)
-        return self
+        self.ax_.set_yticks(middles, [names[k] for k in occurring])
+        self.ax_.tick_params(axis="y", length=0)

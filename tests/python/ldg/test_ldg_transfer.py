@@ -66,7 +66,6 @@ def test_choices_are_reported_and_serve(domains):
     assert set(listed.cv_results_) == {"gamma", "gamma_accuracy"}
     assert_allclose(model.components_ @ model.components_.T, np.eye(9), atol=1e-12)
     assert_array_equal(model.classes_, list("abcd"))
-    assert_allclose(model.priors_, 0.25)
 
 
 def test_rows_that_are_asked_have_no_part_in_the_directions(rng):

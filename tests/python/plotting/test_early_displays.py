@@ -76,10 +76,10 @@ def test_times_of_other_early_classifiers_and_of_results():
         "of early labels are final"
         in EarlyTimesDisplay.from_estimator(priced, SERIES[80:]).ax_.get_title()
     )
-    plain = EarlyTimesDisplay([3, 1, 2], ["b", "a", "b"], 4).plot(title="three")
+    plain = EarlyTimesDisplay([3, 1, 2], ["b", "a", "b"], 4).plot()
     assert plain.order_.tolist() == [1, 2, 0]
     assert plain.crosses_ is None
-    assert plain.ax_.get_title() == "three"
+    assert plain.ax_.get_title() == ""
     many = EarlyTimesDisplay(1 + np.arange(9000) % 7, np.arange(9000) % 3, 7).plot()
     assert many.image_.get_array().shape == (3000, 7)
 
