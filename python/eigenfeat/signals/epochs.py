@@ -27,14 +27,20 @@ class Recording(NamedTuple):
     channel_names: list[str] | None
 
 
+def mne_epochs(X: Any) -> list[Any]:
+    """MNE's Epochs in a list, as scikit-learn's splits return them; empty for other input."""
+    parts = X if isinstance(X, (list, tuple)) else [X]
+    are_epochs = all(hasattr(part, "get_data") and hasattr(part, "info") for part in parts)
+    return list(parts) if are_epochs else []
+
+
 def read_recording(X: Any, n_channels: int | None = None, sfreq: float | None = None) -> Recording:
     """Check epochs of an array, or MNE's Epochs with their sampling rate and channels.
 
-    A list of MNE's Epochs, as scikit-learn's splits make of them, counts as all their epochs. The
-    user's sampling rate `sfreq` must agree with theirs.
+    The user's sampling rate `sfreq` must agree with that of MNE's Epochs.
     """
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    if not all(hasattr(part, "get_data") and hasattr(part, "info") for part in parts):
+    parts = mne_epochs(X)
+    if not parts:
         return Recording(_checked(X, n_channels), None if sfreq is None else float(sfreq), None)
     kinds = {(float(part.info["sfreq"]), tuple(map(str, part.ch_names))) for part in parts}
     if len(kinds) > 1:

@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import plain_rows, real_array, show
-from eigenfeat.signals.epochs import check_finite, item_shapes, listed
+from eigenfeat.signals.epochs import check_finite, item_shapes, listed, mne_epochs
 
 
 def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
     """Check series; return an array (n, channels, times) and the lengths (n,).
 
-    X is an array (n, times) or (n, channels, times), or a list or array of objects with n arrays
-    (channels, times_i) or (times_i,). Any number of channels is allowed if `n_channels` is None.
-    Zeros follow shorter series, and NaN become the last known value of their channel.
+    X is an array (n, times) or (n, channels, times), MNE's Epochs, or a list or array of objects
+    with n arrays (channels, times_i) or (times_i,). Any number of channels is allowed if
+    `n_channels` is None. Zeros follow shorter series, and NaN become the last known value of their
+    channel.
     """
-    X = listed(X)
+    parts = mne_epochs(X)
+    X = np.concatenate([part.get_data() for part in parts]) if parts else listed(X)
     if len(set(item_shapes(X, "series"))) > 1:
         series, lengths = _padded(X)
     else:

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from recordings import Epochs
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import StandardScaler
@@ -257,6 +258,8 @@ def test_classifier(rng):
     channels, _ = waves(rng, 80, 100, 3)
     several = ConvolutionClassifier(random_state=0).fit(channels[:40], y[:40])
     assert several.score(channels[40:], y[40:]) > 0.9
+    epochs = [Epochs(part, 100.0, "abc") for part in (channels[:40], channels[40:])]
+    assert_array_equal(several.predict(epochs), several.predict(channels))
 
 
 @pytest.mark.parametrize(("channels", "intervals"), [(1, True), (2, False)])
