@@ -369,7 +369,7 @@ class DelimitedSource(TableSource):
             return BadRowError(self.path, "line", line, None, what)
         if place is None or place >= self._stored:
             text = "" if goal is None or goal >= self._stored else fields[goal].strip()
-            what = unfit(text, str(self.label_kind))
+            what = self.unfit_label(text)
             if text in self._missing:
                 what = MISSING_LABEL
                 if text:

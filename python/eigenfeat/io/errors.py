@@ -69,12 +69,9 @@ class OptionError(ValueError):
         return f"{self.option}: {self.text}"
 
 
-def unfit(value: object, kind: str | DType) -> str:
-    """Return the message for a value that is no finite number of a type, or no label of a kind."""
-    if not isinstance(kind, str):
-        return f"expected a finite {kind} number, got {show(value)}"
-    article = "an" if kind == "int" else "a"
-    return f"expected {article} {kind} label like earlier labels, got {show(value)}"
+def unfit(value: object, dtype: DType) -> str:
+    """Return the message for a value that is no finite number of a type."""
+    return f"expected a finite {dtype} number, got {show(value)}"
 
 
 def arrow(what: str) -> ModuleType:

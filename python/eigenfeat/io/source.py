@@ -25,6 +25,8 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 _TYPES: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
+_WANTED = {"int": "a whole number of 64 bits", "uint": "a whole number >= 0 of 64 bits"}
+_WANTED |= {"float": "a number", "bool": "true or false"}
 _Typed = tuple[Labels, "Mask | None"]
 
 
@@ -212,7 +214,7 @@ class Source(ABC):
         """Return the error of a bad sample, whose `column` (None: label) has this value."""
         if column is None:
             absent = value is None or value != value or value == ""
-            what = MISSING_LABEL if absent else unfit(value, str(self.label_kind))
+            what = MISSING_LABEL if absent else self.unfit_label(value)
             return BadRowError(self.path, self.unit, row, self.target_name, what)
         what = MISSING_ENTRY
         if isinstance(value, str):
@@ -220,6 +222,12 @@ class Source(ABC):
         elif value == value:
             what = unfit(value, dtype)
         return BadRowError(self.path, self.unit, row, self.feature_names[column], what)
+
+    def unfit_label(self, value: object) -> str:
+        """Return the message for a label of another kind."""
+        wanted = _WANTED.get(str(self.label_kind), "a label")
+        earlier = " like earlier labels" if self._options.labels == "auto" else ""
+        return f"expected {wanted}{earlier}, got {show(value)}"
 
     def files(self) -> list[Path]:
         """All files that features and labels come from."""

@@ -160,7 +160,7 @@ class SvmlightSource(Source):
         if what := self._fault(text):
             return BadRowError(self.path, "line", number, None, what)
         label = float(_content(text).split()[0])
-        return BadRowError(self.path, "line", number, "label", unfit(label, str(self.label_kind)))
+        return BadRowError(self.path, "line", number, "label", self.unfit_label(label))
 
     def _fault(self, line: bytes) -> str | None:
         """Return the fault of a line; None if it has none."""

@@ -220,7 +220,7 @@ def test_what_cannot_be_evaluated_is_named(files):
     ef.save(ef.TableRegressor().fit(X, X[:, 0]), "regressor.efm")
     status, _, err = run("evaluate", "regressor.efm", "test.csv", "--target", "kind")
     assert status == 1
-    assert "test.csv: line 2, column 'kind': expected a float label" in err
+    assert "test.csv: line 2, column 'kind': expected a number, got" in err
 
 
 def test_the_target_is_that_of_the_fit(files):

@@ -70,9 +70,9 @@ def test_csv_float32_overflow(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "bad", "text"),
     [
-        (["1", "2"], "1.5", "expected an int label like earlier labels, got '1.5'"),
-        (["0.5", "2"], "one", "expected a float label like earlier labels, got 'one'"),
-        (["true", "false"], "maybe", "expected a bool label like earlier labels, got 'maybe'"),
+        (["1", "2"], "1.5", "expected a whole number of 64 bits like earlier labels, got '1.5'"),
+        (["0.5", "2"], "one", "expected a number like earlier labels, got 'one'"),
+        (["true", "false"], "maybe", "expected true or false like earlier labels, got 'maybe'"),
     ],
 )
 def test_csv_labels_of_another_kind(tmp_path, labels, bad, text, monkeypatch):
@@ -170,7 +170,7 @@ def test_numpy_labels_that_are_not_whole(tmp_path):
     column[69999] = 0.5
     path = tmp_path / "a.npy"
     np.save(path, np.column_stack([np.ones(70000), column]))
-    text = "row 69999, column '1': expected an int label like earlier labels, got 0.5"
+    text = "row 69999, column '1': expected a whole number of 64 bits like earlier labels, got 0.5"
     with pytest.raises(BadRowError, match=message(path, text)):
         read(path, 1)
     assert {len(b.y) for b in read(path, 1, labels="float")} == {70000}
@@ -186,7 +186,7 @@ SVMLIGHT = {
     "nan 1:1": "line 3: expected a label, got a missing value",
     "1 0:3": "line 3: expected columns from 1, got 0: zero_based=True (--zero-based) reads it",
     "1 5:3": "line 3: expected columns up to 4, got 5: n_features is too small",
-    "1.5 1:3": "line 3, column 'label': expected an int label like earlier labels, got 1.5",
+    "1.5 1:3": "line 3, column 'label': expected a whole number of 64 bits, got 1.5",
 }
 
 

@@ -210,12 +210,12 @@ def test_labels_that_are_no_64_bit_integers(tmp_path, label):
     path = tmp_path / "rows.svm"
     path.write_text(f"1 1:2\n{label} 1:3\n")
     with pytest.raises(
-        ef.exceptions.BadRowError, match=r"line 2, column 'label': expected an int label"
+        ef.exceptions.BadRowError, match=r"line 2, column 'label': expected a whole number of 64"
     ):
         list(ef.open_rows(path))
     np.save(tmp_path / "rows.npy", np.array([[1.0, 2.0], [float(label), 3.0]]))
     with pytest.raises(
-        ef.exceptions.BadRowError, match=r"row 1, column '0': expected an int label"
+        ef.exceptions.BadRowError, match=r"row 1, column '0': expected a whole number of 64"
     ):
         list(ef.open_rows(tmp_path / "rows.npy", target=0))
 
