@@ -14,9 +14,16 @@ import numpy.typing as npt
 from sklearn.utils import get_tags
 
 from eigenfeat._base.types import DType, Floats
-from eigenfeat._base.validation import show, warn_caller
+from eigenfeat._base.validation import warn_caller
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import COMPLETE_FIT, MISSING_ENTRY, MISSING_NUMBER, BadRowError
+from eigenfeat.io.fitted_columns import (
+    choice,
+    choice_of,
+    fitted_options,
+    identified,
+    other_width,
+)
 from eigenfeat.io.source import Chunk, Mask, Options, Source
 from eigenfeat.samples.blocks import RowBlocks, joined
 from eigenfeat.samples.columns import TableColumns, column_counts, days_of, merge_counts
@@ -185,10 +192,10 @@ class FileRows(RowBlocks):
         changed: dict[str, Any] = {"missing": self.options.missing or missing}
         encoder = getattr(estimator, "columns_", None) if fitted else None
         if fitted:
-            changed |= self._columns_of(estimator, encoder)
+            changed |= fitted_options(self.sources[0], self.options, estimator)
         rows = self._changed(changed, encoder, complete_fit=allowed and not missing)
         if fitted and encoder is None and rows.n_features != estimator.n_features_in_:
-            raise ValueError(_other_width(rows.sources[0], estimator.n_features_in_))
+            raise ValueError(other_width(rows.sources[0], estimator.n_features_in_))
         return rows._encoded_rows() if encodes else rows
 
     def _changed(
@@ -215,8 +222,8 @@ class FileRows(RowBlocks):
             return self
         counts = frames.reduce(_column_counts, merge_counts)
         encoder = TableColumns().fit_counts(frames.feature_names, counts)
-        columns = self._identified(frames.sources[0].choice.features)
-        return self._changed(_choice_of(columns, encoder), encoder)
+        columns = identified(self.sources[0], frames.sources[0].choice.features)
+        return self._changed(choice_of(columns, encoder), encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
         """Places of the features, and their kinds for an encoder; warns of numbers among text."""
@@ -271,72 +278,9 @@ class FileRows(RowBlocks):
         form = _FrameForm(names, kinds, every)
         if not source.named and form.numeric:
             return None
-        changed = _choice(self._identified(places), kinds)
+        changed = choice(identified(source, places), kinds)
         changed |= {"missing": missing, "mark_bad": False}
         return self._changed(changed, form=form, complete_fit=self._complete_fit)
-
-    def _identified(self, places: Sequence[int]) -> list[str | int]:
-        """Names of columns, which may have other places in other files; without names, places."""
-        source = self.sources[0]
-        return [source.names[j] if source.named else j for j in places]
-
-    def _columns_of(self, estimator: Any, encoder: TableColumns | None) -> dict[str, Any]:
-        """Options that choose the columns that an estimator was fitted to."""
-        source, options = self.sources[0], self.options
-        changed: dict[str, Any] = {}
-        classes = getattr(estimator, "classes_", None)
-        if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
-            changed["labels"] = "str"  # a model with the classes "1" and "a" has no class 1
-        layout = getattr(estimator, "file_layout_", None) or {}
-        if encoder is not None and (source.sparse or source.format == "npy"):
-            raise ValueError(
-                f"{source.path}: expected a table with the columns of the fit, some of which are "
-                f"categories, got {'sparse samples' if source.sparse else 'an array'}"
-            )
-        if source.sparse:
-            if options.zero_based is None:
-                changed["zero_based"] = layout.get("zero_based")
-            changed["n_features"] = options.n_features or int(estimator.n_features_in_)
-            return changed
-        if "na_values" in layout and not options.na_values:
-            changed["na_values"] = tuple(layout["na_values"])
-            changed["keep_default_na"] = layout["keep_default_na"]
-        known = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-        places = layout.get("columns")
-        same = layout.get("n_columns") == len(source.names)
-        if options.columns is not None and {*self.feature_names} != {*known}:
-            changed["columns"] = options.columns
-        elif known:
-            used = known if encoder is None else [known[at] for at in encoder.used]
-            changed |= self._choice_by_names(used)
-        elif (
-            places is not None and same and not options.drop and source.choice.target not in places
-        ):
-            changed["columns"] = tuple(places)
-        if encoder is not None:
-            columns = changed.get("columns", tuple(source.choice.features))
-            if len(columns) not in (len(encoder.names_), len(encoder.used)):
-                raise ValueError(_other_width(source, len(encoder.names_)))
-            changed |= _choice_of(columns, encoder)
-        return changed
-
-    def _choice_by_names(self, known: list[str]) -> dict[str, Any]:
-        """Options that choose columns by their names."""
-        source = self.sources[0]
-        if {*known} <= {*getattr(source, "first_fields", ())} and self.options.header is None:
-            return {"columns": tuple(known), "header": True}
-        missing = [name for name in known if name not in {*source.names}]
-        if not missing:
-            return {"columns": tuple(known)}
-        if not source.named:
-            return {}
-        others = [name for name in source.feature_names if name not in {*known}]
-        more = f"; it has {show(others, 100)[1:-1]}" if others else ""
-        raise ValueError(
-            f"{source.path}: expected the columns that the model was fitted to, of which "
-            f"{len(missing)} are missing: {show(missing, 200)[1:-1]}{more}; columns (--columns) "
-            "names others in their place"
-        )
 
     def check_features(self) -> None:
         """ValueError that names a feature column without a name, or of text or dates."""
@@ -553,19 +497,6 @@ def _column_counts(block: Block) -> list[tuple[str, Counter[str | None]]]:
     return column_counts(block.X)
 
 
-def _choice(columns: Sequence[str | int], kinds: Sequence[str]) -> dict[str, Any]:
-    """Options that choose columns of these kinds."""
-    coded = tuple(name for name, kind in zip(columns, kinds, strict=True) if kind != "number")
-    return {"columns": tuple(columns), "drop": (), "categorical": coded}
-
-
-def _choice_of(columns: Sequence[str | int], encoder: TableColumns) -> dict[str, Any]:
-    """Options that choose the columns that an encoder uses among all, or among those in use."""
-    if len(columns) == len(encoder.names_):  # the columns left out are among them
-        columns = [columns[at] for at in encoder.used]
-    return _choice(columns, [encoder.kinds_[at] for at in encoder.used])
-
-
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
     """Yield the items; a thread makes the next item while the current item is in use.
 
@@ -577,13 +508,6 @@ def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
             ahead = pool.submit(next, items, _END)
             yield item  # type: ignore[misc]
             del item  # free it before another block is read
-
-
-def _other_width(source: Source, width: int) -> str:
-    return (
-        f"{source.path}: expected the {width} columns that the model was fitted to, got "
-        f"{source.n_features}; columns (--columns) or drop (--drop) chooses them"
-    )
 
 
 def accepts_missing(estimator: Any) -> bool:

@@ -1,0 +1,99 @@
+"""Options with which files have the columns that an estimator was fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eigenfeat._base.validation import show
+from eigenfeat.io.source import Options, Source
+from eigenfeat.samples.columns import TableColumns
+
+__all__ = ["choice", "choice_of", "fitted_options", "identified", "other_width"]
+
+
+def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str, Any]:
+    """Options that choose the columns of a fit, and read their cells as the fit did.
+
+    Columns are found by their names or, in files without names, by their places.
+    """
+    changed: dict[str, Any] = {}
+    classes = getattr(estimator, "classes_", None)
+    if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
+        changed["labels"] = "str"  # a model with the classes "1" and "a" has no class 1
+    encoder = getattr(estimator, "columns_", None)
+    layout = getattr(estimator, "file_layout_", None) or {}
+    if encoder is not None and (source.sparse or source.format == "npy"):
+        raise ValueError(
+            f"{source.path}: expected a table with the columns of the fit, some of which are "
+            f"categories, got {'sparse samples' if source.sparse else 'an array'}"
+        )
+    if source.sparse:
+        if options.zero_based is None:
+            changed["zero_based"] = layout.get("zero_based")
+        changed["n_features"] = options.n_features or int(estimator.n_features_in_)
+        return changed
+    if "na_values" in layout and not options.na_values:
+        changed["na_values"] = tuple(layout["na_values"])
+        changed["keep_default_na"] = layout["keep_default_na"]
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    same_places = layout.get("n_columns") == len(source.names) and not options.drop
+    if options.columns is not None and {*source.feature_names} != {*names}:
+        changed["columns"] = options.columns
+    elif names:
+        used = names if encoder is None else [names[at] for at in encoder.used]
+        changed |= _choice_by_names(source, options, used)
+    elif same_places and source.choice.target not in layout["columns"]:
+        changed["columns"] = tuple(layout["columns"])
+    if encoder is not None:
+        columns = changed.get("columns", tuple(source.choice.features))
+        if len(columns) not in (len(encoder.names_), len(encoder.used)):
+            raise ValueError(other_width(source, len(encoder.names_)))
+        changed |= choice_of(columns, encoder)
+    return changed
+
+
+def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict[str, Any]:
+    """Options that choose columns by their names; ValueError for missing columns."""
+    if {*names} <= {*getattr(source, "first_fields", ())} and options.header is None:
+        return {"columns": tuple(names), "header": True}
+    missing = [name for name in names if name not in {*source.names}]
+    if not missing:
+        return {"columns": tuple(names)}
+    if not source.named:
+        return {}
+    others = [name for name in source.feature_names if name not in {*names}]
+    more = f"; it has {show(others, 100)[1:-1]}" if others else ""
+    raise ValueError(
+        f"{source.path}: expected the columns that the model was fitted to, of which "
+        f"{len(missing)} are missing: {show(missing, 200)[1:-1]}{more}; columns (--columns) names "
+        "others in their place"
+    )
+
+
+def choice(columns: Sequence[str | int], kinds: Sequence[str]) -> dict[str, Any]:
+    """Options that choose columns of these kinds."""
+    coded = tuple(name for name, kind in zip(columns, kinds, strict=True) if kind != "number")
+    return {"columns": tuple(columns), "drop": (), "categorical": coded}
+
+
+def choice_of(columns: Sequence[str | int], encoder: TableColumns) -> dict[str, Any]:
+    """Options that choose the columns that an encoder uses among all, or among those in use."""
+    if len(columns) == len(encoder.names_):  # the columns left out are among them
+        columns = [columns[at] for at in encoder.used]
+    return choice(columns, [encoder.kinds_[at] for at in encoder.used])
+
+
+def identified(source: Source, places: Sequence[int]) -> list[str | int]:
+    """Names of columns, which may have other places in other files; without names, places."""
+    return [source.names[j] if source.named else j for j in places]
+
+
+def other_width(source: Source, width: int) -> str:
+    """Return the message for another number of columns than that of the fit."""
+    return (
+        f"{source.path}: expected the {width} columns that the model was fitted to, got "
+        f"{source.n_features}; columns (--columns) or drop (--drop) chooses them"
+    )
