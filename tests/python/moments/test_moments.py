@@ -11,27 +11,34 @@ from numpy.testing import assert_allclose
 from eigenfeat import ClassMoments
 from problems import EPS, EPS32, assert_agrees, sample
 
+FORMS = {
+    "float64": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "columns": np.asfortranarray,
+    "columns with gaps": lambda X: np.asfortranarray(np.vstack([X, X]))[: len(X)],
+    "columns backwards": lambda X: np.asfortranarray(X[:, ::-1])[:, ::-1],
+    "every other row": lambda X: np.asfortranarray(np.repeat(X, 2, axis=0))[::2],
+    "every other column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "list": lambda X: X.tolist(),
+    "frame": pd.DataFrame,
+    "int8": lambda X: np.rint(X).astype(np.int8),
+    "uint8": lambda X: np.rint(np.abs(10 * X)).astype(np.uint8),
+    "columns of uint8": lambda X: np.asfortranarray(np.rint(np.abs(10 * X)).astype(np.uint8)),
+    "float16": lambda X: X.astype(np.float16),
+}
+
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    "form", ["float64", "float32", "fortran", "strided", "list", "frame", "int", "float16"]
-)
-def test_every_dense_form_agrees_with_the_reference(rng, form, weighted):
-    X, y = sample(rng, scale=3.0)
+@pytest.mark.parametrize("d", [5, 300])  # the samples of many columns are kept
+@pytest.mark.parametrize("form", FORMS)
+def test_every_dense_form_agrees_with_the_reference(rng, form, d, weighted):
+    """The core's own tests compare bits of columns and bytes."""
+    X, y = sample(rng, n=200 if d == 5 else 40, d=d, scale=3.0)
     weights = rng.uniform(0, 2, len(y)) if weighted else None
-    given_rows = {
-        "float64": lambda: X,
-        "float32": lambda: X.astype(np.float32),
-        "fortran": lambda: np.asfortranarray(X),
-        "strided": lambda: np.repeat(X, 2, axis=1)[:, ::2],
-        "list": X.tolist,
-        "frame": lambda: pd.DataFrame(X, columns=list("abcde")),
-        "int": lambda: np.rint(X).astype(np.int8),
-        "float16": lambda: X.astype(np.float16),
-    }[form]()
-    moments = ClassMoments().update(given_rows, y, weights)
+    rows = FORMS[form](X)
+    moments = ClassMoments().update(rows, y, weights)
     eps = EPS32 if form == "float32" else EPS
-    assert_agrees(moments, np.asarray(given_rows), y, weights, eps=eps)
+    assert_agrees(moments, np.asarray(rows), y, weights, eps=eps)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

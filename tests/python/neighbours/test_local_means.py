@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat.neighbours.local_means import (
-    local_gaussians,
     local_neighbours,
     local_scatters,
     scatters_of_neighbours,
@@ -85,27 +84,3 @@ def test_groups_and_neighbours_are_checked(rng):
         scatters_of_neighbours(X, codes, np.zeros((8, 2, 1), dtype=int))
     with pytest.raises(ValueError, match="neighbours: expected numbers of samples or -1, got 9"):
         scatters_of_neighbours(X, codes, np.full((9, 2, 1), 9))
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_gaussians_are_means_and_variances_of_the_neighbours(rng, dtype):
-    X = (rng.standard_normal((60, 37)) + 100.0).astype(dtype)
-    Q = (rng.standard_normal((21, 37)) + 100.0).astype(dtype)
-    codes = np.repeat([0, 2, 3], [40, 17, 3])  # class 1 has none, class 3 few
-    neighbours = local_neighbours(X, codes, 4, 5, queries=Q)
-    means, variances = local_gaussians(X, neighbours, ridge=0.25, queries=Q, n_threads=1)
-    assert means.shape == variances.shape == (21, 4, 37)
-    assert np.isnan(means[:, 1]).all()
-    assert np.isnan(variances[:, 1]).all()
-    for c, count in ((0, 5), (2, 5), (3, 3)):
-        near = X[neighbours[:, c, :count]].astype(np.float64)
-        eps = np.finfo(dtype).eps
-        assert_allclose(means[:, c], near.mean(axis=1), rtol=10 * eps)
-        assert_allclose(variances[:, c], near.var(axis=1) + 0.25, rtol=100 * eps)
-    for threads in (2, 7):
-        again = local_gaussians(X, neighbours, ridge=0.25, queries=Q, n_threads=threads)
-        assert_array_equal(again, (means, variances))
-    with pytest.raises(ValueError, match="ridge"):
-        local_gaussians(X, neighbours, ridge=0.0, queries=Q)
-    with pytest.raises(ValueError, match="neighbours: expected 3 dimensions"):
-        local_gaussians(X, neighbours[0])
