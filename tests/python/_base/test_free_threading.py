@@ -8,13 +8,10 @@ from threading import Barrier
 import numpy as np
 import pytest
 from command_line import python
-from flat_gem import gem_classifier
+from every_estimator import outputs, seeded
 from sklearn.datasets import load_digits
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import LDG, ClassMoments
-from eigenfeat.early import ReliableClassifier
-from eigenfeat.maxmargin import MulticlassSVM
+from eigenfeat import ClassMoments
 
 FREE = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 N_THREADS = 8
@@ -99,43 +96,27 @@ def test_moments_compared_in_both_orders_do_not_wait_for_ever(rng):
     assert all(together(work))
 
 
-MODELS = {
-    "GEMClassifier": (lambda: gem_classifier(n_directions=3), "predict_proba"),
-    "two layers": (
-        lambda: gem_classifier(depth=2, n_directions=2, hidden_directions=2),
-        "predict_proba",
-    ),
-    "LDG": (lambda: LDG(n_components=3, n_neighbors=5, gamma=0.5), "transform"),
-    "MulticlassSVM": (lambda: MulticlassSVM(C=0.01), "decision_function"),
-    "ReliableClassifier": (
-        lambda: ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5)),
-        "predict",
-    ),
-}
+LONG = ("GEMClassifier, deep", "MulticlassSVM", "ReliableClassifier")
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        n if n in ("GEMClassifier", "LDG") else pytest.param(n, marks=pytest.mark.long)
-        for n in MODELS
-    ],
+    ["GEMClassifier", "LDG", *(pytest.param(name, marks=pytest.mark.long) for name in LONG)],
 )
 def test_models_are_fitted_and_used_at_once(name, digits):
     """A model of each thread's own, and one of all: the same bits as alone."""
-    make, method = MODELS[name]
     X, y = digits
-    if name == "ReliableClassifier":
-        X, y = X[y < 3], y[y < 3]
-    alone = make().fit(X, y)
-    expected = np.asarray(getattr(alone, method)(X[:200])).tobytes()
-    shared = make().fit(X, y)
+    X, y = (X[y < 3], y[y < 3]) if name == "ReliableClassifier" else (X, y)
+
+    def bits(model):
+        return [part.tobytes() for part in outputs(model, X[:200]).values()]
+
+    shared = seeded(name)[0].fit(X, y)
+    expected = bits(shared)
 
     def work(i):
-        own = make().fit(X, y)
-        return [
-            np.asarray(getattr(model, method)(X[:200])).tobytes() for model in (shared, own, shared)
-        ]
+        own = seeded(name)[0].fit(X, y)
+        return [bits(model) for model in (shared, own, shared)]
 
     for found in together(work):
         assert found == [expected] * 3

@@ -13,21 +13,11 @@ from sklearn.exceptions import NotFittedError
 
 import eigenfeat as ef
 from eigenfeat.early import GaussianCompletion, ReliableClassifier
-from eigenfeat.ldg import RegularizedFisher
 
 NAMES = [name for name in ESTIMATORS if "," not in name]
-BLOCKWISE = (
-    ef.GEM(),
-    ef.GEMClassifier(),
-    ef.GEMEnsemble(),
-    ef.MultinomialLogit(),
-    ef.FisherLDA(),
-    ef.rayleigh.QuadraticDiscriminant(),
-    ef.rayleigh.RayleighPCA(),
-    ef.rayleigh.VanishingComponents(),
-    ef.rayleigh.SlicedInverseRegression(),
-    RegularizedFisher(),
-)
+BLOCKWISE = ["GEM", "GEMClassifier", "GEMEnsemble", "MultinomialLogit", "FisherLDA", "RayleighPCA"]
+BLOCKWISE += ["QuadraticDiscriminant", "VanishingComponents", "RegularizedFisher"]
+BLOCKWISE += ["SlicedInverseRegression"]
 
 
 @pytest.fixture
@@ -36,8 +26,9 @@ def problem(rng):
     return rng.standard_normal((90, 4)) * (1 + y[:, None]), y
 
 
-@pytest.mark.parametrize("estimator", BLOCKWISE, ids=lambda one: type(one).__name__)
-def test_a_list_of_blocks_is_refused_with_what_takes_it(estimator, problem):
+@pytest.mark.parametrize("name", BLOCKWISE)
+def test_a_list_of_blocks_is_refused_with_what_takes_it(name, problem):
+    estimator = ESTIMATORS[name]()
     X, y = problem
     pairs = [(X[:45], y[:45]), (X[45:], y[45:])]
     text = r"^X: expected samples or RowBlocks, got a (list|tuple) of 2 blocks; eigenfeat\.samples"
