@@ -101,6 +101,9 @@ def test_all_solvers_agree(number):
     condition = np.linalg.cond(B / np.sqrt(np.outer(np.diag(B), np.diag(B))))
     for solver, result in zip(SOLVERS, results, strict=True):
         assert result.status == Status.OK, solver
+        assert result.solver == solver or solver not in ("full", "subset")
+        assert (result.n_eigenpairs, result.vectors.shape) == (m, (len(A), m))
+        assert result.eigenvalues.dtype == result.vectors.dtype == A.dtype
         assert np.all(result.residuals <= (1e-4 if A.dtype == np.float32 else 1e-10)), solver
         gap = np.abs(result.eigenvalues - reference.eigenvalues).max()
         assert gap <= 1e3 * len(A) * eps * condition * size, solver
