@@ -424,6 +424,9 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     n_features = varying + numeric * (numeric - 1) * (name == "boosting_pairs")
     if boosts and samples.size > MANY_SAMPLES and k * n_features > _MAX_BOOSTED[name]:
         return f"features times classes are more than {_MAX_BOOSTED[name]:,}"
+    if name == "boosting" and samples.size > MANY_SAMPLES and "boosting_pairs" in names:
+        has_pairs = not reason_against("boosting_pairs", names, samples)
+        return "boosting_pairs reads its columns" if has_pairs else ""
     if boosts or name == "forest":
         return ""
     if samples.size > MANY_SAMPLES and varying > _MAX_COLUMNS:

@@ -316,6 +316,16 @@ def test_boosting_of_pairs_sees_differences_of_columns(rng):
     assert model.score(X[1_200:], y[1_200:]) > 0.93
 
 
+def test_boosting_of_pairs_takes_the_place_of_boosting_for_many_samples(rng):
+    X, y = rng.standard_normal((5_100, 20)), np.arange(5_100) % 2
+    for names in (["columns", "boosting", "boosting_pairs"], ["columns", "boosting"]):
+        for width in (3, 20):  # pairs are read of at most 16 numeric columns
+            model = TableClassifier(names, time_limit=1e-9).fit(X[:, :width], y)
+            notes = {view.name: view.note for view in model.views_}
+            replaced = notes["boosting"] == "boosting_pairs reads its columns"
+            assert replaced == (width == 3 and "boosting_pairs" in names)
+
+
 def test_classifiers_of_others_are_views():
     X, y = load_breast_cancer(return_X_y=True)
     model = TableClassifier(["columns", GaussianNB(), GaussianNB(var_smoothing=0.1)])
