@@ -199,10 +199,13 @@ class View:
         Whether the features depend on the labels, so that each fold needs its own.
     uses_bands : bool
         Whether the features are those of the bands instead of the unfiltered epochs.
+    uses_logit : bool
+        Whether the scores are those of a logistic regression instead of a discriminant.
     """
 
     uses_labels: bool = False
     uses_bands: bool = False
+    uses_logit: bool = False
     scores: LinearScores
 
     def parts(self, banks: Banks) -> Banks:
@@ -214,8 +217,8 @@ class View:
         return self.features(parts)
 
     def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
-        """Fit a linear classifier to features (n, d), by default a discriminant."""
-        return fit_discriminant(F, targets)
+        """Fit a linear classifier to features (n, d)."""
+        return (fit_logit if self.uses_logit else fit_discriminant)(F, targets)
 
     def features(self, parts: Banks) -> _Array:
         """Compute the features (n, d)."""
@@ -260,6 +263,7 @@ class Transformed(View):
         self.transformer = transformer
         self.uses_bands = uses_bands
         self.uses_labels = isinstance(transformer, SpatialFilters)
+        self.uses_logit = not self.uses_labels
 
     def fit_features(self, parts: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
@@ -267,10 +271,6 @@ class Transformed(View):
         pairs = zip(self.transformers, parts, strict=True)
         found = [one.fit_transform(X, targets.codes, targets.weight) for one, X in pairs]
         return np.hstack(found).astype(np.float64)
-
-    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
-        """Fit a discriminant to powers, and a logit to tangent vectors."""
-        return (fit_discriminant if self.uses_labels else fit_logit)(F, targets)
 
     def features(self, parts: Banks) -> _Array:
         """Compute the features (n, d)."""
@@ -303,14 +303,10 @@ class Xdawn(View):
         Filtered mean responses of the classes.
     """
 
-    uses_labels = True
+    uses_labels = uses_logit = True
 
     def __init__(self, n_threads: int | None) -> None:
         self.n_threads = n_threads
-
-    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
-        """Fit a logit to features (n, d)."""
-        return fit_logit(F, targets)
 
     def fit_features(self, parts: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""

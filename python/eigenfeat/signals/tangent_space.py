@@ -210,7 +210,7 @@ class TangentSpace(EpochTransformer):
         weight = row_weights(sample_weight, n)
         sessions = read_groups(groups, n)
         self.alignment_ = None
-        self.basis_, self._lift = _span(covariances, weight, rank_tolerance(dtype))
+        self.basis_, lift = _span(covariances, weight, rank_tolerance(dtype))
         self.rank_ = self.basis_.shape[1]
         reduced = self._reduced(covariances, n_times)
         if self.align is not None:
@@ -221,7 +221,7 @@ class TangentSpace(EpochTransformer):
         else:
             means = self._means(reduced, weight)
         self._whitening = inverse_root(means)
-        full = self._lift @ means @ self._lift.T
+        full = lift @ means @ lift.T
         self.reference_ = full[0] if self.bands is None else full
         return dtype, reduced
 
