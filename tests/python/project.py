@@ -38,6 +38,19 @@ def read(name: str) -> str:
     return (ROOT / name).read_bytes().decode("utf-8", errors="replace")
 
 
+def listed() -> set[tuple[str, str]]:
+    """Return (module, name) of everything that has an API page."""
+    found, module = set(), ""
+    for page in matching("docs/api/*.rst"):
+        for line in read(page).splitlines() if not page.endswith("index.rst") else ():
+            if line.startswith(".. currentmodule:: "):
+                module = line.split()[-1]
+            elif re.fullmatch(r"   [\w.]+", line):
+                home, _, name = f"{module}.{line.strip()}".rpartition(".")
+                found.add((home, name))
+    return found
+
+
 @cache
 def read_code(name: str) -> str:
     """Text of a file; if it is C++, without comments but with every line in its place."""

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from project import ROOT, listed
 from sklearn.base import BaseEstimator
 
 import eigenfeat
 from eigenfeat.cli import main as cli
 from eigenfeat.demo.parcels import parcels
 
-ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 FAMILIES = ["", ".ldg", ".early", ".maxmargin", ".embedding", ".plotting", ".io"]
 FAMILIES += [".report", ".gem", ".rayleigh", ".signals", ".linear", ".moments", ".pencils"]
@@ -134,19 +134,6 @@ def test_docstrings_show_what_is_computed(module, tmp_path, monkeypatch):
         runner.run(test, out=said.append)
     assert runner.tries > 0
     assert runner.failures == 0, "".join(said)
-
-
-def listed():
-    """Return (module, name) of everything that has an API page."""
-    found, module = set(), ""
-    for page in set((DOCS / "api").glob("*.rst")) - {DOCS / "api" / "index.rst"}:
-        for line in page.read_text().splitlines():
-            if line.startswith(".. currentmodule:: "):
-                module = line.split()[-1]
-            elif re.fullmatch(r"   [\w.]+", line):
-                home, _, name = f"{module}.{line.strip()}".rpartition(".")
-                found.add((home, name))
-    return found
 
 
 @pytest.mark.parametrize("family", FAMILIES)
