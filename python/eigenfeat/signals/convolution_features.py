@@ -134,8 +134,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Parameters
         ----------
         X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
-            Series. Those of a list may differ in length. NaN is replaced by the channel's last
-            known value; at the end of a series it is no sample.
+            Series, or MNE's `Epochs`. Those of a list may differ in length. NaN is replaced by the
+            channel's last known value; at the end of a series it is no sample.
         y : ignored
 
         Returns

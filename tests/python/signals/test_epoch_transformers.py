@@ -21,6 +21,24 @@ def test_flat_channels_are_left_out_with_a_warning(rng, make):
     assert_allclose(model.transform(flat), make().fit_transform(X, y), atol=1e-9)
 
 
+@pytest.mark.parametrize("rank", [7, 5])  # an average reference, components removed
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "model",
+    [SpatialFilters(20, ridge=0.0), SpatialFilters(), TangentSpace(shrinkage=None), TangentSpace()],
+)
+def test_recordings_that_do_not_span_all_channels(rng, model, dtype, rank):
+    """Features are those of coordinates in the span."""
+    X, y, _ = recording(rng)
+    kept = np.linalg.svd(np.eye(8) - 1 / 8)[0][:, :rank]
+    features = model.fit_transform((kept @ (kept.T @ X)).astype(dtype), y)
+    assert model.rank_ == rank
+    assert features.dtype == dtype
+    inside = model.fit_transform(kept.T @ X, y)
+    ours, atol = features.astype(np.float64), 1e-6 if dtype == np.float64 else 2e-2
+    assert_allclose(ours @ ours.T, inside @ inside.T, atol=atol)
+
+
 @MODELS
 def test_normalized_epochs_do_not_depend_on_their_size(rng, make):
     X, y, _ = recording(rng)

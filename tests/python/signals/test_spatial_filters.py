@@ -57,28 +57,6 @@ def test_sources_are_found(rng, pairs, normalize):
     assert list(model.get_feature_names_out()[:2]) == ["spatialfilters0", "spatialfilters1"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "ridge", "dtype"),
-    [("average reference", 0.0, np.float32), ("components removed", 0.01, np.float64)],
-)
-def test_recordings_that_do_not_span_all_channels(rng, kind, ridge, dtype):
-    X, y, _ = recording(rng)
-    if kind == "average reference":
-        X, rank = X - X.mean(axis=1, keepdims=True), 7
-    else:
-        gone = np.linalg.qr(rng.standard_normal((8, 3)))[0]
-        X, rank = X - gone @ (gone.T @ X), 5
-    model = SpatialFilters(20, ridge=ridge).fit(X.astype(dtype), y)
-    assert model.rank_ == rank
-    assert len(model.filters_) == 3 * rank
-    features = model.transform(X.astype(dtype))
-    assert features.dtype == dtype
-    assert np.isfinite(features).all()
-    assert features.min() > -15  # no direction of rounding
-    if kind == "average reference":
-        assert_allclose(model.patterns_.sum(axis=1), 0.0, atol=1e-4 * model.patterns_.max())
-
-
 def test_batches_agree_with_all_at_once(rng):
     X, y, _ = recording(rng)
     weight = rng.integers(0, 3, len(X))
