@@ -67,16 +67,6 @@ class ScoreMap:
         weights = np.zeros((_POWERS * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
 
-    def sums(self, scores: Floats, block: Block) -> tuple[_Array, _Array]:
-        """Gram matrix of the powers of the scores, and their products with the indicators."""
-        gram, target = np.zeros((len(self.weights), len(self.weights))), np.zeros_like(self.weights)
-        for rows in gen_batches(len(scores), max(1, _BLOCK // len(gram))):
-            F = np.hstack([*self._powers(scores[rows]), np.ones((len(scores[rows]), 1))])
-            weighted = F if block.weight is None else F * block.weight[rows, None]
-            gram += weighted.T @ F
-            target += weighted.T @ _indicators(block.y[rows], scores.shape[1])
-        return gram, target
-
     def fitted(self, gram: _Array, target: _Array, ridge: float) -> ScoreMap:
         """Ridge regression of the labels' indicators on powers of the scores; overwrites `gram`."""
         size = np.sqrt(np.diag(gram))
@@ -89,13 +79,12 @@ class ScoreMap:
     def apply(self, scores: Floats) -> Floats:
         """Calibrated scores, (n, k), in the type of the scores."""
         out = np.tile(self.weights[-1], (len(scores), 1))
-        for power, W in zip(
-            self._powers(scores), np.split(self.weights[:-1], _POWERS), strict=True
-        ):
+        parts = np.split(self.weights[:-1], _POWERS)
+        for power, W in zip(self.powers(scores), parts, strict=True):
             out += power @ W
         return out.astype(scores.dtype, copy=False)
 
-    def _powers(self, scores: Floats) -> Iterator[_Array]:
+    def powers(self, scores: Floats) -> Iterator[_Array]:
         """Powers 1 to 4 of the mapped scores, each (n, k)."""
         middle = 0.5 * (self.low + self.high)
         mapped = (np.clip(scores, self.low, self.high) - middle) * self.slope
@@ -118,8 +107,18 @@ def score_ranges(block: Block, n_threads: int | None, W: _Array) -> tuple[Floats
 def calibration_sums(
     block: Block, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
-    """Sums for `ScoreMap.fitted`; merged by `add`."""
-    return mapped.sums(block.scores(W, True, n_threads), block)
+    """Gram matrix of the powers of the scores, and their products with the labels' indicators.
+
+    The results of blocks are merged by `add`.
+    """
+    scores = block.scores(W, True, n_threads)
+    gram, target = np.zeros((len(mapped.weights),) * 2), np.zeros_like(mapped.weights)
+    for rows in gen_batches(len(scores), max(1, _BLOCK // len(gram))):
+        F = np.hstack([*mapped.powers(scores[rows]), np.ones((len(scores[rows]), 1))])
+        weighted = F if block.weight is None else F * block.weight[rows, None]
+        gram += weighted.T @ F
+        target += weighted.T @ _indicators(block.y[rows], scores.shape[1])
+    return gram, target
 
 
 def residual_sums(
