@@ -34,7 +34,6 @@ from eigenfeat.linear.logit_problem import (
     minima,
     sample_problem,
     temperature,
-    together,
 )
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
@@ -530,13 +529,13 @@ def choose_penalty(
     temperature, by default that of the least log loss. `log_prior` has the logarithms of prior
     probabilities of the penalties, which are added to the log likelihood.
     """
-    tried = range(len(penalties))
+    tried, n_held = range(len(penalties)), 0
     logits: dict[int, Logits] = {}
     weights: dict[int, _Array] = {}
     losses: dict[int, float] = {}
     for problem, held in folds:
         queries = FeaturePasses(held, problem.constant)
-        ends_early = not weights and queries.n_samples >= _MIN_CHOOSING
+        is_first, n_held = n_held == 0, n_held + queries.n_samples
         problem = sample_problem(problem, penalties[0], _TOLERANCE)
         path = minima(
             problem,
@@ -549,17 +548,17 @@ def choose_penalty(
             weights[i] = W = np.ascontiguousarray(problem.feature_weights(minimum.point))
             logits[i] = logits.get(i, []) + queries.logits(W)
             losses[i] = log_loss(logits[i], fixed or temperature(logits[i]))
-            if ends_early and losses[i] > (1.0 + _RISE) * min(losses.values()):
+            rises = losses[i] > (1.0 + _RISE) * min(losses.values())
+            if rises and is_first and n_held >= _MIN_CHOOSING:
                 break
         tried = tried[: len(losses)]
-        counted = len(together(logits[tried[0]])[0])
         values = np.array([*losses.values()])
         if log_prior is not None:
-            values -= np.array(log_prior)[tried] / counted
+            values -= np.array(log_prior)[tried] / n_held
         at = int(np.argmax(values <= (1.0 + _TIE) * values.min()))
         best = tried[at]
-        near = 1 if counted >= _MIN_CHOOSING else len(penalties)
-        tried = tried[max(at - near, 0) : at + near + 1]
+        if n_held >= _MIN_CHOOSING:
+            tried = tried[max(at - 1, 0) : at + 2]
     if not losses:
         return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
     return Choice(best, fixed or temperature(logits[best]), losses, logits[best], weights[best])

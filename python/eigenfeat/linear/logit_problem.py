@@ -77,7 +77,6 @@ __all__ = [
     "sample_problem",
     "scaled_gram",
     "temperature",
-    "together",
     "with_features",
 ]
 
@@ -723,7 +722,7 @@ def temperature(logits: Logits) -> float:
     """
     if not logits:
         return 1.0
-    z, codes, weight = together(logits)
+    z, codes, weight = _joined(logits)
     n, k = z.shape
     z -= z.max(axis=1, keepdims=True)
     wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each other label
@@ -753,7 +752,7 @@ def log_loss(logits: Logits, temperature: float) -> float:
     """Mean log loss of ``logits / T``, log probabilities being at least -30; inf if empty."""
     if not logits:
         return np.inf
-    z, codes, weight = together(logits)
+    z, codes, weight = _joined(logits)
     logs = log_softmax(z / temperature, axis=1)[np.arange(len(z)), codes]
     return -float(weight @ np.maximum(logs, LOG_FLOOR))
 
@@ -765,7 +764,7 @@ def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[f
     return log_loss(block, T), T
 
 
-def together(logits: Logits) -> tuple[_Array, Codes, _Array]:
+def _joined(logits: Logits) -> tuple[_Array, Codes, _Array]:
     """Concatenate logits (float64), indices of labels, and weights, scaled to the sum 1."""
     z = np.concatenate([part[0] for part in logits]).astype(np.float64)
     codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
