@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.saved_files import META, read_arrays, write_arrays
+from eigenfeat._base.saved_files import read_arrays, write_arrays
 from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import (
     CsrRows,
@@ -544,36 +544,24 @@ class ClassMoments:
         self._names = checked_names(about.get("feature_names"), about["n_features"])
 
     def _read_arrays(self, d: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Read the arrays of `_arrays`; ValueError if invalid."""
-        unread = {*arrays} - {META[:-4]}
+        """Read the arrays of `_arrays`; ValueError or similar if invalid."""
 
-        def array(name: str, *shape: int) -> _Array:
-            if name not in unread:
-                raise ValueError(f"array {name} is missing")
-            unread.discard(name)
+        def array(name: str) -> _Array:
             result: _Array = np.ascontiguousarray(arrays[name])
-            if result.shape != shape or result.dtype != np.float64:
-                raise ValueError(f"array {name} has an unexpected shape or dtype")
-            if not np.isfinite(result).all():
-                value = result[~np.isfinite(result)][0]
-                raise ValueError(f"array {name}: expected finite numbers, got {value}")
+            if result.dtype != np.float64 or not np.isfinite(result).all():
+                raise ValueError(f"array {name}: expected finite float64 numbers")
             return result
 
-        if d is not None:
-            if type(d) is not int or not 1 <= d < 2**31:
-                raise ValueError(f"n_features is {d!r:.40}")
-            k = len(self._table)
-            weights = array("weights", k)
-            if (weights < 0).any():
-                raise ValueError(f"weights: expected finite numbers >= 0, got {weights.min()}")
-            restored = core.ClassMoments(k, d)  # allocates memory only for classes with weight
-            for i in np.flatnonzero(weights > 0).tolist():
-                high, low = array(f"mean_high_{i}", d), array(f"mean_low_{i}", d)
-                scatter = array(f"scatter_{i}", d * (d + 1) // 2)
-                restored.restore(i, float(weights[i]), high, low, scatter)
-            self._core = restored
-        if unread:
-            raise ValueError(f"array {min(unread)[:40]} has no place in it")
+        if d is None:
+            return
+        weights, k = array("weights"), len(self._table)
+        if weights.shape != (k,) or (weights < 0).any():
+            raise ValueError(f"weights: expected finite numbers >= 0 of shape ({k},)")
+        restored = core.ClassMoments(k, d)  # allocates memory only for classes with weight
+        for i in np.flatnonzero(weights > 0).tolist():
+            parts = [array(f"{name}_{i}") for name in ("mean_high", "mean_low", "scatter")]
+            restored.restore(i, float(weights[i]), *parts)
+        self._core = restored
 
     def _about(self) -> dict[str, Any]:
         """Return all metadata but labels and arrays."""
