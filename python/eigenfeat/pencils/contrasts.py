@@ -61,11 +61,6 @@ class Contraction:
 
     def dense(self, n_classes: int) -> _Array:
         """All weights, shape (n_classes,)."""
-        if self.indices.size and self.indices.max() >= n_classes:
-            raise ValueError(
-                f"n_classes: expected more than the largest index, {self.indices.max()}, got "
-                f"{n_classes}"
-            )
         out = np.full(n_classes, self.others)
         out[self.indices] = self.weights
         return out
@@ -188,8 +183,8 @@ def one_vs_rest(labels: ArrayLike) -> Contrasts:
     """
     classes = _classes(labels)
     if len(classes) == 2:
-        return _both_ways([(_members([0]), _members([1]))], [(str(classes[0]), str(classes[1]))],
-                          classes)  # fmt: skip
+        names = [(str(classes[0]), str(classes[1]))]
+        return _both_ways([(_members([0]), _members([1]))], names, classes)
     rest = _unused("rest", classes)
     sides = []
     for c in range(len(classes)):
@@ -376,11 +371,6 @@ def without_empty_classes(
 def _present(
     side: Contraction, weights: _Array, position: npt.NDArray[np.intp], name: str
 ) -> Contraction:
-    if len(side.indices) and side.indices.max() >= len(weights):
-        raise ValueError(
-            f"pairs: expected indices below {len(weights)} in {show(name)}, "
-            f"got {side.indices.max()}"
-        )
     if not side.dense(len(weights)) @ weights > 0:
         raise ValueError(f"pairs: expected classes with samples in {show(name)}, got none")
     selected = position[side.indices] >= 0
