@@ -37,9 +37,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
     :doc:`/guide/patches`.
 
-    `GEM` is fitted on the patches of all samples, with the samples' labels. Its features are
-    computed at every place of a sample, as in a convolution, and pooled within the cells of a
-    coarse grid. An object that moves within a cell keeps its features.
+    `GEM` is fitted on the patches of all samples, with the samples' labels. Its features at every
+    place of a sample are pooled within the cells of a coarse grid.
 
     Parameters
     ----------
@@ -91,8 +90,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors", ICML
-    2014: Algorithm 1 for the directions, section 6 on invariances.
+    N. Karampatziakis and P. Mineiro, ICML 2014, Algorithm 1, and section 6 on invariances.
 
     Examples
     --------

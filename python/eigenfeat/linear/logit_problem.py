@@ -93,12 +93,13 @@ _MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
 _REDUCED_TOLERANCE = 1e-4  # largest; logits of other samples converge later than the loss
 _MAX_READ_BYTES = 64e6  # of the largest fold of blocks that is read into memory
 _PILOT_SAMPLES = 512  # to estimate the curvature outside the span of a subsample
-_MISSING_SHARE = 0.5  # of a feature's squares; a subsample lacks less by chance
+_MISSING_SHARE = 0.5  # of a feature's squares: a subsample that lacks more misses rare entries
 _MAX_DIAGONAL = 1e12  # of the metric, relative to the Gram matrix; float32 holds it
 # Rounding, tested by tests/python/linear/test_constant_columns.py.
 _NEARLY_CONSTANT = 1e-6  # variance over mean square: below it, sums are too coarse
-_ROUNDING_BITS = 6  # columns of multiples of a 64th of their largest digit are rounding ...
-_COUNT_STEP = 2.0**-10  # ... unless they are multiples of this: counts and indicators
+# A small column is rounding errors if its entries are multiples of a 64th of the power of two above
+# the largest one, but not of 2^-10, as counts and indicators are.
+_ROUNDING_BITS, _COUNT_STEP = 6, 2.0**-10
 # Search.
 _MEMORY = 10  # pairs of steps and changes of the gradient
 _SUFFICIENT_DECREASE = 1e-4  # fraction of the predicted decrease, as usual
