@@ -3,6 +3,7 @@
 import gzip
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from pyarrow import feather, ipc, parquet
 
@@ -16,6 +17,26 @@ def csv_text(X, labels=None, header=True):
         lines = [f"{line},{label}" for line, label in zip(lines, labels, strict=True)]
         names.append("kind")
     return "\n".join([",".join(names)] * header + lines) + "\n"
+
+
+def loans(n=300):
+    """A table with words, truth values and gaps; the label needs a word and a number."""
+    random = np.random.RandomState(0)
+    age, job = (
+        random.randint(18, 80, n).astype(float),
+        random.choice(["clerk", "smith", "nurse"], n),
+    )
+    frame = pd.DataFrame(
+        {
+            "age": np.where(random.rand(n) < 0.1, np.nan, age),
+            "job": pd.Series(job).where(random.rand(n) > 0.1, None),
+            "owner": random.rand(n) < 0.5,
+            "town": random.choice(["Ulm", "Bern", "Graz", "Linz"], n),
+            "debts": random.randint(0, 5, n),
+        }
+    )
+    frame.loc[7, "town"] = "Metz"  # once
+    return frame.assign(kind=np.where((job == "smith") ^ (age > 50), "bad", "good"))
 
 
 def write_rows(folder, name, X, labels):

@@ -72,8 +72,7 @@ def _digits(options: SimpleNamespace, console: Console) -> list[str]:
         outcomes = digits.compare(X, y, options.splits, options.seed, step=status.update)
     rows = round((1 - digits.TEST_SHARE) * len(y))
     title = f"Digits: {options.splits} random splits, {rows} rows for training"
-    text = digits.summary(outcomes).to_string(float_format="{:.2f}".format)
-    _print(console, title, text)
+    _print(console, title, outcomes.to_string(float_format="{:.2f}".format))
     with console.status("drawing"):
         return _save(digits.pictures(X, y, outcomes), options.output)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["compare", "load_images", "pictures", "summary"]
+__all__ = ["compare", "load_images", "pictures"]
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -44,7 +44,7 @@ def compare(
     Every method uses the same splits, with 60% of the samples for training, and standardised
     columns. It chooses `C` among the same four values on a quarter of its training samples. `step`
     is called with the name of each method before it is measured. The frame has a line for each
-    method and split: test error in percent, seconds of the fit, and number of columns.
+    method: number of columns, mean and standard deviation of the test error, seconds of a fit.
     """
     import pandas as pd
     from sklearn.linear_model import LogisticRegression
@@ -57,18 +57,22 @@ def compare(
     held_out = StratifiedShuffleSplit(1, test_size=0.25, random_state=0)
     search = GridSearchCV(model, {"logisticregression__C": PENALTIES}, cv=held_out)
     splits = StratifiedShuffleSplit(n_splits, test_size=TEST_SHARE, random_state=seed)
-    parts = []
+    lines = {}
     # Products are small: several BLAS threads mostly wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
         for name, features in _representations(X.shape[1], seed).items():
             step(f"digits: {name}")
             method = make_pipeline(features, search)
             found = cross_validate(method, X, y, cv=splits, return_estimator=True)
-            width = found["estimator"][0][-1].n_features_in_
             error = 100 * (1 - found["test_score"])
-            line = {"method": name, "columns": width, "error": error, "seconds": found["fit_time"]}
-            parts.append(pd.DataFrame(line))
-    return pd.concat(parts)
+            lines[name] = {
+                "columns": found["estimator"][0][-1].n_features_in_,
+                "test error %": error.mean(),
+                "\u00b1": error.std(),
+                "seconds": found["fit_time"].mean(),
+            }
+    table = pd.DataFrame.from_dict(lines, orient="index")
+    return table.rename_axis(columns="logistic regression on")
 
 
 def _representations(d: int, seed: int) -> dict[str, Any]:
@@ -96,15 +100,6 @@ def _expanded(projections: Array) -> Floats:
     return expand(projections, np.eye(count), np.zeros(count))
 
 
-def summary(outcomes: DataFrame) -> DataFrame:
-    """Number of columns, test error (mean and standard deviation) and seconds by method."""
-    by = outcomes.groupby("method", sort=False)
-    named = by.agg(columns=("columns", "first"), mean=("error", "mean"), deviation=("error", "std"))
-    named = named.assign(seconds=by["seconds"].mean()).fillna(0.0)
-    titles = {"mean": "test error %", "deviation": "\u00b1"}
-    return named.rename(columns=titles).rename_axis(index=None, columns="logistic regression on")
-
-
 def pictures(X: Array, y: Labels, outcomes: DataFrame) -> dict[str, Figure]:
     """Return pictures by name: test errors, leading directions of five pairs, and eigenvalues."""
     from eigenfeat import plotting
@@ -121,18 +116,17 @@ def pictures(X: Array, y: Labels, outcomes: DataFrame) -> dict[str, Figure]:
 
 
 def _draw_errors(outcomes: DataFrame) -> Figure:
-    """Draw a bar for each method's mean error rate, and a circle for each split."""
+    """Draw a bar for the mean error rate of each method, with its deviation."""
     from eigenfeat.plotting.figures import ACCENT, MUTED, new_figure, plain
 
     figure = new_figure(7.0, 3.7)
     ax = figure.subplots()
     upwards = outcomes[::-1]
-    means = upwards.groupby("method", sort=False)["error"].mean()
-    colours = [ACCENT if name == "GEM" else MUTED for name in means.index]
-    bars = ax.barh(means.index, means, 0.56, color=colours)
+    colours = [ACCENT if name == "GEM" else MUTED for name in upwards.index]
+    error, deviation = upwards["test error %"], upwards["\u00b1"]
+    bars = ax.barh(upwards.index, error, 0.56, color=colours, xerr=deviation)
     ax.bar_label(bars, fmt="%.2f%%", label_type="center", color="white")
-    ax.plot(upwards["error"], upwards["method"], "o", ms=3.5, mfc="white", mec="black", mew=0.8)
-    ax.set_xlabel("test error in % (bars: mean, circles: single splits)")
+    ax.set_xlabel("test error in % (mean and standard deviation of the splits)")
     plain(ax)
     figure.suptitle("Logistic regression on four representations of digits")
     return figure

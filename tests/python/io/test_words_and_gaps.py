@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
+from table_files import loans
 
 import eigenfeat as ef
 from eigenfeat import GEMClassifier, TableClassifier, open_rows
@@ -20,22 +21,7 @@ def classifier():
 
 @pytest.fixture(scope="module")
 def credit():
-    """A table of 300 loans; the label needs a word and a number."""
-    random = np.random.RandomState(0)
-    n = 300
-    age = random.randint(18, 80, n).astype(float)
-    job = random.choice(["clerk", "smith", "nurse"], n)
-    frame = pd.DataFrame(
-        {
-            "age": np.where(random.rand(n) < 0.1, np.nan, age),
-            "job": pd.Series(job).where(random.rand(n) > 0.1, None),
-            "owner": random.rand(n) < 0.5,
-            "town": random.choice(["Ulm", "Bern", "Graz", "Linz"], n),
-            "debts": random.randint(0, 5, n),
-        }
-    )
-    frame.loc[7, "town"] = "Metz"  # once
-    return frame.assign(kind=np.where((job == "smith") ^ (age > 50), "bad", "good"))
+    return loans()
 
 
 def written(frame, path):

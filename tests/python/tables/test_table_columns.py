@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from table_files import loans
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat.samples.columns import TableColumns, has_categories
@@ -16,24 +17,13 @@ def classifier():
     return TableClassifier(views=["columns", "gem"])
 
 
-def credit(n=200, seed=0):
-    random = np.random.RandomState(seed)
-    job = random.choice(["clerk", "smith", "nurse"], n)
-    age = random.randint(18, 80, n).astype(float)
-    frame = pd.DataFrame(
-        {
-            "age": np.where(random.rand(n) < 0.1, np.nan, age),
-            "job": pd.Series(job).where(random.rand(n) > 0.1, None),
-            "house": pd.Categorical(random.choice(["own", "rent"], n)),
-            "debts": pd.array(random.randint(0, 5, n), dtype="Int64"),
-            "student": random.rand(n) < 0.3,
-            "phone": pd.array(random.rand(n) < 0.5, dtype="boolean"),
-        }
-    )
+def credit(n=200):
+    """Loans with more types of columns, and their labels."""
+    frame = loans(n).astype({"town": "category", "debts": "Int64"})
+    frame["phone"] = pd.array(frame["age"] > 30, dtype="boolean")
     frame.loc[0, "phone"] = pd.NA
     frame.loc[1, "debts"] = pd.NA
-    y = np.where((job == "smith") ^ (age > 50), "bad", "good")
-    return frame, y
+    return frame.drop(columns="kind"), frame["kind"].to_numpy()
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -51,7 +41,7 @@ def test_columns_of_one_name_are_refused(kind, text):
 def test_columns_of_every_kind():
     frame, _ = credit()
     columns = TableColumns().fit(frame)
-    assert columns.kinds_ == ["number", "category", "category", "number", "number", "number"]
+    assert columns.kinds_ == ["number", "category", "number", "category", "number", "number"]
     Z = columns.transform(frame)
     assert Z.dtype == np.float64
     assert Z.shape == (200, len(columns.feature_names_))
