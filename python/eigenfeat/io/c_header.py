@@ -282,19 +282,13 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
 
 
 class _Numbers:
-    """Arrays and numbers of a type as C writes them, without loss.
-
-    Attributes
-    ----------
-    itemsize : int
-        Bytes of a number.
-    """
+    """Arrays and numbers of a type as C writes them, without loss."""
 
     def __init__(self, dtype: str) -> None:
         self._dtype = np.dtype(dtype)
         self._digits = ".9g" if dtype == "float32" else ".17g"
         self._suffix = "f" if dtype == "float32" else ""
-        self.itemsize = self._dtype.itemsize
+        self.itemsize = self._dtype.itemsize  # bytes of a number
 
     def __call__(self, array: NDArray[Any]) -> str:
         """Initialiser of an array; C has no empty arrays, so that these become a zero."""

@@ -42,26 +42,13 @@ _END = object()
 
 @dataclass(frozen=True)
 class Position:
-    """Position in the files between two blocks, from which reading can continue.
+    """Position in the files between two blocks, from which reading can continue."""
 
-    Attributes
-    ----------
-    file : int
-        Index of the file.
-    row : int
-        Number of rows of the file, bad ones included, before this position.
-    rows : int
-        Number of rows returned before this position, in all files.
-    skipped : int
-        Number of bad rows skipped before this position, in all files.
-    fraction : float or None
-        Part of all bytes before this position, from 0 to 1, if known.
-    """
-
-    file: int = 0
-    row: int = 0
-    rows: int = 0
-    skipped: int = 0
+    file: int = 0  # index of the file
+    row: int = 0  # rows of the file, bad ones included, before this position
+    rows: int = 0  # rows returned before this position, in all files
+    skipped: int = 0  # bad rows skipped before this position, in all files
+    # Part of all bytes before this position, from 0 to 1, if known.
     fraction: float | None = field(default=None, compare=False)
 
 

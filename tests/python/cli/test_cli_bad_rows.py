@@ -12,7 +12,7 @@ from table_files import csv_text, svmlight_text, table_of, write_table
 
 import eigenfeat as ef
 from eigenfeat import GEM, open_rows
-from eigenfeat.io import delimited, svmlight
+from eigenfeat.io import delimited
 
 BAD = [0, 7, 8, 63, 64, 199]
 
@@ -46,44 +46,22 @@ def bad_csv(X):
     return "\n".join([*lines[:5], "", *lines[5:]]) + "\n"
 
 
-def bad_svmlight(X):
-    lines = svmlight_text(X, np.zeros(len(X), dtype=int)).splitlines()
-    wrong = ["cat 1:2", "0 1:x", "0 9:1", "0 0:1", "1:2 2:3", "0 1:nan"]
-    for row, line in zip(BAD, wrong, strict=True):
-        lines[row] = line
-    return "\n".join(["# rows", *lines[:5], "", *lines[5:]]) + "\n"
-
-
-def new_rows(folder, name, X):
-    path = folder / name
-    if name.endswith(".csv"):
-        path.write_text(bad_csv(X))
-    elif name.endswith(".svm"):
-        path.write_text(bad_svmlight(X))
-    elif name.endswith(".npy"):
-        np.save(path, damaged(X))
-    else:
-        write_table(path, table_of(damaged(X), np.zeros(len(X))), 37)
-    return path
-
-
-KINDS = ("new.csv", "new.svm", "new.npy", "new.parquet")
-
-
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["csv", "parquet"])
 def new(request, tmp_path, model, monkeypatch):
+    """A file of bad rows, with options."""
     monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1500)
-    monkeypatch.setattr(svmlight, "_PIECE_BYTES", 1500)
-    path = new_rows(tmp_path, request.param, model[1])
-    drop = ["--drop", "kind"] if path.suffix in (".parquet", ".arrow") else []
-    return [path, *drop, "--block-rows", "50"]
+    path, X = tmp_path / f"new.{request.param}", model[1]
+    if request.param == "csv":
+        path.write_text(bad_csv(X))
+        return [path, "--block-rows", "50"]
+    write_table(path, table_of(damaged(X), np.zeros(len(X))), 37)
+    return [path, "--drop", "kind", "--block-rows", "50"]
 
 
 def test_predictions_of_bad_rows_are_empty(tmp_path, model, new):
     fitted, X = model
     command = ["predict", tmp_path / "model.efm", *new, "--skip-bad", "-o"]
-    rows = csr_matrix(X) if new[0].suffix == ".svm" else X
-    labels, chances = fitted.predict(rows), fitted.predict_proba(rows)
+    labels, chances = fitted.predict(X), fitted.predict_proba(X)
     labels[BAD], chances[BAD] = "", np.nan
     out = tmp_path / "found.csv"
     status, said, err = run(*command, out, "--proba")

@@ -202,6 +202,8 @@ def test_svmlight_lines(tmp_path, line):
     assert block.X.toarray().tolist() == [[2, 0, 0, 0], [0, 0, 0, 1], [2, 0, 0, 0]]
     assert block.y.tolist() == [1, 2, 1]
     assert position.skipped == 1
+    (block,) = open_rows(path, mark_bad=True, **options)  # for predictions, labels do not matter
+    assert block.y.tolist() == [False, False, "1.5" not in line, False]
 
 
 def test_files_that_are_not_what_their_names_say(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv
 from table_files import FORMATS, csv_text, write_rows, write_table
 
-from eigenfeat import ClassMoments, open_rows
+from eigenfeat import open_rows
 
 
 @pytest.fixture
@@ -164,10 +164,6 @@ def test_labels_of_every_kind(tmp_path, name, kind):
     labels = collected(found)[1]
     assert labels.tolist() == wanted
     assert type(labels.tolist()[0]) is type(wanted[0])
-    moments = ClassMoments()
-    for block in found:
-        moments.update(block.X, block.y)
-    assert moments.classes_.tolist() == sorted(set(wanted))
 
 
 def test_times_are_labels_and_views_of_texts_are_categories(tmp_path):
