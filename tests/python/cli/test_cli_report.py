@@ -38,20 +38,6 @@ def test_many_rows_are_drawn_at_random(files):
     assert "(80 drawn at random from 200)" in Path("page.html").read_text()
 
 
-def test_rows_from_standard_input_and_bad_ones(files, monkeypatch):
-    import io
-    import sys
-
-    text = Path("test.csv").read_text().splitlines()
-    text[4] = "nan" + text[4][text[4].index(",") :]
-    whole = "\n".join(text).encode() + b"\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(whole)))
-    command = [one if one != "test.csv" else "-" for one in COMMAND]
-    found = json.loads(run(*command, "--format", "csv", "--skip-bad", "--json")[1])
-    assert (found["rows"], found["skipped"]) == (199, 1)
-    assert "standard input" in Path("page.html").read_text()
-
-
 def test_gaps_in_text_alone(files):
     """A model of numbers without gaps takes missing texts, which are a category."""
     _, kinds = files
