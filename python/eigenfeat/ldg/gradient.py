@@ -14,7 +14,8 @@ from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg._solving.scatters import Array
-from eigenfeat.ldg.linear import LDG, Problem
+from eigenfeat.ldg._solving.selection import Problem
+from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours
 from eigenfeat.samples.estimator import Iterative, Verbose, with_steps

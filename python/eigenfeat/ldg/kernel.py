@@ -18,7 +18,8 @@ from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.coordinates import Columns, KernelRoot, check_kernel_memory
 from eigenfeat.ldg._solving.scatters import Array
-from eigenfeat.ldg.linear import LocalDiscriminant, Problem
+from eigenfeat.ldg._solving.selection import Problem
+from eigenfeat.ldg.linear import LocalDiscriminant
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 from eigenfeat.samples.estimator import validate_data
 

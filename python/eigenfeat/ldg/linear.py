@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -29,75 +28,23 @@ from eigenfeat._base.validation import (
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import (
-    Basis,
-    Columns,
-    KernelRoot,
-    SpanBasis,
     kernel_coordinates,
-    preferring,
-    smallest_eigenpairs,
     span_of,
     sparse_columns,
     standardise,
 )
 from eigenfeat.ldg._solving.scatters import Array, fisher_directions
+from eigenfeat.ldg._solving.selection import Problem
 from eigenfeat.moments.columns import signed
-from eigenfeat.neighbours.local_means import LocalScatters, knn_correct, local_scatters
+from eigenfeat.neighbours.local_means import LocalScatters, local_scatters
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["LDG", "LocalDiscriminant", "Problem"]
+__all__ = ["LDG", "LocalDiscriminant"]
 
 N_FOLDS = 5
-
-
-@dataclass(eq=False)
-class Problem:
-    """Training samples, the coordinates in which they are solved, and results of the selection."""
-
-    rows: NDArray[Any]  # (n, varying columns), standardised; the coordinates of sparse samples
-    coordinates: NDArray[Any]  # (n, r)
-    basis: Basis | SpanBasis | KernelRoot
-    columns: Columns
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
-    n_threads: int | None
-    first: Array | None = None  # (r, m) orthonormal directions before LDG's
-    results: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.classes)
-
-    @property
-    def rank(self) -> int:
-        """Largest number of directions."""
-        return int(self.coordinates.shape[1])
-
-    @property
-    def spread_out(self) -> bool:
-        """Whether samples can be separated in any way, so that held-out ones choose parameters."""
-        return len(self.columns.varying) >= len(self.rows) - 1
-
-    def solve(self, scatters: LocalScatters, gamma: float, count: int) -> tuple[Array, Array]:
-        """Return the first directions and eigenvectors, and ``v^T (V - gamma A) v`` of each."""
-        matrix = scatters.within - gamma * scatters.weighted
-        found, vectors = smallest_eigenpairs(preferring(matrix, self.first), min(count, self.rank))
-        if self.first is not None:
-            found = np.einsum("ij,ij->j", vectors, matrix @ vectors)
-        return found, vectors
-
-    def accuracy(self, vectors: Array) -> float:
-        """Return the leave-one-out 3-NN accuracy of projected samples."""
-        reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
-        return float(knn_correct(reduced, self.codes, n_threads=self.n_threads).mean())
-
-    def record(self, name: str, tried: Any, accuracies: Any) -> None:
-        """Add the candidates of a parameter, and their accuracies, to the results."""
-        self.results |= {name: np.array(tried), f"{name}_accuracy": np.array(accuracies)}
 
 
 class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -227,8 +174,8 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         problem.results |= tried.results(n_neighbors, gamma)
         if self._greedy:
             most = min(selection.GREEDY_LIMIT, problem.rank)
-            candidates = {"gamma": [gamma], "n_components": range(1, most + 1)}
-            grown = self._fold_accuracies(problem, [n_neighbors], candidates, ridge).values[0, 0]
+            every = problem, [n_neighbors], [gamma], range(1, most + 1)
+            grown = selection.fold_accuracies(*every, ridge).values[0, 0]
             dimension, accuracies = selection.greedy_dimension(lambda m: grown[m - 1], most)
             problem.record("n_components", range(1, len(accuracies) + 1), accuracies)
         chosen = {"n_neighbors": n_neighbors, "gamma": gamma, "n_components": dimension}
@@ -239,20 +186,14 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     ) -> tuple[float | None, selection.FoldAccuracies]:
         """Return the best ridge on held-out samples, and the accuracies of all others with it."""
         counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
+        given = problem, counts, candidates["gamma"], candidates["n_components"]
         ridges = candidates["fisher_ridge"]
-        tried = [self._fold_accuracies(problem, counts, candidates, ridge) for ridge in ridges]
+        tried = [selection.fold_accuracies(*given, ridge) for ridge in ridges]
         best = [accuracies.values.max() for accuracies in tried]
         if len(ridges) > 1:
             problem.record("fisher_ridge", np.array(ridges, dtype=float), best)
         i = int(np.argmax(best))
         return ridges[i], tried[i]
-
-    def _fold_accuracies(
-        self, problem: Problem, counts: list[int], candidates: dict[str, Any], ridge: float | None
-    ) -> selection.FoldAccuracies:
-        samples = problem.coordinates, problem.codes, problem.n_classes
-        others = candidates["gamma"], candidates["n_components"], self.n_threads
-        return selection.fold_accuracies(*samples, counts, *others, ridge)
 
     @property
     def _greedy(self) -> bool:
@@ -263,8 +204,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if len(counts) == 1:
             return int(counts[0])
         folds = class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
-        samples = problem.rows, problem.coordinates, problem.codes
-        accuracies = selection.local_qda_accuracies(*samples, counts, folds, self.n_threads)
+        accuracies = selection.local_qda_accuracies(problem, counts, folds)
         problem.record("n_neighbors", counts, accuracies)
         return int(counts[int(np.argmax(accuracies))])
 
@@ -444,14 +384,16 @@ class LDG(LocalDiscriminant):
     _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
     def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
-        in_span = sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span
-        columns, rows = (sparse_columns if in_span else standardise)(X, self.standardize)
+        samples = classes, codes, self.n_threads
+        if sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span:
+            columns, scaled = sparse_columns(X, self.standardize)
+            root, inside = kernel_coordinates(scaled)
+            return Problem(inside, inside, root, columns, *samples)
+        columns, rows = standardise(X, self.standardize)
         if not len(columns.varying):
             raise ValueError("X: expected samples that differ, got constant columns only")
-        basis: Basis | SpanBasis
-        basis, coordinates = kernel_coordinates(rows) if in_span else span_of(rows)
-        rows = coordinates if in_span else rows
-        return Problem(rows, coordinates, basis, columns, classes, codes, self.n_threads)
+        basis, coordinates = span_of(rows)
+        return Problem(rows, coordinates, basis, columns, *samples)
 
     def _keep(self, problem: Problem, vectors: Array) -> None:
         columns = problem.columns

@@ -16,7 +16,8 @@ from eigenfeat._base.validation import check_memory, warn_caller
 from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._solving.coordinates import Basis
 from eigenfeat.ldg._solving.scatters import Array
-from eigenfeat.ldg.linear import LDG, Problem
+from eigenfeat.ldg._solving.selection import Problem
+from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters
 

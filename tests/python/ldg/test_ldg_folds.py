@@ -7,8 +7,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat._base.labels import class_folds
 from eigenfeat.ldg import LDG, KernelLDG, SparseLDG
-from eigenfeat.ldg._solving import selection as _folds
-from eigenfeat.ldg._solving.coordinates import span_of
+from eigenfeat.ldg._solving.coordinates import span_of, standardise
+from eigenfeat.ldg._solving.selection import Problem, fold_accuracies
 
 
 def blobs(n, d, k, seed=0, dtype=np.float64):
@@ -22,7 +22,10 @@ def blobs(n, d, k, seed=0, dtype=np.float64):
 def test_accuracies_are_those_of_fits_to_the_other_rows(shape):
     X, y = blobs(*shape, 3)
     counts, gammas, dimensions = [1, 3], [0.1, 0.9], [2, 5]
-    found = _folds.fold_accuracies(span_of(X)[1], y, 3, counts, gammas, dimensions)
+    columns, rows = standardise(X, False)
+    basis, coordinates = span_of(rows)
+    problem = Problem(rows, coordinates, basis, columns, np.arange(3), y, 1)
+    found = fold_accuracies(problem, counts, gammas, dimensions)
     expected = np.zeros((2, 2, 2))
     for number in range(3):
         fold = class_folds(y, 3) == number

@@ -220,6 +220,9 @@ class SpanBasis:
         return result
 
 
+AnyBasis = Basis | SpanBasis | KernelRoot
+
+
 def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
     """As `standardise`, for a CSR matrix, which stays sparse and is not centred."""
     n, d = X.shape

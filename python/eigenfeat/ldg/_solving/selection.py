@@ -10,7 +10,7 @@ number contain those for smaller numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -19,13 +19,22 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from eigenfeat._base.labels import class_folds
-from eigenfeat._base.types import Codes, Floats
+from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.ldg._solving.coordinates import preferring, smallest_eigenpairs, span_of
+from eigenfeat.expansion.features import expand
+from eigenfeat.ldg._solving.coordinates import (
+    AnyBasis,
+    Columns,
+    preferring,
+    smallest_eigenpairs,
+    span_of,
+)
 from eigenfeat.ldg._solving.scatters import fisher_directions
 from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
+    LocalScatters,
+    knn_correct,
     local_discriminants,
     local_neighbours,
     majority,
@@ -42,6 +51,53 @@ FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 FOLD_NEIGHBORS = (1, 4, 16)
 FISHER_RIDGES = (None, 0.01, 0.1, 1.0)
 N_FOLDS = 3
+
+
+@dataclass(eq=False)
+class Problem:
+    """Training samples, the coordinates in which they are solved, and results of the selection."""
+
+    rows: NDArray[Any]  # (n, varying columns), standardised; the coordinates of sparse samples
+    coordinates: NDArray[Any]  # (n, r)
+    basis: AnyBasis
+    columns: Columns
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+    n_threads: int | None
+    first: Array | None = None  # (r, m) orthonormal directions before LDG's
+    results: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def rank(self) -> int:
+        """Largest number of directions."""
+        return int(self.coordinates.shape[1])
+
+    @property
+    def spread_out(self) -> bool:
+        """Whether samples can be separated in any way, so that held-out ones choose parameters."""
+        return len(self.columns.varying) >= len(self.rows) - 1
+
+    def solve(self, scatters: LocalScatters, gamma: float, count: int) -> tuple[Array, Array]:
+        """Return the first directions and eigenvectors, and ``v^T (V - gamma A) v`` of each."""
+        matrix = scatters.within - gamma * scatters.weighted
+        found, vectors = smallest_eigenpairs(preferring(matrix, self.first), min(count, self.rank))
+        if self.first is not None:
+            found = np.einsum("ij,ij->j", vectors, matrix @ vectors)
+        return found, vectors
+
+    def accuracy(self, vectors: Array) -> float:
+        """Return the leave-one-out 3-NN accuracy of projected samples."""
+        reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
+        return float(knn_correct(reduced, self.codes, n_threads=self.n_threads).mean())
+
+    def record(self, name: str, tried: Any, accuracies: Any) -> None:
+        """Add the candidates of a parameter, and their accuracies, to the results."""
+        self.results |= {name: np.array(tried), f"{name}_accuracy": np.array(accuracies)}
 
 
 def members(parameter: object, name: str, by_default: Sequence[float | None]) -> list[Any]:
@@ -90,34 +146,28 @@ def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
     return within + [count for count in ascending if count >= largest][:1]
 
 
-def local_qda_accuracies(
-    rows: Floats,
-    coordinates: Floats,
-    codes: Codes,
-    counts: list[int],
-    folds: Codes,
-    n_threads: int | None,
-) -> NDArray[np.float64]:
+def local_qda_accuracies(problem: Problem, counts: list[int], folds: Codes) -> Array:
     """Return cross-validated accuracies of local QDA for ascending `counts` of neighbours.
 
-    Gaussians are estimated on `rows` (n, d) of the classes `codes` (n,) with diagonal covariances,
-    plus 1e-4 times the mean variance of the columns (1 in section 5.6.1). Priors are those of the
-    other `folds` (n,). Neighbours are found in `coordinates` (n, r), which have equal distances.
+    Gaussians are estimated on the samples' columns with diagonal covariances, plus 1e-4 times the
+    mean variance of the columns (1 in section 5.6.1). Priors are those of the other `folds` (n,).
+    Neighbours are found in the coordinates, which have equal distances.
     """
-    n_classes = int(codes.max()) + 1
+    rows, codes, n_classes = problem.rows, problem.codes, problem.n_classes
+    threads = problem.n_threads
     neighbours = local_neighbours(
-        coordinates, codes, n_classes, counts[-1], groups=folds, n_threads=n_threads
+        problem.coordinates, codes, n_classes, counts[-1], groups=folds, n_threads=threads
     )
-    ridge = _RIDGE * mean_variance(rows)
-    scores = local_discriminants(rows, neighbours, counts, ridge=ridge, n_threads=n_threads)
+    scores = local_discriminants(
+        rows, neighbours, counts, ridge=_RIDGE * mean_variance(rows), n_threads=threads
+    )
     members = np.zeros((int(folds.max()) + 1, n_classes))
     np.add.at(members, (folds, codes), 1.0)
     others = members.sum(axis=0) - members
     with np.errstate(divide="ignore"):
         log_priors = np.log(others / np.maximum(others.sum(axis=1, keepdims=True), 1.0))
     decided = np.argmax(scores + log_priors[folds], axis=2)
-    accuracies: NDArray[np.float64] = (decided == codes).mean(axis=1)
-    return accuracies
+    return np.asarray((decided == codes).mean(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,21 +203,18 @@ class FoldAccuracies:
 
 
 def fold_accuracies(
-    coordinates: Floats,
-    codes: Codes,
-    n_classes: int,
+    problem: Problem,
     counts: Sequence[int],
     gammas: Sequence[float],
     dimensions: Sequence[int],
-    n_threads: int | None = None,
     fisher_ridge: float | None = None,
 ) -> FoldAccuracies:
     """Return accuracies of all candidates on held-out samples.
 
-    `coordinates` (n, r) are centred samples in any orthonormal basis of their span. A candidate
-    dimension above the rank of a fold's samples is reduced to the rank. `fisher_ridge` is the ridge
-    of Fisher's directions, if they come first.
+    A candidate dimension above the rank of a fold's samples is reduced to the rank. `fisher_ridge`
+    is the ridge of Fisher's directions, if they come first.
     """
+    coordinates, codes, threads = problem.coordinates, problem.codes, problem.n_threads
     counts, gammas, dimensions = sorted(set(counts)), sorted(set(gammas)), sorted(set(dimensions))
     if coordinates.shape[1] >= len(coordinates):
         coordinates = span_of(coordinates)[1]
@@ -179,9 +226,10 @@ def fold_accuracies(
         rows, held_out = _within(coordinates, known)
         labels = codes[known]
         first = None if fisher_ridge is None else fisher_directions(rows, labels, fisher_ridge)
-        near = local_neighbours(rows, labels, n_classes, counts[-1], n_threads=n_threads)
+        samples = rows, labels, problem.n_classes
+        near = local_neighbours(*samples, counts[-1], n_threads=threads)
         for i, count in enumerate(counts):
-            scatters = scatters_of_neighbours(rows, labels, near[:, :, :count], n_threads=n_threads)
+            scatters = scatters_of_neighbours(rows, labels, near[:, :, :count], n_threads=threads)
             for j, gamma in enumerate(gammas):
                 matrix = preferring(scatters.within - gamma * scatters.weighted, first)
                 vectors = smallest_eigenpairs(matrix, dimensions[-1])[1]
@@ -206,10 +254,12 @@ def _hits(
 ) -> list[int]:
     """Count queries that 3-NN labels right by their leading columns, for ascending `dimensions`."""
     squares, hits = np.zeros((len(queries), len(rows))), []
-    near = np.full((len(queries), N_VOTES), -1)
-    n_near = min(N_VOTES, len(rows))
+    near, every = np.full((len(queries), N_VOTES), -1), np.arange(len(queries))
     for start, end in pairwise([0, *dimensions]):
         squares += cdist(queries[:, start:end], rows[:, start:end], "sqeuclidean")
-        near[:, :n_near] = np.argpartition(squares, range(n_near))[:, :n_near]
+        left = squares.copy()
+        for vote in range(min(N_VOTES, len(rows))):
+            near[:, vote] = left.argmin(axis=1)
+            left[every, near[:, vote]] = np.inf
         hits.append(int((majority(near, codes) == query_codes).sum()))
     return hits
