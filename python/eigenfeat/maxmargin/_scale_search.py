@@ -150,10 +150,10 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
     def _part(self, X: Any, y: Any, weight: Any) -> Any:
         """Return the mover of a fold's training samples, with an SVM of loose tolerance."""
-        svm, known = self._coarse_svm(), weight > 0
+        known = weight > 0
         if len(np.unique(y[known])) < 2:
-            return self._mover(X, y, np.zeros(len(y)), svm, True)
-        _fit_silently(svm, X[known], y[known], weight[known])
+            return self._mover(X, y, np.zeros(len(y)), self.svm_, True)
+        svm = self._coarse_svm(X[known], y[known], weight[known])
         return self._mover(X, y, weight, svm, True)
 
     def _score(self, extractor: Any, X: Any, y: Any, weight: Any, train: Any, test: Any) -> float:
@@ -162,14 +162,15 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         if self._has_units:
             mean, scale = self._feature_units(known)
             known, asked = (known - mean) / scale, (asked - mean) / scale
-        svm = self._coarse_svm()
-        _fit_silently(svm, known, y[train], weight[train])
+        svm = self._coarse_svm(known, y[train], weight[train])
         return float(svm.score(asked, y[test], weight[test]))
 
-    def _coarse_svm(self) -> MulticlassSVM:
-        """Return an SVM to compare scales, for which approximate fits suffice."""
+    def _coarse_svm(self, X: Any, y: Any, weight: Any) -> MulticlassSVM:
+        """Fit an SVM to compare scales, for which an approximate fit suffices."""
         svm: MulticlassSVM = clone(self.svm_)
-        return svm.set_params(tol=max(svm.tol, COARSE_GAP))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return svm.set_params(tol=max(svm.tol, COARSE_GAP)).fit(X, y, weight)
 
     def _splits(self, X: Any, y: Any, known: Any) -> list[tuple[Any, Any]]:
         """Return training and held-out indices; the only sample of a class is never held out."""
@@ -196,12 +197,6 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _fit_silently(svm: MulticlassSVM, X: Any, y: Any, weight: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        svm.fit(X, y, weight)
 
 
 def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

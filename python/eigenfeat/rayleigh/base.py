@@ -300,7 +300,7 @@ class FromClassMoments(FromMoments):
         self._validate_params()
         X, y = validate_data(self, X, y, reset=first, **self._checks)
         X, y, weight = weighted_rows(X, y, sample_weight)
-        groups, attributes = self._groups(y, weight, classes, first)
+        groups = self._groups(y, weight, classes, first)
         if first:
             names = encoded_names(self)
             samples = MemorySamples.completed(X, groups, weight, self.n_threads, names)
@@ -309,18 +309,16 @@ class FromClassMoments(FromMoments):
         else:
             refuse_missing(X)
             self._keep_moments(self.moments_.update(X, groups, weight, n_threads=self.n_threads))
-        for name, value in attributes.items():
-            setattr(self, name, value)
 
     def _fit_moments(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Accumulate the moments of the classes of all samples."""
         samples = prepare(self, X, y, sample_weight, allows_missing=True)
         self._keep_moments(samples.moments())
 
-    def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
-        """Return the classes of the samples, and fitted attributes by name."""
+    def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> Any:
+        """Return the classes of the samples of a batch."""
         check_classification_targets(y)
-        return y, {}
+        return y
 
     def _keep_moments(self, moments: ClassMoments) -> None:
         super()._keep_moments(moments)

@@ -251,15 +251,17 @@ class SlicedInverseRegression(SupervisedRayleigh):
     def _pencil_of(self) -> matrices.PencilOf:
         return matrices.sliced
 
-    def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
+    def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> Any:
+        if first:
+            self.slice_edges_ = None
         if not (self._is_continuous(y) if first else self.slice_edges_ is not None):
-            labels, _ = super()._groups(y, weight, classes, first)
-            return labels, {"slice_edges_": None}
+            return super()._groups(y, weight, classes, first)
         if classes is not None:
             raise ValueError("classes: expected None for a continuous y, got labels")
         numbers = real_array(y, "y", np.dtype(np.float64))
-        edges: Any = self.slice_edges_ if not first else bin_edges(numbers, self.n_slices, weight)
-        return assign_bins(numbers, edges), {"slice_edges_": edges}
+        if first:
+            self.slice_edges_ = bin_edges(numbers, self.n_slices, weight)
+        return assign_bins(numbers, self.slice_edges_)
 
     def _fit_moments(self, X: Any, y: Any, sample_weight: Any) -> None:
         blocks = given_blocks(X, y, sample_weight, estimator=self)
@@ -268,15 +270,14 @@ class SlicedInverseRegression(SupervisedRayleigh):
             return
         # Slices need the quantiles of all targets, which are kept in memory.
         targets, weight = all_targets(blocks)
-        self.slice_edges_ = None
-        if not self._is_continuous(targets):
+        self._groups(targets, weight, None, first=True)
+        if self.slice_edges_ is None:
             super()._fit_moments(blocks, None, None)
             return
-        edges = bin_edges(real_array(targets, "y", np.dtype(np.float64)), self.n_slices, weight)
-        moments = grouped_moments(blocks, partial(_slices, edges=edges), self.n_threads)
+        slices = partial(_slices, edges=self.slice_edges_)
+        moments = grouped_moments(blocks, slices, self.n_threads)
         keep_columns(self, blocks, moments.n_features_in_)
         self._keep_moments(moments)
-        self.slice_edges_ = edges
 
     def _is_continuous(self, y: Any) -> bool:
         if self.target == "auto":
