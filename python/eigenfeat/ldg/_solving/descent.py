@@ -116,7 +116,7 @@ def minimise(
         objective, gradient = evaluate(point)
         tangent = gradient - point @ (point.T @ gradient)
         size = float(np.linalg.norm(tangent)) / unit
-        return objective, solve_triangular(R, tangent.T).T.ravel()
+        return objective, solve_triangular(R, tangent.T, check_finite=False).T.ravel()
 
     def end_step(A: _Array) -> None:
         history.append(objective)
@@ -127,8 +127,9 @@ def minimise(
             raise _SearchEndedError("stopped")
 
     history = [objective_of(start.ravel())[0]]
-    if size <= tol:
-        return Descent(point, objective, size, "converged", history)
+    if not size > tol:  # NaN if squares of the gradient overflow
+        reason = "converged" if size <= tol else "precision"
+        return Descent(point, objective, size, reason, history)
     options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "ftol": 0.0, "gtol": 0.0}
     try:
         result = minimize(
