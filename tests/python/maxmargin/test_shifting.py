@@ -75,13 +75,26 @@ def test_samples_without_weight_stay(digits):
         shift.fit(X, y, y == 3)
 
 
+@pytest.mark.parametrize("moves", ["once", "joint", "corrupted"])
+def test_samples_of_weight_0_or_sigma2_of_0_do_not_move(digits, moves):
+    X, y = digits[0][:60], digits[1][:60]
+    count = 3 if moves == "corrupted" else 1
+    shift = MaxMarginShift(sigma2=0.5, moves=moves, n_copies=3, svm=MulticlassSVM(C=0.1))
+    known = np.arange(60) % 3 > 0
+    copies = shift.shift(X, y, known).reshape(60, count, 64)
+    assert_array_equal(copies[~known], np.repeat(X[~known, None], count, axis=1))
+    assert (copies[known] != X[known, None]).any(axis=2).mean() > 0.5
+    assert shift.shift(X.astype(np.float32), y).dtype == np.float32
+    still = shift.set_params(sigma2=0.0).fit(X, y)
+    assert_array_equal(still.shift(X, y), np.repeat(X, count, axis=0))
+    assert still.relative_shift_ == 0.0
+
+
 def test_kinds_of_rows_agree(digits):
     X, y = digits
     model = MaxMarginShift(PCA(3), sigma2=20.0, svm=SVM).fit(X, y)
     sparse = MaxMarginShift(PCA(3), sigma2=20.0, svm=SVM).fit(sp.csr_matrix(X), y)
     assert_allclose(np.abs(sparse.transform(X)), np.abs(model.transform(X)), atol=1e-4)
-    single = MaxMarginShift(PCA(3), sigma2=20.0, svm=clone(SVM).set_params(tol=1e-4))
-    assert single.shift(X.astype(np.float32), y).dtype == np.float32
     named = MaxMarginShift(PCA(3), sigma2=1.0).fit(X, np.array(list("abcdefghij"))[y])
     assert named.get_feature_names_out().tolist() == ["pca0", "pca1", "pca2"]
 
