@@ -43,7 +43,7 @@ __all__ = [
 META = "meta.npy"
 FORMAT = "eigenfeat"
 VERSION = 1
-_MAX_BYTES_PER_ENTRY = 4096  # of arrays without entries
+_MAX_BYTES_PER_ENTRY = 4096  # an empty array has no bytes that limit the size
 
 
 class FileFormatError(ValueError):

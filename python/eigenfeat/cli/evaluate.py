@@ -34,7 +34,7 @@ _MOST_CLASSES = 20  # most classes with a line each
 Measures = ClassificationMeasures | RegressionMeasures
 
 
-_Found = tuple[Measures, dict[str, Any]]  # with further entries of the result
+_Found = tuple[Measures, dict[str, Any]]  # measures, and further entries of the result
 
 
 def evaluate(options: SimpleNamespace, output: Output) -> None:

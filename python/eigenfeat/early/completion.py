@@ -46,7 +46,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
-MAX_CACHED_BYTES = 128 * 2**20  # of factorised Gaussians
+MAX_CACHED_BYTES = 128 * 2**20  # bytes of factorised Gaussians
 
 
 # ---- mixtures of Gaussians

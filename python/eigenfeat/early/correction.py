@@ -75,7 +75,7 @@ _Codes = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
 
 TIE, TIME_FIRST = 1e-6, 1e3  # weights of the share of known entries in the score
-LEAST_TAU = float(np.finfo(float).tiny)  # of decisions; 0 means that a rule has none
+LEAST_TAU = float(np.finfo(float).tiny)  # smallest tau of a decision: a tau of 0 decides nothing
 
 
 # ---- bounds

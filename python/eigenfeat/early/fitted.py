@@ -78,12 +78,12 @@ _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
 PROMISES = ("true", "predicted", "time")
-CONFIDENCE = 0.9  # of corrections with correct=True
+CONFIDENCE = 0.9  # confidence of corrections with correct=True
 
 MAX_TIMES = 48  # at which held-out samples are evaluated
 MAX_SAMPLED_TIMES = 16  # at which rules that sample evaluate them
 MAX_SAMPLES = 3000  # held-out samples that are evaluated
-MAX_PREDICTIONS = 4e6  # of rules that sample
+MAX_PREDICTIONS = 4e6  # predictions of a rule that draws completions
 MAX_THRESHOLDS = 200  # most thresholds tested for promises by label
 TIMES_PER_BATCH = 8
 

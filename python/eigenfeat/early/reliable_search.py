@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReliableClassifierCV"]
 
-# Sets decide late even at small reliabilities.
+# Rules with sets, such as "chebyshev", decide late even at small reliabilities.
 SMALL = (1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05)
 TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 

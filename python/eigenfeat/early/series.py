@@ -106,7 +106,8 @@ def training_rows(
     laid_out = _laid_out(series, layout, ended=True)
     empty = np.isnan(laid_out.rows).all(axis=1)
     if empty.any():
-        raise ValueError(f"X: expected known samples, got none in series {int(empty.argmax())}")
+        i = int(empty.argmax())
+        raise ValueError(f"X: expected series with known values, got only NaN in series {i}")
     estimator.n_features_in_ = layout.width
     estimator.__dict__.pop("feature_names_in_", None)
     return laid_out, labels, layout

@@ -104,7 +104,7 @@ class PairedSamples:
 class LeadingPairs:
     """The m leading singular triplets of M, and moments of the samples."""
 
-    weight: float  # of all samples
+    weight: float  # sum over all samples
     mean: _Array  # (d,)
     target_mean: _Array  # (c,)
     left: _Array  # (d, m) columns of ``(X^T W X + r I)^{-1/2} U``
@@ -116,7 +116,7 @@ class LeadingPairs:
 class _Sums(NamedTuple):
     """Sums of a pass, centred. Z are the samples times P, T the targets times R."""
 
-    weight: float  # of all samples
+    weight: float  # sum over all samples
     mean: _Array  # (d,)
     target_mean: _Array  # (c,)
     squares: tuple[float, float]  # mean squared norm of samples and of targets, not centred

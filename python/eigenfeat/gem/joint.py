@@ -49,7 +49,7 @@ _Array = NDArray[np.float64]
 
 _MAX_BATCH, _MIN_BATCH = 250, 16  # samples per step
 _MIN_STEPS = 40  # per epoch, unless batches would be smaller than `_MIN_BATCH`
-_WARM_UP_STEPS = 200  # at most a tenth of all steps
+_WARM_UP_STEPS = 200  # or a tenth of all steps, if that is less
 _OFFSET_RATE = 5.0  # learning rate of offsets, as a multiple of the rate of directions
 _STATISTICS_SAMPLES = 4000  # samples that give the means and deviations of the features
 _COMPARED_SAMPLES = 1000  # samples whose losses before and after training are compared

@@ -253,7 +253,7 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
         labels = np.full(len(weighted), samples.classes[0], dtype=samples.classes.dtype)
         labels[weighted] = samples.classes[codes]
         X: Any = np.empty((len(labels), 0))
-        if samples.in_memory and weighted.all():  # for splitters that read the samples
+        if samples.in_memory and weighted.all():  # some splitters read the samples
             X = samples.block.X
         if cv is None:
             share, random = self.validation_fraction, self.random_state

@@ -107,7 +107,8 @@ def to_c(
     numbers = _Numbers(dtype)
     if isinstance(model, (MinimumCostClassifier, ConvolutionClassifier)):
         if reliability is not None or steps is not None:
-            raise ValueError("reliability, steps: expected none with this model, got one")
+            kind = type(model).__name__
+            raise ValueError(f"reliability, steps: expected None with a {kind}, got a value")
         made = _convolution_header(model, name, numbers)
     elif isinstance(model, ReliableClassifier):
         made = _stream_header(model, reliability, steps, name, numbers)
@@ -146,7 +147,7 @@ def _stream_header(
             f"{model.rule_!r} with {show(fitted.classifier)}"
         )
     times = times[(times > 0) & (times < layout.length)]
-    least = np.full(len(times), tau)  # of the rule alone
+    least = np.full(len(times), tau)  # tau without a correction
     if fitted.correction is not None:
         least = fitted.correction.least_tau(least, times * layout.channels)
         times, least = times[least <= 1], least[least <= 1]
@@ -176,7 +177,7 @@ def _stream_header(
         "LOGARITHMS": -np.log(diagonals),
         "FACTORS": factors[:, rows, columns],
         "GAINS": np.stack([one.gains for one in parts]),
-        "RISKS": 1.0 - least,  # of another class
+        "RISKS": 1.0 - least,  # allowed probability of other classes
         "PAIRS": scales,
     }
     words = {

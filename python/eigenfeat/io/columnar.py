@@ -31,7 +31,7 @@ from eigenfeat.io.source import (
 __all__ = ["IpcSource", "ParquetSource", "TableSource"]
 
 _BATCH_BYTES = 64e6
-_BUFFER_BYTES = 64e6  # of the buffers of all columns
+_BUFFER_BYTES = 64e6  # for the buffers of all columns
 _MAX_UNBUFFERED_BYTES = 16e6  # of a row group that is read without buffers
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 _TICKS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # in a second

@@ -44,7 +44,7 @@ __all__ = ["DelimitedSource", "Scans", "settle_types"]
 
 Scans = dict[tuple[Any, ...], tuple[list["int | None"], dict[tuple[str, int], Tally]]]
 
-_BLOCK_BYTES = 4 << 20  # of text that is parsed at a time
+_BLOCK_BYTES = 4 << 20  # text that is parsed at a time
 _MAX_LINE_BYTES = 64 << 20
 _MIN_BLOCK_BYTES = 1 << 16
 _SCANNED_BYTES = 32 << 20  # of text of all files, from which types of columns are inferred

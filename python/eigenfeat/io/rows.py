@@ -34,7 +34,7 @@ __all__ = ["FileRows", "Position", "read_ahead"]
 
 _BLOCK_BYTES = 32e6
 _MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
-_SPARSE_ROWS = 16384  # of a block of sparse samples
+_SPARSE_ROWS = 16384  # rows in a block of sparse samples
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
 _END = object()

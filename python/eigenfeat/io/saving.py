@@ -49,7 +49,7 @@ _MAX_BRACKETS = 2 * _MAX_NODES
 _PROTOCOL = 2  # of skops: version of the format of nodes
 _VALUES = {"DictNode", "JsonNode", "ListNode", "NdArrayNode", "TupleNode", "TypeNode"}
 _MT19937_WORDS = 624  # of the state of NumPy's RandomState
-_MAX_NAMES = 20  # of types in an error
+_MAX_NAMES = 20  # types that an error names
 
 
 # ---- writing -------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ class Source(ABC):
 
     path: Path
     named: bool = True  # whether the file names its columns
-    names: Sequence[str]  # of all columns
+    names: Sequence[str]  # names of all columns
     types: Sequence[str]  # names of their types in descriptions of files
     kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
     choice: Choice

@@ -31,8 +31,8 @@ __all__ = ["CalibratedLeastSquares", "ScoreMap", "on_simplex"]
 
 _Array = NDArray[np.float64]
 _POWERS = 4  # highest power of the scores in the calibration
-_RIDGE = 1e-2  # of the calibration, relative to the mean squares of the powers
-_MAX_GRAM_SAMPLES = 20_000  # of the metric
+_RIDGE = 1e-2  # of the calibration: a share of the mean squares of the powers
+_MAX_GRAM_SAMPLES = 20_000  # samples that give the metric
 _BLOCK = 1 << 22  # numbers in a block of scores or of calibration features
 _SCORE_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # relative: the metric is in float32
 

@@ -164,7 +164,7 @@ class CorruptedSamples(MovedSamples):
 
 
 _Array = NDArray[np.float64]
-_MAX_DRAWS = 2_000  # of a copy
+_MAX_DRAWS = 2_000  # draws of a copy until one is accepted
 _MAX_STEPS = 1_000  # of the search for a mode
 
 

@@ -24,8 +24,8 @@ from eigenfeat.samples.estimator import BaseEstimator, validate_data
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.splits import checked_splits, cv_results
 
-_MAX_MEAN = 10.0  # of a column that is not centred, in standard deviations
-_MAX_DEVIATION = 8.0  # deviations between its inverse and this suit a C of about 1
+_MAX_MEAN = 10.0  # in standard deviations; a column with a larger mean is centred
+_MAX_DEVIATION = 8.0  # deviations from 1/8 to 8 suit a C of about 1
 COARSE_GAP = 1e-2  # tolerance of the SVMs that compare scales
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 

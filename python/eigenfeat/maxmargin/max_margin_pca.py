@@ -26,7 +26,7 @@ from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
 
-COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # of fits that compare scales
+COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # looser, for fits that only compare scales
 _INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the minimisation over the weights in a sweep
 
 _Array = NDArray[np.float64]

@@ -73,7 +73,7 @@ class ScaleReport:
     constant: bool = True  # whether directions have an offset
     # Held-out error rates under each scale, and without a constant under the chosen scale.
     errors: dict[str, float] = field(default_factory=dict)
-    n_samples: int = 0  # of the trial
+    n_samples: int = 0  # samples of the trial
     spread: float = 1.0  # largest standard deviation divided by the median of the positive ones
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ MAX_TRIAL_SAMPLES = 3000
 MAX_TRIAL_FEATURES = 5000
 ONE_FOLD_FEATURES = 400  # from here on, a trial has a single fold, and pairs have one order
 FOUR_CLASSES_FEATURES = 1500  # from here on, a trial uses four classes instead of 16
-TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the least-squares classifier
+TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # ridges of the least-squares classifier
 
 
 def try_options(

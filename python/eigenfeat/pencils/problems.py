@@ -83,7 +83,7 @@ DEFAULT_RIDGE, DEFAULT_RIDGE_WITHOUT_CONSTANT = 0.2, 0.5
 SOLVERS = ("auto", "full", "subset", "tridiagonal", "krylov")
 _MAX_DIRECTIONS, _MIN_DIRECTIONS = 10, 3  # per pair, with n_directions="auto"
 _TOTAL_DIRECTIONS = 3000
-_MAX_PLACEMENTS = 1000  # of labels on the corners of a cube
+_MAX_PLACEMENTS = 1000  # random placements of labels on the corners of a cube
 _COUNTED = ("confusion", "random_groups")  # kinds that take a number of pairs
 MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs
 

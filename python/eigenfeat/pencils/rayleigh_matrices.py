@@ -47,7 +47,7 @@ class Pooled:
     within: Array
     between: Array
     n_classes: int
-    weight: float  # of all samples
+    weight: float  # sum over all samples
     constant: NDArray[np.bool_]
     eps: float  # of the type in which products of samples were rounded
 

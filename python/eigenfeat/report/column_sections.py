@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["column_sections"]
 
-_MAX_COLUMNS = 2000  # of which importances are measured
+_MAX_COLUMNS = 2000  # importances are measured for at most this many columns
 _SHOWN = 12  # columns with the largest importances
 _N_EFFECTS = 4  # columns whose effects are drawn
 _MAX_CURVES = 5  # classes in a picture of effects

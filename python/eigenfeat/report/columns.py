@@ -21,7 +21,7 @@ __all__ = ["column_effect", "column_importances"]
 
 _MAX_SAMPLES = 400  # samples that are predicted
 _REPEATS = 5  # permutations of a column, fewer if there are many columns
-_PREDICTIONS = 200  # of all samples
+_PREDICTIONS = 200  # each of all samples
 _MAX_POINTS, _MAX_CATEGORIES = 15, 12  # values at which an effect is shown
 
 _Array = NDArray[np.float64]

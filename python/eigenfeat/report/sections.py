@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["contents"]
 
-N_BINS, MIN_BINS = 10, 4  # of probabilities
+N_BINS, MIN_BINS = 10, 4  # bins of probabilities
 MOST_VALUES = 20  # up to this many classes, the confusion matrix shows numbers
 MOST_POINTS, MOST_SERIES = 2000, 2000
 SHOWN = 12

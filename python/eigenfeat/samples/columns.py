@@ -38,8 +38,8 @@ __all__ = [
     "warn_identifiers",
 ]
 
-_MIN_SAMPLES = 2  # of a category that is not pooled with others
-_MAX_INDICATORS = 50  # of a column; more categories have target statistics
+_MIN_SAMPLES = 2  # rarer categories are pooled
+_MAX_INDICATORS = 50  # a column of more categories has target statistics
 _MIN_IDENTIFIERS = 50  # samples; different values of fewer samples are no identifiers
 _IDENTIFIER_SHARE = 0.9  # smallest share of different values in a column of identifiers
 _MAX_COUNTED = 1 << 18  # different values of a column; more are free text

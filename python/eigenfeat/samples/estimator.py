@@ -221,7 +221,7 @@ def validate_data(
     y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
     with naming_text(X):
         if options.get("reset", True):
-            estimator.__dict__.pop("file_layout_", None)  # of an earlier fit
+            estimator.__dict__.pop("file_layout_", None)  # it belongs to an earlier fit
         return validation.validate_data(estimator, X, y, **options)
 
 

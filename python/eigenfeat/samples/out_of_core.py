@@ -313,7 +313,7 @@ def _on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **optio
         row = np.zeros((1, X.shape[1]), dtype=X.dtype)
         row = type(X._meta)(row) if hasattr(X._meta, "tocsr") else row
     empty = np.asarray(call(row, *arguments, **options))[:0]
-    sent = type(estimator), vars(estimator).copy()  # with what the call has cached
+    sent = type(estimator), vars(estimator).copy()  # after the call, which may cache
     model = dask_module("dask").delayed(sent, pure=False, traverse=False)
     shared = model, method, empty, arguments, options
     if of_frame:

@@ -61,7 +61,7 @@ VIEWS = (
 )
 _UNUSED = "adds nothing to the others"
 _MAX_FOLDS = 5
-_SAMPLES_PER_PERIOD = 3.0  # of a band's upper edge, after decimation
+_SAMPLES_PER_PERIOD = 3.0  # at a band's upper edge, after decimation
 
 
 class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):

@@ -39,7 +39,7 @@ _N_HARMONICS = 2  # a frequency and its double
 _N_WINDOWS = 20  # largest number of windows of an epoch
 _N_COMPONENTS, _MAX_ROWS = 4, 12  # filters of xDAWN; rows of its covariances
 _MAX_CHANNELS = 64  # principal components replace a larger number
-_LEAST_SHRINKAGE = 1e-3  # of discriminants
+_LEAST_SHRINKAGE = 1e-3  # of the discriminants' covariance
 _XDAWN_RIDGE = 1e-3  # multiple of the mean eigenvalue
 
 

@@ -56,11 +56,11 @@ _Part = tuple[MemorySamples, MemorySamples]
 
 # bench/tables.py shows the effect of the following numbers.
 MANY_SAMPLES = 5_000  # beyond, some views are smaller
-_MAX_COLUMNS = 200  # of many samples, for other views than "gem" and "forest"
+_MAX_COLUMNS = 200  # for many samples; "gem" and "forest" take more
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
-_COLUMN_PENALTIES = (3.0, *PENALTIES)  # of columns and splines; the first for few samples
-_GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
+_COLUMN_PENALTIES = (3.0, *PENALTIES)  # for columns and splines; 3 is for few samples
+_GEM_PENALTIES = (0.1, 0.03, 0.01)  # for many samples
 _USUAL_PENALTY = 4.0  # over the root of n: the default of LogisticRegression with two classes
 # Options of trees, and the largest number of samples that has them.
 _FOREST = (
@@ -73,7 +73,7 @@ _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
     (20_000, {"max_iter": 200, "min_samples_leaf": 10}),
     (np.inf, {"max_iter": 100, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
 )
-_STEP = 25  # of boosting: multiples are tried
+_STEP = 25  # multiples of this number of boosting steps are tried
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5

@@ -57,7 +57,7 @@ __all__ = ["TableClassifier"]
 
 _Array = NDArray[np.float64]
 
-_MAX_CLASSES = 100  # of other views than "gem"
+_MAX_CLASSES = 100  # "gem" takes more
 # bench/tables.py shows the effect of the following numbers.
 _PRIOR_SAMPLES = 80.0  # over the root of n: weight of the prior of the views' weights
 _FOLDS_OF_MANY = 4  # only the first of these folds is held out

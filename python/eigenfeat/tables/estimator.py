@@ -42,8 +42,8 @@ __all__ = ["PooledView", "TableEstimator", "checked", "prior_weights", "summand_
 
 _Array = NDArray[np.float64]
 
-_SHARE_OF_TRIALS = 0.6  # of the time limit, after which no further view is tried
-_SAMPLES_AT_ONCE = 4_096  # of a prediction
+_SHARE_OF_TRIALS = 0.6  # no view is tried after this share of the time limit
+_SAMPLES_AT_ONCE = 4_096  # samples that are predicted at a time
 _MAX_WORKERS = 8
 
 
@@ -64,7 +64,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     # Functions that make the views, by name, in the order in which they are tried.
     _views: ClassVar[Mapping[str, Callable[[], View]]]
     _own_view: ClassVar[type[EstimatorView]]  # of estimators of the user's
-    _kind: ClassVar[str]  # of estimators that are views
+    _kind: ClassVar[str]  # kind of estimators that may be views
     _measure: ClassVar[str]  # name of the score
     # Largest numbers of samples, ascending, and their numbers of folds.
     _folds: ClassVar[Sequence[tuple[int, int]]]

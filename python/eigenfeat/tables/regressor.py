@@ -43,9 +43,9 @@ _OPTIONS: dict[str, Any] = {
     **{"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"},
     **{"multi_output": True, "y_numeric": True},
 }
-_MAX_HELD = 5_000  # of many samples
+_MAX_HELD = 5_000  # samples held out of many
 # bench/regression.py shows the effect of the pull and of the least weight.
-_PULL = 10.0  # of the weights to their prior, in samples of the best view's error
+_PULL = 10.0  # of views' weights to their prior: as strong as this many samples
 _MIN_WEIGHT = 0.01
 _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 
@@ -319,7 +319,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         if len(X) < 2:
             raise ValueError("X: expected at least two samples with weight, got 1 sample")
         weight = np.ones(len(X)) if weight is None else weight / weight.mean()
-        codes = np.zeros(len(X), dtype=np.int32)  # of one class
+        codes = np.zeros(len(X), dtype=np.int32)  # one class for all samples
         rows = MemorySamples.completed(X, codes, weight, self.n_threads, encoded_names(self))
         keep_completion(self, rows.completion)
         outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)

@@ -40,22 +40,22 @@ __all__ = ["BETWEEN", "MOST_BINS", "Interactions", "Kernel", "Table", "TableStat
 _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
 
-_KNOTS = 6  # of a spline, with both ends
+_KNOTS = 6  # knots of a spline, with both ends
 _OUTER = 1  # quantiles beyond the outermost knots on each side
 _DEGREE = 3
 _MAX_SPLINES = 1_500  # features of all columns
 _FEW_VALUES = 3  # different values of a column, that need no spline and no bins
 _GRID = 201  # quantiles of a column that its ranks are read from
-_BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
+_BINS, _FINE = 8, 20  # bins of a numeric column: in pairs of columns, and alone
 _LANDMARKS = 400
-_SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
+_SPECTRUM = 1e-6  # eigenvalues below this share of the largest are left out
 _PSEUDO = 10.0  # samples at the mean of all, for the mean of a level
-_MAX_INDICATORS = 6  # of one column of categories, which trees read beside its levels
+_MAX_INDICATORS = 6  # for one column of categories; trees also read its levels
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
 # the value of a new sample, which rounding would move across it.
 BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
-MOST_BINS = 1200  # of all columns together
+MOST_BINS = 1200  # bins of all columns together
 _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
 

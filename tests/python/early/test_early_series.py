@@ -239,7 +239,7 @@ def test_misuse_leaves_everything_as_it_was(rng):
     for X_bad, y_bad, message in (
         (ragged, y[:3], r"X\[1\]: expected 3 channels, got 2"),
         (X, y[:5], "X: expected at least two series and as many labels, got 60 and 5"),
-        (np.where(np.arange(60)[:, None, None] == 4, np.nan, X), y, "X: expected known samples"),
+        (np.where(np.arange(60)[:, None, None] == 4, np.nan, X), y, "X: .* known values"),
         ([X[0], X[1][:, :0]], y[:2], r"X\[1\]: expected shape \(channels, samples\)"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -366,7 +366,7 @@ def test_stages_without_convolutions_are_an_error():
     X, y = ramps(60, 2)
     with pytest.raises(ValueError, match="model: expected a MinimumCostClassifier with a Conv"):
         to_c(MinimumCostClassifier(lda(), n_times=2).fit(X, y))
-    with pytest.raises(ValueError, match="reliability, steps: expected none with this model"):
+    with pytest.raises(ValueError, match="reliability, steps: expected None with a Convo"):
         to_c(convolutions().fit(X, y), reliability=0.9)
     with pytest.raises(NotFittedError):
         to_c(MinimumCostClassifier())

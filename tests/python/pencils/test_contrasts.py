@@ -283,12 +283,6 @@ def test_gem_end_to_end(rng, kind):
         assert "gem_rest_vs_dog_rank1_neg_pow3" in stems
     if kind == "class_tree":
         assert {tuple(p) for p in gem.pairs_} == {tuple(p) for p in class_tree(gem.moments_).names}
-    batches = GEM(**gem.get_params())
-    for part in np.array_split(np.arange(len(X)), 3):
-        batches.partial_fit(X[part], names[part], sample_weight=weights[part])
-    assert_allclose(batches.eigenvalues_, gem.eigenvalues_, rtol=1e-9)
-    assert_array_equal(batches.pairs_, gem.pairs_)
-    assert_array_equal(clone(gem).fit_moments(gem.moments_).directions_, gem.directions_)
 
 
 def test_gem_takes_contrasts(rng):
