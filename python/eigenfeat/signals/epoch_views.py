@@ -60,8 +60,8 @@ class Targets(NamedTuple):
         return counts
 
     def means(self, F: NDArray[Any]) -> _Array:
-        """Weighted means of the classes that have epochs, of features or epochs (n, ...)."""
-        rows = [np.flatnonzero(self.codes == c) for c in np.unique(self.codes)]
+        """Weighted means (k, ...) of the classes' features or epochs (n, ...)."""
+        rows = [np.flatnonzero(self.codes == c) for c in range(self.n_classes)]
         return np.stack([np.average(F[some], 0, self.weight[some]) for some in rows])
 
 
