@@ -147,9 +147,10 @@ class FeaturePasses:
     """
 
     def __init__(self, rows: LabelledSamples, constant: bool) -> None:
-        self.rows, self.constant, self.n_samples = rows, constant, rows.n_samples
-        self.dtype, self.dense, self.sparse = rows.dtype, rows.dense, rows.sparse
+        self.rows, self.constant = rows, constant
         self.n_threads = threads.resolve(rows.n_threads)
+        self.n_samples, self.dtype = rows.n_samples, rows.dtype
+        self.dense, self.sparse = rows.dense, rows.sparse
         self.block: Any = rows.block if rows.in_memory else None
         self.features: Any = None if self.block is None else self.block.core(constant)
 

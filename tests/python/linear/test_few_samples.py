@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from logit_problems import held_out_logits
 
-from eigenfeat._base.core import core
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds
 from eigenfeat.linear.logit_problem import (
     LogitProblem,
@@ -148,20 +147,3 @@ def test_a_subsample_moves_no_minimum(rng, kind, size):
     found = search(problem, penalty, metric, 1e-6)
     expected = search(problem, penalty)
     assert found.objective == pytest.approx(expected.objective, rel=1e-4)
-
-
-# ---- kernel ridge regression of the core ---------------------------------------------------------
-
-
-def test_ridge_of_a_kernel():
-    rng = np.random.default_rng(0)
-    half = rng.normal(size=(70, 90))
-    K, y, w = half @ half.T, rng.normal(size=(70, 3)), rng.uniform(0.1, 2.0, 70)
-    ridges = np.array([0.5, 20.0])
-    A = core.kernel_ridge(K, w, y, ridges, 2)
-    for ridge, one in zip(ridges, A, strict=True):
-        expected = np.linalg.solve(w[:, None] * K + ridge * np.eye(70), w[:, None] * y)
-        np.testing.assert_allclose(one, expected, rtol=1e-9, atol=1e-11)
-    assert np.isnan(core.kernel_ridge(-K, None, y, ridges, 2)).all()
-    with pytest.raises(ValueError, match="targets"):
-        core.kernel_ridge(K, w, y[1:], ridges, 1)
