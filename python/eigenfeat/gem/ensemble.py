@@ -110,7 +110,6 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         self.verbose = verbose
 
     @with_steps
-    @one_blas_thread()
     def fit(
         self,
         X: Rows | RowBlocks,
@@ -168,6 +167,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
             for member in members:
                 member.set_params(gem__scale=gem.scale_, gem__constant=gem.constant_)
 
+        @one_blas_thread()
         def fit(member: GEMClassifier) -> None:
             member.fit_samples(samples, moments)
             take_names(member, first)
