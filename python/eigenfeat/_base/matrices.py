@@ -15,12 +15,8 @@ def well_formed(X: Any, name: str = "X") -> Any:
 
     The checks take one pass over the entries. The result shares arrays with `X`, unless `X` is
     unsorted, has duplicates, or has a format other than CSR and CSC. `X` is unchanged: SciPy's
-    flags of sorted entries, which may be outdated, are determined again for the result.
-
-    Raises
-    ------
-    ValueError
-        If pointers or indices are out of range, or arrays have wrong lengths.
+    flags of sorted entries, which may be outdated, are determined again for the result. ValueError
+    if pointers or indices are out of range, or arrays have wrong lengths.
     """
     if X.ndim != 2:
         raise ValueError(f"{name}: expected a 2-D sparse matrix, got shape {X.shape}")

@@ -73,13 +73,9 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
     """Yield the path of a new file, which is renamed to `target`, or removed after an error.
 
     A link still points to its file, and a replaced file keeps its permissions. Content for a
-    character device, such as ``/dev/null``, is copied to the device.
-
-    Raises
-    ------
-    OSError
-        If the target is a folder or a special file such as a pipe, or the file cannot be written.
-        The error names `target`, or the missing folder.
+    character device, such as ``/dev/null``, is copied to the device. OSError if the target is a
+    folder or a special file such as a pipe, or the file cannot be written. The error names
+    `target`, or the missing folder.
     """
     try:
         mode = target.stat().st_mode
@@ -173,11 +169,8 @@ def reading(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
     """Open a zip archive of uncompressed members; only its directory is read.
 
-    Raises
-    ------
-    FileFormatError
-        If a member is compressed or encrypted, two members have the same name, or the members are
-        longer than the file.
+    FileFormatError if a member is compressed or encrypted, two members have the same name, or the
+    members are longer than the file.
     """
     archive = zipfile.ZipFile(file)
     members = archive.infolist()
@@ -195,10 +188,8 @@ def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
 def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
     """Return the shape of the array in an ``npy`` member; only its header is read.
 
-    Raises
-    ------
-    ValueError
-        If the array has Python objects, or its size in bytes differs from that of the member.
+    ValueError if the array has Python objects, or its size in bytes differs from that of the
+    member.
     """
     with archive.open(member) as content:
         version = npy.read_magic(content)

@@ -164,12 +164,8 @@ class FileRows(RowBlocks):
         Empty cells are missing values if the estimator accepts missing values. A fitted estimator
         gets the columns of its fit, by their names or, in files without names, by their places.
         Columns of text become numbers if the estimator accepts categories: with the encoder of its
-        fit, or after a first pass, which counts the categories.
-
-        Raises
-        ------
-        ValueError
-            If columns of the fitted estimator are not in the files.
+        fit, or after a first pass, which counts the categories. ValueError if columns of the fitted
+        estimator are not in the files.
         """
         encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
         if self._plain is not None:

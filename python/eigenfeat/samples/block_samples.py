@@ -81,10 +81,7 @@ class BlockScan:
 def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> BlockScan:
     """Check one raw block; collect its labels and optionally the moments of its classes.
 
-    Raises
-    ------
-    ValueError
-        If samples are not finite (the message gives row and column), or labels are missing.
+    ValueError if samples are not finite (the message gives row and column), or labels are missing.
     """
     checked = reading.checked(block)
     check_finite(checked.X, block.start, missing=reading.allows_missing)
@@ -265,10 +262,7 @@ class BlockSamples:
     ) -> _Result:
         """Merge ``function(piece, *arguments)`` over pieces of the features.
 
-        Raises
-        ------
-        ValueError
-            If the samples differ from those of the first pass.
+        ValueError if the samples differ from those of the first pass.
         """
         count, bits, result = self.blocks.reduce(
             read, partial(merge_read, merge), self.reading, function, merge, *arguments

@@ -52,10 +52,7 @@ def category_text(value: Any) -> str | None:
 def distinct_values(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     """Different values of a column, and the place (n,) of each value among them.
 
-    Raises
-    ------
-    TypeError
-        If a value is a list or another object that cannot be hashed.
+    TypeError if a value is a list or another object that cannot be hashed.
     """
     if values.dtype.kind in "biuf":
         different, inverse = np.unique(values, return_inverse=True)

@@ -106,12 +106,7 @@ class GaussianImputer(OmitsCaches):
 
         Only ratios of weights matter, as in GEM. The shrinkage depends on Kish's effective number
         of samples, ``(sum w)^2 / sum w^2``. In `GaussianCompletion`, where a weight is a number of
-        samples, it depends on ``sum w``.
-
-        Raises
-        ------
-        ValueError
-            If no entry is known.
+        samples, it depends on ``sum w``. ValueError if no entry is known.
         """
         known = ~np.isnan(X)
         empty: _Mask = np.asarray(~known.any(axis=0))

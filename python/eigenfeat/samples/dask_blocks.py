@@ -114,12 +114,7 @@ class DaskBlocks(RowBlocks):
 
         A fitted estimator gets the columns of its fit, by their names. Categories of data frames
         become numbers if the estimator accepts them: by its encoder, or by a new one, from a first
-        pass that counts the categories.
-
-        Raises
-        ------
-        ValueError
-            If columns of the fitted estimator are missing.
+        pass that counts the categories. ValueError if columns of the fitted estimator are missing.
         """
         names = self._names
         encoder = getattr(estimator, "columns_", None) if fitted else None

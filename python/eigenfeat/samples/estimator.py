@@ -277,12 +277,8 @@ def given_blocks(
     """Blocks for `RowBlocks`, Dask collections and large memory maps; None for other samples.
 
     The blocks are prepared for the fit of `estimator`, unless it is None. With `labelled`, a memory
-    map without labels gives None: the estimator raises the error.
-
-    Raises
-    ------
-    ValueError
-        If labels or weights are given with blocks, which contain them, or X is a list of blocks.
+    map without labels gives None: the estimator raises the error. ValueError if labels or weights
+    are given with blocks, which contain them, or X is a list of blocks.
     """
     check_no_list(X)
     blocks: RowBlocks

@@ -324,12 +324,8 @@ def class_factors(
     """Class weights (k,), by which sample weights are multiplied; `sums` are total weights W_c.
 
     A dict has weights by label, 1 for other labels. "balanced" is ``W / (k W_c)``, where W is the
-    weight of all samples.
-
-    Raises
-    ------
-    ValueError
-        If a class weight is not positive and finite, or a label of the dict is not a class.
+    weight of all samples. ValueError if a class weight is not positive and finite, or a label of
+    the dict is not a class.
     """
     if isinstance(class_weight, str):
         factors = sums.sum() / (len(classes) * sums)
