@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenfeat._base.saved_files import taking_the_place_of
+from eigenfeat.cli.files import naming_files
 from eigenfeat.cli.output import Output, UsageError, naming_options, wrapped
 from eigenfeat.cli.training import read_training
 from eigenfeat.report.card import reasons
@@ -57,7 +58,7 @@ def compare(options: SimpleNamespace, output: Output) -> None:
             took = f"{line['fit_seconds']:.1f} s for a fit"
             output.say(f"{line['model']}: {line['note'] or took}")
 
-    with naming_options("task", "cv"):
+    with naming_options("task", "cv"), naming_files(rows):
         found = compare_models(
             whole.X,
             whole.y,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import (
+    naming_files,
     opened_with_model,
     predicts_numbers,
     seen_in_fit,
@@ -44,7 +45,8 @@ def evaluate(options: SimpleNamespace, output: Output) -> None:
     more: dict[str, Any] = {}
     if options.holdout is not None or options.cv is not None:
         some = some_rows(options, rows, None, output)
-        measures = held_out_measures(options, model, some.X, some.y, some.weight)
+        with naming_files(rows, options.model):
+            measures = held_out_measures(options, model, some.X, some.y, some.weight)
     else:
         seen = seen_in_fit(model, rows)
         measures, more = _of_saved_model(options, model, rows, output)

@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 
 from eigenfeat._base.validation import counted, is_table
 from eigenfeat.cli.evaluate import Measures, held_out_measures, measures_text
-from eigenfeat.cli.files import check_output
+from eigenfeat.cli.files import check_output, naming_files
 from eigenfeat.cli.kinds import unfitted
 from eigenfeat.cli.output import Output, UsageError, wrapped
 from eigenfeat.cli.training import (
@@ -57,9 +57,9 @@ def fit(options: SimpleNamespace, output: Output) -> None:
         if held_out is not None:
             if training.whole is None:
                 raise UsageError(f"--{held_out}: expected rows that fit into --memory")
-            measures = held_out_measures(
-                options, model, training.whole.X, training.labels, training.weight
-            )
+            whole, weight = training.whole, training.weight
+            with naming_files(training.rows):
+                measures = held_out_measures(options, model, whole.X, training.labels, weight)
         fit_rows(options, model, training, output)
         training.keep(model)
         result, lines = _described(options, model, training, measures)

@@ -13,7 +13,7 @@ import numpy as np
 
 from eigenfeat._base.saved_files import META, read_arrays
 from eigenfeat._base.validation import show
-from eigenfeat.cli.files import listed, opened_with_model, some_rows
+from eigenfeat.cli.files import listed, naming_files, opened_with_model, some_rows
 from eigenfeat.cli.moments import KIND, read_checkpoint
 from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
@@ -61,8 +61,8 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     options.model, options.threads = options.file, None
     model, rows = opened_with_model(options, "predict", labelled=True)
     some = some_rows(options, rows, _MOST_ROWS, output)
-    evidence = evidence_of(model, some.X, some.y)
-    with quietly():
+    with quietly(), naming_files(rows, str(options.model)):
+        evidence = evidence_of(model, some.X, some.y)
         found, unit = column_importances(model, evidence.X, evidence.y, evidence.names)
     return {
         "importances_from": f"{len(evidence.y):,} rows, {unit}",

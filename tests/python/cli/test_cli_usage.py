@@ -113,12 +113,16 @@ MISUSE = {
 }
 
 
+ONE = "one.csv: column 'kind': expected samples of at least two classes, got 1 class (0)"
 FAILURES = {
     ("fit", "none.csv", "--target", "kind", "-o", "x"): "none.csv: No such file or directory",
     ("fit", "model.efm", "--target", "kind", "-o", "x"): "model.efm: expected a name that ends in",
     (*FIT[:-1], "nodir/x"): "nodir: No such file or directory",
     (*REPORT[:-1], "nodir/page.html"): "nodir: No such file or directory",
-    ("fit", "one.csv", *FIT[2:]): "one.csv: column 'kind': expected samples of at least two clas",
+    ("fit", "one.csv", *FIT[2:]): ONE,
+    ("fit", "one.csv", *FIT[2:], "--cv", "2"): ONE,
+    ("compare", "one.csv", *FIT[2:4]): ONE,
+    ("evaluate", "model.efm", "one.csv", *FIT[2:4], "--cv", "2"): ONE,
     (*LDG, "--memory", "0.000001"): "--memory: expected rows that fit into it with --model ldg",
     ("predict", "rows.efm", "rows.csv", "-o", "x.csv"): "rows.efm: expected a classifier, got Cl",
     ("predict", "gem.efm", "rows.csv", "-o", "x.csv"): "gem.efm: expected a classifier, got GEM",
