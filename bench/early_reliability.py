@@ -26,35 +26,42 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEMClassifier
-from eigenfeat.early import LocalQDA, MixtureCompletion, ReliableClassifier, Sampled
+from eigenfeat.early import (
+    GaussianCompletion,
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+)
 from results import add_lines, finished, read_set, set_names
 
 TAUS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 SAMPLED = Sampled(1024)
-RULES = {  # classifier, and rule; by ascending cost
-    "LDA, pairwise": (LDA, "pairwise"),
-    "LDA, mahalanobis": (LDA, "mahalanobis"),
-    "LDA, chebyshev": (LDA, "chebyshev"),
-    "LDA, quadratic": (LDA, "quadratic"),
-    "LDA, box": (LDA, "box"),
-    "LDA, pairwise, mixture": (LDA, "pairwise"),
-    "LDA, prefixes": (LDA, "prefixes"),
-    "naive Bayes, quadratic": (GaussianNB(), "quadratic"),
-    "naive Bayes, box": (GaussianNB(), "box"),
-    "local QDA, quadratic": (LocalQDA(), "quadratic"),
-    "local QDA, box": (LocalQDA(), "box"),
-    "local QDA, sampled": (LocalQDA(), SAMPLED),
-    "GEM, sampled": (GEMClassifier(), SAMPLED),
-    "LDA pipeline, sampled": (make_pipeline(StandardScaler(), LDA), SAMPLED),
-    "LDA, sampled": (LDA, SAMPLED),
+ONE = GaussianCompletion()
+RULES = {  # classifier, rule, and completion; by ascending cost
+    "LDA, pairwise": (LDA, "pairwise", ONE),
+    "LDA, mahalanobis": (LDA, "mahalanobis", ONE),
+    "LDA, chebyshev": (LDA, "chebyshev", ONE),
+    "LDA, quadratic": (LDA, "quadratic", ONE),
+    "LDA, box": (LDA, "box", ONE),
+    "LDA, pairwise, mixture": (LDA, "pairwise", MixtureCompletion()),
+    "LDA, default": (LDA, "auto", None),
+    "LDA, prefixes": (LDA, "prefixes", None),
+    "naive Bayes, quadratic": (GaussianNB(), "quadratic", ONE),
+    "naive Bayes, box": (GaussianNB(), "box", ONE),
+    "local QDA, quadratic": (LocalQDA(), "quadratic", ONE),
+    "local QDA, box": (LocalQDA(), "box", ONE),
+    "local QDA, sampled": (LocalQDA(), SAMPLED, ONE),
+    "GEM, sampled": (GEMClassifier(), SAMPLED, ONE),
+    "LDA pipeline, sampled": (make_pipeline(StandardScaler(), LDA), SAMPLED, ONE),
+    "LDA, sampled": (LDA, SAMPLED, ONE),
 }
 
 
 def evaluated(rule, data, options):
     """Yield a line of FILE for each tau, without and with correction."""
-    classifier, kind = RULES[rule]
-    completion = MixtureCompletion() if "mixture" in rule else None
+    classifier, kind, completion = RULES[rule]
     model = ReliableClassifier(
         classifier, completion, kind, TAUS[0], correct=options.correct, conditional=None
     )
@@ -85,7 +92,7 @@ def evaluated(rule, data, options):
 
 
 def print_by_class(name, data, options):
-    """Print agreements of shrinkage LDA with the rule "pairwise"; * marks a warning of the fit."""
+    """Print agreements of shrinkage LDA by default; * marks a warning of the fit."""
     X, y, T, truth = data.values()
     for tau in options.tau:
         cells = [name, f"{tau:g}"]

@@ -26,6 +26,7 @@ from bench.papers.protocol import Method, Outcome, Problem, Protocol, read_array
 from eigenfeat.early import (
     EarlyScores,
     LocalQDA,
+    GaussianCompletion,
     MixtureCompletion,
     ReliableClassifier,
     early_scores,
@@ -172,7 +173,7 @@ def _neighbours(classifier):
 def _fitted(data, trial, threads, kind, rule="quadratic", mixture=False, ldg=False, literal=False):
     model = ReliableClassifier(
         CLASSIFIERS[kind](threads),
-        MixtureCompletion(n_threads=threads) if mixture else None,
+        (MixtureCompletion if mixture else GaussianCompletion)(n_threads=threads),
         rule,
         # With its own choice of features and parameters, on columns as they are.
         features=LDG(standardize=False, random_state=0, n_threads=threads) if ldg else None,

@@ -234,8 +234,9 @@ class Conditional:
 class GaussianMixture(OmitsCaches):
     """A mixture of G Gaussians of d entries; G = 1 is one Gaussian.
 
-    `cache` has factorised Gaussians by pattern and features. Threads that compute an entry at the
-    same time have equal results.
+    The weights of the first `n_fixed` parts do not depend on the known entries. `cache` has
+    factorised Gaussians by pattern and features. Threads that compute an entry at the same time
+    have equal results.
     """
 
     _caches = frozenset({"cache"})
@@ -243,6 +244,7 @@ class GaussianMixture(OmitsCaches):
     weights: _Array  # (G,)
     means: _Array  # (G, d)
     covariances: _Array  # (G, d, d)
+    n_fixed: int = 0
     cache: dict[tuple[bytes, bytes], list[PrefixGaussian]] = field(default_factory=dict, repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -290,7 +292,25 @@ class GaussianMixture(OmitsCaches):
         if len(models) == 1:
             return np.ones(means.shape[:3]), means
         densities = np.stack([model.log_densities(e, at) for model, e in pairs], axis=-1)
-        return softmax(np.log(self.weights) + densities, axis=-1), means
+        return self._posterior(densities), means
+
+    def _posterior(self, densities: _Array) -> _Array:
+        """Weights (..., G) of the parts, by their log densities of the known entries."""
+        n_fixed, weights = self.n_fixed, np.empty_like(densities)
+        weights[..., :n_fixed] = self.weights[:n_fixed]
+        posterior = softmax(np.log(self.weights[n_fixed:]) + densities[..., n_fixed:], axis=-1)
+        weights[..., n_fixed:] = self.weights[n_fixed:].sum() * posterior
+        return weights
+
+    def averaged(self, other: GaussianMixture, weight: float) -> GaussianMixture:
+        """The average with `other`, which has one part; the weight of this part is fixed."""
+        return GaussianMixture(
+            np.append(weight, (1.0 - weight) * self.weights),
+            np.concatenate([other.means, self.means]),
+            np.concatenate([other.covariances, self.covariances]),
+            n_fixed=1,
+            cache={key: [*other.cache[key], *models] for key, models in self.cache.items()},
+        )
 
     def prefix_models(
         self, affine: Affine | None = None, *, n_threads: int | None
@@ -558,6 +578,9 @@ class MixtureCompletion(Completion):
         Weight of the class's mean variance times the identity in its covariance.
     ridge : float >= 0, default=1e-6
         Multiple of the mean variance within classes that is added to every diagonal.
+    overall : float in [0, 1), default=0
+        Weight of a Gaussian of all samples, which is averaged with the mixture. It does not depend
+        on the known entries.
     n_threads
         As in `GaussianCompletion`.
 
@@ -596,6 +619,21 @@ class MixtureCompletion(Completion):
     array([[ 5., -5.]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Completion._parameter_constraints,
+        "overall": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(
+        self,
+        shrinkage: float | str = "ledoit-wolf",
+        ridge: float = 1e-6,
+        overall: float = 0.0,
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__(shrinkage, ridge, n_threads)
+        self.overall = overall
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> MixtureCompletion:
         """Estimate weights, means and covariances of the classes.
 
@@ -620,6 +658,9 @@ class MixtureCompletion(Completion):
         self.classes_, self.class_weights_ = classes, self.mixture_.weights
         self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
         self.shrinkages_ = shares
+        if self.overall > 0:
+            one = GaussianCompletion(self.shrinkage, self.ridge, self.n_threads).fit(rows)
+            self.mixture_ = self.mixture_.averaged(one.mixture_, self.overall)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -23,6 +23,7 @@ from eigenfeat.early.completion import (
     Completion,
     Conditional,
     GaussianCompletion,
+    MixtureCompletion,
     affine_of,
     filled,
 )
@@ -87,6 +88,7 @@ MAX_PREDICTIONS = 4e6  # predictions of a rule that draws completions
 MAX_THRESHOLDS = 200  # most thresholds tested for promises by label
 TIMES_PER_BATCH = 8
 
+MAX_NUMBERS = 2**23  # of the covariances of classes, in the default completion
 MAX_PREFIX_TIMES = 24  # at which classifiers of the known values are fitted
 
 
@@ -151,7 +153,7 @@ class FittedModel:
 
     def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
         """Condition every sample on its first entries, for several numbers of entries."""
-        if np.isnan(rows).any():  # each sample has its own pattern
+        if np.isnan(rows[:, : times[-1]]).any():  # each sample has its own pattern
             later = np.arange(rows.shape[1]) >= times[:, None]
             seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
             conditional = self._conditional(seen)
@@ -258,12 +260,13 @@ class FittedModel:
 
 def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
     """Fit the parts of a `ReliableClassifier` to samples, and create the rule; NaN is missing."""
-    completion = GaussianCompletion(n_threads=estimator.n_threads)
-    if estimator.completion is not None:
-        completion = clone(estimator.completion)
+    completion, X = estimator.completion, rows.rows
     with ignore_single_sample_warning():
-        completion = completion.fit(rows.rows, y)
-        X = filled(completion, rows.rows)
+        if completion is None and np.isnan(X).any():
+            completion = GaussianCompletion(n_threads=estimator.n_threads)
+        if completion is not None:
+            completion = clone(completion).fit(X, y)
+            X = filled(completion, X)
         features = None if estimator.features is None else clone(estimator.features).fit(X, y)
         affine = affine_of(features, X.shape[1])
         inputs = X if features is None else features.transform(X)
@@ -278,6 +281,8 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
         name = "sampled"  # the only rule for discriminants that depend on all entries
     elif name == "auto":
         name = "pairwise" if isinstance(discriminants, Linear) else "quadratic"
+    if completion is None:
+        completion = _default_completion(name, X, y, estimator.n_threads)
     scores = None
     if isinstance(discriminants, Linear) and name in ("pairwise", "chebyshev", "mahalanobis"):
         scores = _scores_of(discriminants, affine)
@@ -296,6 +301,16 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
         n_threads=estimator.n_threads,
         is_target=None if target is None else np.isin(classes, np.ravel(target)),
     )
+
+
+def _default_completion(name: str, X: _Array, y: Labels, n_threads: int | None) -> Completion:
+    """The completion of complete samples by the name of the rule, fitted."""
+    if name == "pairwise" and len(np.unique(y)) * X.shape[1] ** 2 <= MAX_NUMBERS:
+        try:
+            return MixtureCompletion(overall=0.5, n_threads=n_threads).fit(X, y)
+        except ValueError:  # for example, equal samples in each class
+            pass
+    return GaussianCompletion(n_threads=n_threads).fit(X)
 
 
 def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants | None:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels, Rows
 from eigenfeat._base.validation import MOST, show
-from eigenfeat.early.completion import MixtureCompletion
+from eigenfeat.early.completion import GaussianCompletion, MixtureCompletion
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.scores import checked_taus, reliability_curve
 from eigenfeat.early.series import fold_masks, training_rows
@@ -244,11 +244,12 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     def _candidates(self) -> dict[str, ReliableClassifier]:
         if self.candidates is None:
             lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+            one = GaussianCompletion(n_threads=self.n_threads)
             mixture = MixtureCompletion(n_threads=self.n_threads)
             # tau is chosen by the harmonic mean, without a promise.
             options: dict[str, Any] = {"correct": False, "n_threads": self.n_threads}
             return {
-                "LDA": ReliableClassifier(lda, **options),
+                "LDA": ReliableClassifier(lda, one, **options),
                 "LDA, mixture": ReliableClassifier(lda, mixture, **options),
             }
         if not self.candidates or not all(

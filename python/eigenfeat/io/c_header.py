@@ -185,6 +185,7 @@ def _stream_header(
         "CHANNELS": layout.channels,
         "LENGTH": layout.length,
         "PARTS": len(parts),
+        "FIXED": mixture.n_fixed,
         "ENTRIES": d,
         "TARGETS": ", ".join(map(str, is_target.astype(int))),
         "LOOKS": _integers(looks),

@@ -58,7 +58,11 @@ def test_any_pattern_is_direct_conditioning(rng, walks):
 def test_prefixes_are_the_same_as_patterns(walks):
     X, y = walks
     at = np.array([0, 1, 3, 8, 9])
-    for model in (GaussianCompletion().fit(X), MixtureCompletion().fit(X, y)):
+    averaged = MixtureCompletion(overall=0.3)
+    for model in (
+        GaussianCompletion().fit(X),
+        *(m.fit(X, y) for m in (MixtureCompletion(), averaged)),
+    ):
         gaussians = model.mixture_.prefix_models(n_threads=1)
         found = model.mixture_.after(X, at, gaussians)
         rows = np.where(np.arange(9) < at[:, None], X[:, None], np.nan).reshape(-1, 9)
@@ -95,6 +99,17 @@ def test_mixtures_by_the_formulas_of_the_appendix(rng, walks):
         assert_allclose(found.weights[i], p, rtol=0, atol=1e-10)
         assert_allclose(found.mean[i], m, rtol=0, atol=1e-9)
         assert_allclose(found.covariance[i], R, rtol=0, atol=1e-8)
+
+
+def test_gaussian_of_all_samples_keeps_its_weight(rng, walks):
+    X, y = walks
+    rows = punched(rng, X[:15])
+    one = GaussianCompletion().fit(X).condition(rows)
+    classes = MixtureCompletion().fit(X, y).condition(rows)
+    found = MixtureCompletion(overall=0.3).fit(X, y).condition(rows)
+    weights = np.column_stack([np.full(15, 0.3), 0.7 * classes.weights])
+    assert_allclose(found.weights, weights, rtol=0, atol=1e-12)
+    assert_allclose(found.mean, 0.3 * one.mean + 0.7 * classes.mean, rtol=0, atol=1e-12)
 
 
 def test_shrinkage_is_ledoit_and_wolfs(walks):

@@ -16,7 +16,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from eigenfeat import MultinomialLogit
 from eigenfeat.early import (
+    GaussianCompletion,
     LocalQDA,
+    MixtureCompletion,
     ReliableClassifier,
     Sampled,
 )
@@ -120,9 +122,38 @@ def test_early_decisions_are_those_of_the_prefixes(series, rule):
         assert_array_equal(few.time == 4, at_four)
 
 
+def test_linear_discriminants_average_two_completions(series):
+    X, y = series(120)
+    rows = series(20)[0]
+    rows[:, 5:] = np.nan
+    parts = [GaussianCompletion(), MixtureCompletion(), None]
+    one, classes, default = (
+        ReliableClassifier(LinearDiscriminantAnalysis(), part, correct=False).fit(X, y).decide(rows)
+        for part in parts
+    )
+    alike = one.label == classes.label
+    mean = (one.reliability + classes.reliability) / 2
+    assert_allclose(default.reliability[alike], mean[alike], rtol=0, atol=1e-12)
+    assert np.ptp(one.reliability - classes.reliability) > 0.1
+
+
+def test_default_completion_of_other_samples_is_one_gaussian(series):
+    X, y = series(60)
+    series_with_gaps = X[:, None].copy()
+    series_with_gaps[3, 0, 2] = np.nan
+    equal_in_class = np.repeat(np.eye(3, 12), 20, axis=0)
+    for samples, labels, classifier in (
+        (X, y, GaussianNB()),
+        (series_with_gaps, y, LinearDiscriminantAnalysis()),
+        (equal_in_class, np.repeat([0, 1, 2], 20), RidgeClassifier()),
+    ):
+        model = ReliableClassifier(classifier, correct=False).fit(samples, labels)
+        assert isinstance(model.completion_, GaussianCompletion)
+
+
 def test_two_classes_and_linear_discriminants_are_exact(series, rng):
     X, y = series(400, k=2)
-    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), GaussianCompletion()).fit(X, y)
     assert model.rule_ == "pairwise"
     rows = punched(series(20, k=2)[0])
     known = model.completion_.condition(rows)

@@ -13,7 +13,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from eigenfeat.demo.early import signals
-from eigenfeat.early import MinimumCostClassifier, MixtureCompletion, ReliableClassifier
+from eigenfeat.early import (
+    GaussianCompletion,
+    MinimumCostClassifier,
+    MixtureCompletion,
+    ReliableClassifier,
+)
 from eigenfeat.io import to_c
 from eigenfeat.signals import ConvolutionClassifier
 
@@ -96,11 +101,12 @@ def trained(seed=0, n=200, completion=None, **options):
     ("place", "options"),
     [
         (0, {"completion": MixtureCompletion()}),
+        (-1, {"completion": GaussianCompletion()}),
         (-1, {}),
         (0, {"n": 400, "target": "swings"}),
         (0, {"n": 400, "conditional": ("true", "time"), "reliability": 0.8}),
     ],
-    ids=["mixture", "gaussian", "target", "conditional"],
+    ids=["mixture", "gaussian", "default", "target", "conditional"],
 )
 def test_thousands_of_series_are_decided_alike(tmp_path, place, options):
     compiler = COMPILERS[place]
