@@ -25,8 +25,8 @@ from bench.papers.early_tables import PLAIN, REDUCED, TABLE_TAU
 from bench.papers.protocol import Method, Outcome, Problem, Protocol, read_arrays
 from eigenfeat.early import (
     EarlyScores,
-    LocalQDA,
     GaussianCompletion,
+    LocalQDA,
     MixtureCompletion,
     ReliableClassifier,
     early_scores,

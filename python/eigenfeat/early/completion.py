@@ -282,6 +282,19 @@ class GaussianMixture(OmitsCaches):
             PatternGaussians([(models, at)]),
         )
 
+    def running(
+        self, statistics: RunningStatistics, rows: Codes, models: list[PrefixGaussian]
+    ) -> Conditional:
+        """Condition series on their first entries, as many for each, by running statistics."""
+        densities = statistics.log_densities[:, rows].T
+        known = statistics.known[rows[:1]]
+        return Conditional(
+            np.ones_like(densities) if len(models) == 1 else self._posterior(densities),
+            np.ascontiguousarray(statistics.means[:, rows].swapaxes(0, 1)),
+            np.zeros(len(rows), dtype=np.intp),
+            PatternGaussians([(models, known)]),
+        )
+
     def _given(
         self, models: list[PrefixGaussian], rows: _Array, at: NDArray[Any]
     ) -> tuple[_Array, _Array]:
@@ -349,6 +362,51 @@ class GaussianMixture(OmitsCaches):
         return [
             m.with_features(affine.B, y, pattern.order) for m, y in zip(plain, means, strict=True)
         ]
+
+
+class RunningStatistics:
+    """Statistics of n series by each part of a mixture, updated as their entries arrive.
+
+    Statistics of a series with a missing entry are NaN.
+
+    Attributes
+    ----------
+    known : (n,) array of int
+        Numbers of first entries that are included.
+    means : (G, n, ell) array
+        Conditional means of features.
+    log_densities : (G, n) array
+        Log densities of the known entries, up to a constant that all parts share.
+    """
+
+    def __init__(self, models: list[PrefixGaussian], n: int) -> None:
+        d = len(models[0].mean)
+        self.known = np.zeros(n, dtype=np.int64)
+        self.means = np.stack([np.tile(model.feature_mean, (n, 1)) for model in models])
+        self.log_densities = np.zeros((len(models), n))
+        self._innovations = np.zeros((len(models), n, d))
+
+    def restart(self, models: list[PrefixGaussian], rows: Codes) -> None:
+        """Forget the entries of some series."""
+        self.known[rows] = 0
+        self.log_densities[:, rows] = 0.0
+        for means, model in zip(self.means, models, strict=True):
+            means[rows] = model.feature_mean
+
+    def include(self, models: list[PrefixGaussian], rows: Codes, X: _Array, t: int) -> None:
+        """Include the first t entries of the series `rows`, which are X[rows]."""
+        for s in np.unique(self.known[rows]).tolist():
+            if s == t:
+                continue
+            own = rows[self.known[rows] == s]
+            entries = X[own, s:t]
+            for g, model in enumerate(models):
+                e = model.further_innovations(self._innovations[g, own, :s], entries)
+                self._innovations[g, own, s:t] = e
+                self.means[g, own] += np.einsum("nt,tl->nl", e, model.gains[s:t])
+                logs = np.log(np.diagonal(model.factor)[s:t]).sum()
+                self.log_densities[g, own] -= 0.5 * np.einsum("nt,nt->n", e, e) + logs
+        self.known[rows] = t
 
 
 # ---- completions

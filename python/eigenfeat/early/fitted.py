@@ -24,6 +24,7 @@ from eigenfeat.early.completion import (
     Conditional,
     GaussianCompletion,
     MixtureCompletion,
+    RunningStatistics,
     affine_of,
     filled,
 )
@@ -160,6 +161,14 @@ class FittedModel:
         else:
             conditional = self.completion.mixture_.after(rows, times, self.gaussians)
         return self._input(conditional, self._prefixes(rows, times))
+
+    def running_input(self, statistics: RunningStatistics, series: _Codes, X: _Array) -> RuleInput:
+        """Inputs of series without gaps, by running statistics of equally many entries."""
+        conditional = self.completion.mixture_.running(statistics, series, self.gaussians)
+        prefixes = None
+        if self.stages is not None:
+            prefixes = self._prefixes(X[series], statistics.known[series[:1]])
+        return self._input(conditional, prefixes)
 
     def _conditional(self, rows: _Array) -> Conditional:
         threads = self.completion.n_threads

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, real_array, show
+from eigenfeat.early.completion import RunningStatistics
 from eigenfeat.early.decisions import StreamDecision
 from eigenfeat.early.rules import RuleInput
 from eigenfeat.early.series import blocks, decision_times, padded, pushed_value, taus_of
@@ -72,6 +73,7 @@ class Streams:
         self._decision_steps = np.zeros(length + 1, dtype=bool)
         self._decision_steps[decision_times(model, steps, length)] = True
         self._rows = np.full((n, d), np.nan)
+        self._statistics = RunningStatistics(fitted.gaussians, n)
         self._seen = np.zeros(n, dtype=np.int64)
         self._time = np.zeros(n, dtype=np.int64)
         self._code = np.full(n, -1, dtype=np.intp)
@@ -83,11 +85,13 @@ class Streams:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            state = {name: value for name, value in vars(self).items() if name != "_lock"}
+            left_out = ("_lock", "_statistics")
+            state = {name: value for name, value in vars(self).items() if name not in left_out}
             return {name: copy.copy(value) for name, value in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
+        self._statistics = RunningStatistics(self._model.gaussians, len(self))
 
     @property
     def decided(self) -> NDArray[np.bool_]:
@@ -165,13 +169,16 @@ class Streams:
                     "values: expected finite numbers or NaN, got "
                     f"{given[k, j]} for series {where[k]}"
                 )
-            state = self._rows, self._seen, self._time, self._code, self._reliability
+            state = self._seen, self._time, self._code, self._reliability
             before = [array[where] for array in state]
             try:
                 decided = [self._advance(int(t), where[k], given[k]) for t, k in _by(times)]
             except BaseException:
                 for array, values_before in zip(state, before, strict=True):
                     array[where] = values_before
+                later = np.arange(self._layout.width) >= before[0][:, None] * self._layout.channels
+                self._rows[where] = np.where(later, np.nan, self._rows[where])
+                self._statistics.restart(self._model.gaussians, where)
                 raise
             return np.sort(np.concatenate([_NO_CODES, *decided]))
 
@@ -239,6 +246,7 @@ class Streams:
         with self._lock:
             where = self._indices(at)
             self._rows[where] = np.nan
+            self._statistics.restart(self._model.gaussians, where)
             self._seen[where] = self._time[where] = 0
             self._code[where] = -1
             self._reliability[where] = 0.0
@@ -307,9 +315,17 @@ class Streams:
 
     def _inputs(self, seen: int, rows: _Codes) -> Iterator[tuple[_Codes, RuleInput]]:
         """Yield series of `seen` samples and their rule inputs, in blocks of bounded memory."""
-        for part in blocks(len(rows), self._model.numbers_per_row()):
-            entries = np.array([seen * self._layout.channels])
-            yield rows[part], self._model.prefix_input(self._rows[rows[part]], entries)
+        model, statistics = self._model, self._statistics
+        entries = seen * self._layout.channels
+        statistics.include(model.gaussians, rows, self._rows, entries)
+        gaps = np.isnan(statistics.log_densities[0, rows])
+        for series, have_gaps in (rows[~gaps], False), (rows[gaps], True):
+            for block in blocks(len(series), model.numbers_per_row()):
+                part = series[block]
+                if have_gaps:
+                    yield part, model.prefix_input(self._rows[part], np.array([entries]))
+                else:
+                    yield part, model.running_input(statistics, part, self._rows)
 
 
 def _by(keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:

@@ -76,6 +76,13 @@ class PrefixGaussian:
         rows = np.ascontiguousarray(rows)
         return core.prefix_innovations(self.factor, self.mean, rows, t, self.n_threads)
 
+    def further_innovations(self, innovations: _Float64s, entries: _Float64s) -> _Float64s:
+        """Innovations (n, t - s) of entries s, ..., t - 1, by those (n, s) of the first entries."""
+        s, t = innovations.shape[1], innovations.shape[1] + entries.shape[1]
+        rest = entries - np.einsum("ns,ts->nt", innovations, self.factor[s:t, :s])
+        block = np.ascontiguousarray(self.factor[s:t, s:t])
+        return core.prefix_innovations(block, self.mean[s:t], rest, t - s, self.n_threads)
+
     def means(self, innovations: _Float64s, steps: ArrayLike) -> _Float64s:
         """Feature means (n, p, ell) after each of `steps` entries."""
         at = _steps(steps)
