@@ -122,8 +122,8 @@ def reliability(ax: Axes) -> None:
     asked = [0.5, 0.8, 0.9, 0.95, 0.99]
     rng = np.random.default_rng(0)
     for shift, rule, color, label in [
-        (-0.2, "LDA, pairwise, raw", SECOND, "model alone"),
-        (0.0, "LDA, pairwise, corrected", OURS, "corrected (default)"),
+        (-0.2, "LDA, default, raw", SECOND, "model alone"),
+        (0.0, "LDA, default, corrected", OURS, "corrected (default)"),
         (0.2, "LDA, prefixes, corrected", PEER, 'corrected, "prefixes"'),
     ]:
         some = table[(table["rule"] == rule) & table["tau"].isin(asked)]

@@ -8,7 +8,7 @@ get the same series, and run on one thread; seconds are processor time. Lines th
 already are skipped.
 
 `ReliableClassifierCV` chooses its parameters as TEASER does: by the harmonic mean on held-out folds
-of the training series. "tau 0.95" is the default, without a choice.
+of the training series. "tau 0.95" has one Gaussian, without a choice.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ RULES = {  # classifier, rule, and completion; by ascending cost
     "LDA, box": (LDA, "box", ONE),
     "LDA, pairwise, mixture": (LDA, "pairwise", MixtureCompletion()),
     "LDA, default": (LDA, "auto", None),
-    "LDA, prefixes": (LDA, "prefixes", None),
+    "LDA, prefixes": (LDA, "prefixes", ONE),
     "naive Bayes, quadratic": (GaussianNB(), "quadratic", ONE),
     "naive Bayes, box": (GaussianNB(), "box", ONE),
     "local QDA, quadratic": (LocalQDA(), "quadratic", ONE),

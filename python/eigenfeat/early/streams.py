@@ -34,8 +34,9 @@ _NO_CODES = np.empty(0, dtype=np.intp)
 class Streams:
     """Decide many series that arrive value by value, each at its own time.
 
-    A time of decision costs O(t^2) for the t known values of a series, and O(d^3) if some are
-    missing, which series with equal missing values share. Methods may be called from several
+    A value costs O(t) for the t known values of a series and each Gaussian of the completion. If
+    values are missing, a time of decision costs O(d^3), which series with equal missing values
+    share. Methods may be called from several
     threads; every push is atomic, and an error leaves the streams unchanged. Streams can be pickled
     at any time. Fitting the model again does not change open streams.
 
@@ -172,7 +173,7 @@ class Streams:
             state = self._seen, self._time, self._code, self._reliability
             before = [array[where] for array in state]
             try:
-                decided = [self._advance(int(t), where[k], given[k]) for t, k in _by(times)]
+                decided = [self._advance(t, where[k], given[k]) for t, k in _by(times)]
             except BaseException:
                 for array, values_before in zip(state, before, strict=True):
                     array[where] = values_before
@@ -231,7 +232,7 @@ class Streams:
             code, reliability = self._code.copy(), self._reliability.copy()
             waiting = np.flatnonzero(code < 0)
             for t, k in _by(self._seen[waiting]):
-                for rows, rule_input in self._inputs(int(t), waiting[k]):
+                for rows, rule_input in self._inputs(t, waiting[k]):
                     reliability[rows], code[rows] = self._model.largest_tau(rule_input)
             return self._model.classes[code], reliability
 
@@ -328,9 +329,9 @@ class Streams:
                     yield part, model.running_input(statistics, part, self._rows)
 
 
-def _by(keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
+def _by(keys: NDArray[np.int64]) -> Iterator[tuple[int, _Codes]]:
     """Yield distinct keys and the indices of their items."""
-    for key in np.unique(keys):
+    for key in sorted(set(keys.tolist())):
         yield key, np.flatnonzero(keys == key)
 
 

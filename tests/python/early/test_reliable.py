@@ -134,7 +134,7 @@ def test_linear_discriminants_average_two_completions(series):
     alike = one.label == classes.label
     mean = (one.reliability + classes.reliability) / 2
     assert_allclose(default.reliability[alike], mean[alike], rtol=0, atol=1e-12)
-    assert np.ptp(one.reliability - classes.reliability) > 0.1
+    assert np.ptp(one.reliability - classes.reliability) > 0.01
 
 
 def test_default_completion_of_other_samples_is_one_gaussian(series):
