@@ -355,7 +355,7 @@ class Stream:
     >>> y = np.repeat([0, 1], 50)
     >>> X = np.random.default_rng(0).standard_normal((100, 8)) + 3 * y[:, None]
     >>> stream = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y).stream()
-    >>> [decision and decision.label.item() for decision in map(stream.push, [0.1, 0.2, -0.4])]
+    >>> [decision and decision.label.item() for decision in map(stream.push, [1.2, 0.2, -0.4])]
     [None, 0, 0]
     """
 
