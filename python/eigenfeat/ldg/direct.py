@@ -9,9 +9,9 @@ from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
     check_means_differ,
-    count_components,
     means_rounding,
 )
+from eigenfeat.pencils.rayleigh_matrices import count_components
 
 __all__ = ["DirectLDA"]
 

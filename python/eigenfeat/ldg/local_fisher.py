@@ -30,10 +30,10 @@ from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
     PrincipalBasis,
-    count_components,
     largest_ratios,
 )
 from eigenfeat.ldg.fisher import principal_count
+from eigenfeat.pencils.rayleigh_matrices import count_components
 
 __all__ = ["LocalFisher"]
 

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.scatters import EPS, Array, ClassDeviations, count_components
+from eigenfeat.ldg._solving.scatters import EPS, Array, ClassDeviations
+from eigenfeat.pencils.rayleigh_matrices import count_components
 
 __all__ = ["MaximumMarginCriterion"]
 

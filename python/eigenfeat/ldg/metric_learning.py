@@ -35,12 +35,8 @@ from sklearn.utils._param_validation import Interval
 from eigenfeat._base.types import Codes, RandomState
 from eigenfeat._base.validation import MOST, physical_memory, warn_caller
 from eigenfeat.ldg._solving.base import ClassReducer
-from eigenfeat.ldg._solving.scatters import (
-    Array,
-    ClassDeviations,
-    PrincipalBasis,
-    count_components,
-)
+from eigenfeat.ldg._solving.scatters import Array, ClassDeviations, PrincipalBasis
+from eigenfeat.pencils.rayleigh_matrices import count_components
 from eigenfeat.samples.estimator import Iterative, with_steps
 
 __all__ = [

@@ -28,7 +28,7 @@ from eigenfeat._base.validation import FLOATS, MOST, check_number, check_vector,
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.base import Reducer, components_of
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
-from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, count_components
+from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis
 from eigenfeat.ldg._solving.selection import best_gamma, members
 from eigenfeat.moments.columns import deviations
 from eigenfeat.neighbours.local_means import (
@@ -38,6 +38,7 @@ from eigenfeat.neighbours.local_means import (
     local_scatters,
     scatters_of_neighbours,
 )
+from eigenfeat.pencils.rayleigh_matrices import count_components
 from eigenfeat.samples.estimator import unchanged_on_error, validate_data
 
 __all__ = ["TransferLDG"]

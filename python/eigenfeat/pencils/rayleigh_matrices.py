@@ -227,7 +227,8 @@ def _solved(
     n_columns: int | None = None,
 ) -> RayleighDirections:
     """Solve a pencil; `n_columns` of the samples, if the columns are coordinates of their span."""
-    m, ridge = _count(settings.n_components, pencil), 0.0
+    m = count_components(settings.n_components, pencil.max_directions, pencil.reason)
+    ridge = 0.0
     signal = pencil.signal / scale / scale[:, None]
     exponent = 0
     if pencil.noise is None:  # scale the signal by a power of two to about 1
@@ -265,14 +266,15 @@ def _symmetric(matrix: Array) -> Array:
     return (matrix + matrix.T) / 2
 
 
-def _count(n_components: int | None, pencil: Pencil) -> int:
+def count_components(n_components: int | None, most: int, reason: str) -> int:
+    """Return how many components to keep, by default all.
+
+    ValueError if `n_components` exceeds `most`; the message explains the limit by `reason`.
+    """
     if n_components is None:
-        return pencil.max_directions
-    if n_components > pencil.max_directions:
-        raise ValueError(
-            f"n_components: expected at most {pencil.max_directions} ({pencil.reason}), got "
-            f"{n_components}"
-        )
+        return most
+    if n_components > most:
+        raise ValueError(f"n_components: expected at most {most} ({reason}), got {n_components}")
     return int(n_components)
 
 

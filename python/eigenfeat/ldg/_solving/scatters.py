@@ -18,26 +18,12 @@ from scipy.linalg import qr
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import RealArray
-from eigenfeat.pencils.rayleigh_matrices import eigenpairs
+from eigenfeat.pencils.rayleigh_matrices import count_components, eigenpairs
 
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 _FLOAT32 = float(np.finfo(np.float32).eps)
-
-
-def count_components(n_components: int | None, most: int, reason: str) -> int:
-    """Return how many components to keep, by default all.
-
-    ValueError if `n_components` exceeds `most`; the message explains the limit by `reason`.
-    """
-    if n_components is None:
-        return most
-    if n_components > most:
-        raise ValueError(
-            f"n_components: expected at most {most} ({reason}), got {int(n_components)}"
-        )
-    return int(n_components)
 
 
 @dataclass(frozen=True, eq=False)
