@@ -24,6 +24,7 @@ from numpy.linalg import norm
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from eigenfeat.linear.calibrated import on_simplex
 from eigenfeat.moments.columns import signed
 
 _Array = NDArray[np.float64]
@@ -85,13 +86,6 @@ def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -
 # ---- projections ---------------------------------------------------------------------------------
 
 
-def project_simplex(values: _Array) -> float:
-    """Threshold t with ``sum(max(values - t, 0)) = 1``, for values (m,) in any order."""
-    ordered = np.sort(values)[::-1]
-    thresholds = (np.cumsum(ordered) - 1.0) / np.arange(1, len(values) + 1)
-    return float(thresholds[np.flatnonzero(ordered > thresholds)[-1]])
-
-
 def project_sum_ball(matrix: _Array, radius: float) -> _Array:
     """Nearest matrix whose absolute entries sum to at most `radius`, by soft thresholding.
 
@@ -113,16 +107,15 @@ def project_sum_ball(matrix: _Array, radius: float) -> _Array:
 def _project_spectrahedron(matrix: _Array, guess: int) -> tuple[_Array, int]:
     """Nearest positive semidefinite matrix of trace 1, and its rank.
 
-    Only eigenpairs above the threshold of the simplex are needed: `guess` pairs are computed first.
+    Only eigenvalues that stay positive on the simplex count: `guess` pairs are computed first.
     """
     d = len(matrix)
     while True:
         count = min(guess, d)
         subset = None if count == d else [d - count, d - 1]
         values, vectors = eigh(matrix, subset_by_index=subset, driver="evr", check_finite=False)
-        threshold = project_simplex(values)
-        if count == d or values[0] <= threshold:
-            weights = np.maximum(values - threshold, 0.0)
+        weights = on_simplex(values[None])[0]
+        if count == d or weights[0] == 0:
             rank = int(np.count_nonzero(weights))
             selected = vectors[:, count - rank :]
             return (selected * weights[count - rank :]) @ selected.T, rank
