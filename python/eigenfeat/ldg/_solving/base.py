@@ -19,7 +19,6 @@ from eigenfeat.ldg._solving.scatters import (
     ClassDeviations,
     Factors,
     triangle_of,
-    unit_weights,
 )
 from eigenfeat.moments.columns import signed
 from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples
@@ -179,16 +178,13 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
         block = rows.take(np.arange(n))
         return ClassDeviations.of(block.X, rows.classes[rows.codes], block.weight)
     origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
-    factors = rows.reduce(_block_factors, _merged, origin, len(rows.classes), total)
+    factors = rows.reduce(_block_factors, _merged, origin, len(rows.classes))
     return ClassDeviations.scaled(factors, rows.classes, origin, n, summed=True)
 
 
-def _block_factors(block: Block, origin: Array, n_classes: int, total: float | None) -> Factors:
+def _block_factors(block: Block, origin: Array, n_classes: int) -> Factors:
     """Factors of the samples of a block, with the triangle of the deviations."""
-    weight = None
-    if block.weight is not None and total is not None:  # all blocks have weights, or none
-        weight = unit_weights(block.weight, total)
-    factors = Factors.of(block.X, block.y, n_classes, origin, weight)
+    factors = Factors.of(block.X, block.y, n_classes, origin, block.weight)
     return factors._replace(within=triangle_of(factors.within))
 
 

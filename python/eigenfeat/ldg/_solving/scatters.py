@@ -74,7 +74,7 @@ class ClassDeviations:
 
     within: Array  # (n, d) samples minus the mean of their class
     between: Array  # (k, d) means of classes minus the mean of all samples
-    counts: NDArray[Any]  # (k,) samples, or weights up to a common factor, of each class
+    counts: NDArray[Any]  # (k,) samples, or weights, of each class
     classes: NDArray[Any]  # (k,) labels, sorted
     mean: Array  # (d,) of all samples, not divided by `unit`
     unit: float
@@ -91,9 +91,8 @@ class ClassDeviations:
         classes, codes = np.unique(y, return_inverse=True)
         check_two_labels(classes)
         origin = X[0].astype(np.float64)
-        w = None if weight is None else unit_weights(weight, float(weight.max()))
-        factors = Factors.of(X, codes, len(classes), origin, w)
-        return cls.scaled(factors, classes, origin, len(X), summed=w is not None)
+        factors = Factors.of(X, codes, len(classes), origin, weight)
+        return cls.scaled(factors, classes, origin, len(X), summed=weight is not None)
 
     @classmethod
     def scaled(
@@ -197,11 +196,6 @@ class Factors(NamedTuple):
         if X.dtype == np.float32:
             rounding = _FLOAT32 * np.abs(X).max(axis=0).astype(np.float64)
         return cls(counts, means, within, rounding)
-
-
-def unit_weights(weight: Array, largest: float) -> Array:
-    """Divide weights by a power of 4, so that the largest is in [1, 4)."""
-    return np.ldexp(weight, 2 - 2 * ((int(np.frexp(largest)[1]) + 1) // 2))
 
 
 def between_means(means: Array, counts: NDArray[Any]) -> tuple[Array, Array]:
