@@ -103,22 +103,19 @@ class PrefixGaussian:
         Features without variance have eigenvalue 0.
         """
         if t not in self._eigenvalues:
-            variances = self.variance_table[t]
-            varying = np.flatnonzero(variances > 0)
-            values = np.zeros(len(variances))
-            if len(varying):
-                values[-len(varying) :] = np.linalg.eigvalsh(self._correlation(t, varying))
+            correlation = self._correlation(t)
+            values = np.zeros(len(self.feature_mean))
+            values[len(values) - len(correlation) :] = np.linalg.eigvalsh(correlation)
             self._eigenvalues[t] = np.maximum(values, 0.0)
         return self._eigenvalues[t]
 
     def correlation_moments(self, t: int) -> _Float64s:
         """Sum, Euclidean norm and an upper bound (3,) of the correlation's eigenvalues."""
         if t not in self._moments:
-            varying = np.flatnonzero(self.variance_table[t] > 0)
-            correlation = self._correlation(t, varying)
+            correlation = self._correlation(t)
             norm = np.sqrt((correlation**2).sum())
             rows = np.abs(correlation).sum(axis=1).max(initial=0.0)  # Gershgorin
-            self._moments[t] = np.array([len(varying), norm, min(norm, rows)])
+            self._moments[t] = np.array([len(correlation), norm, min(norm, rows)])
         return self._moments[t]
 
     @cached_property
@@ -129,7 +126,9 @@ class PrefixGaussian:
     def _moments(self) -> dict[int, _Float64s]:
         return {}
 
-    def _correlation(self, t: int, columns: npt.NDArray[np.intp]) -> _Float64s:
+    def _correlation(self, t: int) -> _Float64s:
+        """Correlation of the features that vary given t entries."""
+        columns = np.flatnonzero(self.variance_table[t] > 0)
         covariance = self.covariances(t)[0][np.ix_(columns, columns)]
         spread = np.sqrt(np.diagonal(covariance))
         return np.asarray(covariance / spread[:, None] / spread)
