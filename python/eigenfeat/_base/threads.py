@@ -25,7 +25,7 @@ _here = threading.local()
 
 
 @contextmanager
-def default(n_threads: int) -> Iterator[None]:
+def default(n_threads: int | None) -> Iterator[None]:
     """Set the number of threads that None means in this Python thread, until the block ends.
 
     For workers that run several tasks at a time, each in its own thread.

@@ -27,7 +27,9 @@ def rank_tolerance(dtype: Any) -> float:
     return 1e-5 if dtype == np.float32 else 1e-8
 
 
-def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, name: str) -> _Array:
+def mean_covariances(
+    banks: Sequence[NDArray[Any]], weight: _Array, n_threads: int | None, rows: Any, name: str
+) -> _Array:
     """Weighted mean covariance (bands, channels, channels) of a session's epochs, centred.
 
     `banks` has epochs (n, channels, times) in each band, and `rows` are those of the session, which
@@ -38,7 +40,7 @@ def mean_covariances(banks: Sequence[NDArray[Any]], weight: _Array, rows: Any, n
     for band, all_epochs in enumerate(banks):
         X = all_epochs[rows]
         for block in epoch_blocks(X):
-            out[band] += np.tensordot(share[block], epoch_covariances(X[block], None), axes=1)
+            out[band] += np.tensordot(share[block], epoch_covariances(X[block], n_threads), axes=1)
         out[band] /= share.sum()
         if not np.trace(out[band]) > 0:
             raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")

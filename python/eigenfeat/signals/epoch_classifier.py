@@ -17,8 +17,8 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base import threads
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import differing_name, real_array, show, warn_caller
 from eigenfeat.linear.logit_problem import loss_at_best
@@ -140,6 +140,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    alignment_: SessionAlignment | None
+
     def __init__(
         self,
         sfreq: float | None = None,
@@ -191,31 +193,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             self._validate_params()
-            data, self.sfreq_, self.channel_names_ = read_recording(X, sfreq=self.sfreq)
-            n = len(data)
-            labels, weight = read_labels(y, n), row_weights(sample_weight, n)
-            sessions = read_groups(groups, n)
-            used = weight > 0
-            if not used.all():
-                data, labels, weight = data[used], labels[used], weight[used]
-                sessions = None if sessions is None else sessions[used]
-            _, self.n_channels_, self.n_times_ = data.shape
-            self.classes_, codes = np.unique(labels, return_inverse=True)
-            check_two_labels(self.classes_)
-            self._check_counts(codes)
-            self.components_ = principal_components(data)
-            frequencies = self._frequencies()
-            self.bands_, no_bands = self._choose_bands(data, frequencies)
-            views, notes = self._candidates(frequencies, no_bands)
-            banks = self._filtered(data, self.bands_)
-            self.alignment_ = None
-            if sessions is not None:
-                self.alignment_ = SessionAlignment.fit(banks, sessions)
-                _warn_of_single_classes(codes, sessions)
-                banks = self.alignment_.aligned(banks, sessions)
-            targets = Targets(codes, weight / weight.mean(), len(self.classes_))
-            self._fit_pool(views, banks, targets, sessions)
-            self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
+            with threads.default(self.n_threads):
+                self._fit(X, y, sample_weight, groups)
         return self
 
     def adapt(self, X: Any, groups: ArrayLike) -> EpochClassifier:
@@ -236,7 +215,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             The estimator itself. An error leaves it unchanged.
         """
         check_is_fitted(self, "views_")
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), threads.default(self.n_threads):
             data = self._checked(X)
             sessions = self._sessions(groups, len(data))
             if sessions is None or self.alignment_ is None:
@@ -265,7 +244,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         sessions = self._sessions(groups, len(data))
         used = [(view, view.model) for view in self.views_ if view.model is not None]
         bands = self.bands_ if any(model.uses_bands for _, model in used) else []
-        with one_blas_thread():
+        with threads.one_blas_thread(), threads.default(self.n_threads):
             banks = self._filtered(data, bands)
             if self.alignment_ is not None:
                 banks = self.alignment_.aligned(banks, sessions)
@@ -297,6 +276,36 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
+
+    def _fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
+    ) -> None:
+        """Fit with valid parameters and the number of threads in force."""
+        data, self.sfreq_, self.channel_names_ = read_recording(X, sfreq=self.sfreq)
+        n = len(data)
+        labels, weight = read_labels(y, n), row_weights(sample_weight, n)
+        sessions = read_groups(groups, n)
+        used = weight > 0
+        if not used.all():
+            data, labels, weight = data[used], labels[used], weight[used]
+            sessions = None if sessions is None else sessions[used]
+        _, self.n_channels_, self.n_times_ = data.shape
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        check_two_labels(self.classes_)
+        self._check_counts(codes)
+        self.components_ = principal_components(data)
+        frequencies = self._frequencies()
+        self.bands_, no_bands = self._choose_bands(data, frequencies)
+        views, notes = self._candidates(frequencies, no_bands)
+        banks = self._filtered(data, self.bands_)
+        self.alignment_ = None
+        if sessions is not None:
+            self.alignment_ = SessionAlignment.fit(banks, sessions)
+            _warn_of_single_classes(codes, sessions)
+            banks = self.alignment_.aligned(banks, sessions)
+        targets = Targets(codes, weight / weight.mean(), len(self.classes_))
+        self._fit_pool(views, banks, targets, sessions)
+        self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
 
     def _check_counts(self, codes: Codes) -> None:
         counts = np.bincount(codes)
@@ -350,15 +359,13 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"views: expected views that these epochs allow, got {name!r} ({note})"
             )
-        filters = SpatialFilters(n_threads=self.n_threads)
-        tangent = TangentSpace(n_threads=self.n_threads)
         views: dict[str, View] = {
-            "filters": Transformed(filters, uses_bands=False),
-            "filters_bands": Transformed(filters, uses_bands=True),
-            "tangent": Transformed(tangent, uses_bands=False),
-            "tangent_bands": Transformed(tangent, uses_bands=True),
+            "filters": Transformed(SpatialFilters(), uses_bands=False),
+            "filters_bands": Transformed(SpatialFilters(), uses_bands=True),
+            "tangent": Transformed(TangentSpace(), uses_bands=False),
+            "tangent_bands": Transformed(TangentSpace(), uses_bands=True),
             "means": Means(),
-            "xdawn": Xdawn(self.n_threads),
+            "xdawn": Xdawn(),
             "frequencies": Frequencies(frequencies, self.sfreq_ or 0.0),
         }
         tried = {name: views[name] for name in names if name not in notes}

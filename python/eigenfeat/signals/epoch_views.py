@@ -110,7 +110,7 @@ def principal_components(X: NDArray[Any]) -> _Array | None:
     """Leading 64 components (64, channels) of the correlations; None for up to 64 channels."""
     if X.shape[1] <= _MAX_CHANNELS:
         return None
-    covariance = mean_covariances([X], np.ones(len(X)), slice(None), "X")[0]
+    covariance = mean_covariances([X], np.ones(len(X)), None, slice(None), "X")[0]
     scale = np.sqrt(np.diag(covariance))
     scale[~(scale > 0)] = np.inf
     vectors = np.linalg.eigh(covariance / np.outer(scale, scale))[1]
@@ -305,21 +305,18 @@ class Xdawn(View):
 
     uses_labels = uses_logit = True
 
-    def __init__(self, n_threads: int | None) -> None:
-        self.n_threads = n_threads
-
     def fit_features(self, parts: Banks, targets: Targets) -> _Array:
         """Fit the features and return those of the epochs."""
         X = parts[0] - parts[0].mean(axis=2, keepdims=True)
         _, c, times = X.shape
         means = targets.means(X)
         signal = np.einsum("kct,kdt->cd", means, means) / times
-        power = mean_covariances([X], targets.weight, slice(None), "X")[0]
+        power = mean_covariances([X], targets.weight, None, slice(None), "X")[0]
         power += _XDAWN_RIDGE * np.trace(power) / c * np.eye(c)
         count = max(2, min(_N_COMPONENTS, _MAX_ROWS // (len(means) + 1)))
         self.filters = eigh(signal, power)[1][:, ::-1][:, :count].T
         self.responses = (self.filters @ means).reshape(-1, times)
-        self.space = TangentSpace(n_threads=self.n_threads)
+        self.space = TangentSpace()
         stacked = self._stacked(parts)
         return self.space.fit_transform(stacked, None, targets.weight).astype(np.float64)
 

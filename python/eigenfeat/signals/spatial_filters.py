@@ -278,7 +278,7 @@ class SpatialFilters(EpochTransformer):
         if first:
             self.alignment_ = None
         if self.align is not None:
-            mean_of = partial(mean_covariances, banks, weight)
+            mean_of = partial(mean_covariances, banks, weight, self.n_threads)
             banks = self._aligned(banks, self._align(sessions, weight, mean_of))
         merged = []
         for band, epochs in enumerate(banks):
@@ -320,7 +320,7 @@ class SpatialFilters(EpochTransformer):
         if self.alignment_ is None:
             return banks
         weight = np.ones(len(banks[0]))
-        mean_of = partial(mean_covariances, banks, weight)
+        mean_of = partial(mean_covariances, banks, weight, self.n_threads)
         parts = self.alignment_.parts(sessions, len(weight), mean_of)
         return whitened(banks, ((rows, means) for rows, means, _ in parts))
 

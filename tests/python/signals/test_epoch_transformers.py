@@ -1,5 +1,9 @@
 """What spatial filters and tangent spaces share: bands, sessions, flat channels, bad epochs."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -112,3 +116,26 @@ def test_other_channels_and_sessions(rng, make):
     with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of session 0"):
         model.fit(X[:1], y[:1])
     assert_allclose(model.transform(X[:1], [0]), model.transform(X, np.zeros(60))[:1], atol=1e-9)
+
+
+THREADS = """
+import os
+import numpy as np
+import eigenfeat as ef
+y, session = np.arange(80) % 2, np.arange(80) // 40
+X = np.random.default_rng(0).standard_normal((80, 16, 400)) * (1 + y[:, None, None])
+models = ef.SpatialFilters(align="session"), ef.EpochClassifier(100.0)
+before = len(os.listdir("/proc/self/task"))
+for model in models:
+    model.set_params(n_threads=1).fit(X, y, groups=session)
+    (model.predict if hasattr(model, "predict") else model.transform)(X)
+assert len(os.listdir("/proc/self/task")) == before
+ef.EpochClassifier(views="tangent").fit(X, y)
+assert len(os.listdir("/proc/self/task")) > before
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs Linux")
+def test_means_of_sessions_take_no_more_threads_than_asked_for():
+    environment = {**os.environ, "OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", THREADS], env=environment, check=True)
