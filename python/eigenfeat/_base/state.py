@@ -9,14 +9,9 @@ __all__ = ["OmitsCaches"]
 
 
 class OmitsCaches:
-    """Base class of objects whose copies, pickles and files leave out cached properties.
+    """Base class of objects whose copies, pickles and files leave out cached properties."""
 
-    Attributes
-    ----------
-    _caches : frozenset of str
-        Further attributes that are left out; they are computed again when needed.
-    """
-
+    # Further attributes that are left out; they are computed again when needed.
     _caches: ClassVar[frozenset[str]] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,30 +17,9 @@ MISSING = 0.06  # share of empty cells
 def parcels(n: int, rng: np.random.Generator) -> tuple[Any, Labels]:
     """Return a data frame of n simulated parcels, with missing cells, and what became of each.
 
-    A parcel is late when the way is long, the weather bad for its carrier, or the hour late. It is
-    damaged when it is heavy for its packaging. Both also happen by chance.
-
-    Parameters
-    ----------
-    n : int
-        Number of parcels.
-    rng : numpy.random.Generator
-        Source of the random numbers.
-
-    Returns
-    -------
-    X : pandas.DataFrame of shape (n, 6)
-        Columns "weight", "distance", "hour" (numbers), "carrier", "weather", "packaging" (words).
-    y : ndarray of shape (n,)
-        "in time", "late" or "damaged".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from eigenfeat.demo.parcels import parcels
-    >>> X, y = parcels(200, np.random.default_rng(0))
-    >>> X.shape, sorted(set(y.tolist()))
-    ((200, 6), ['damaged', 'in time', 'late'])
+    Columns are the numbers "weight", "distance" and "hour", and the words "carrier", "weather" and
+    "packaging". A parcel is late when the way is long, the weather bad for its carrier, or the hour
+    late. It is damaged when it is heavy for its packaging. Both also happen by chance.
     """
     import pandas as pd
 
