@@ -89,7 +89,9 @@ MAX_PREDICTIONS = 4e6  # predictions of a rule that draws completions
 MAX_THRESHOLDS = 200  # most thresholds tested for promises by label
 TIMES_PER_BATCH = 8
 
-MAX_NUMBERS = 2**23  # of the covariances of classes, in the default completion
+# Limits of a Gaussian of each class in the default completion.
+MAX_CLASSES = 32
+MAX_COVARIANCE_ENTRIES = 2**23
 MAX_PREFIX_TIMES = 24  # at which classifiers of the known values are fitted
 
 
@@ -314,7 +316,8 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
 
 def _default_completion(name: str, X: _Array, y: Labels, n_threads: int | None) -> Completion:
     """The completion of complete samples by the name of the rule, fitted."""
-    if name == "pairwise" and len(np.unique(y)) * X.shape[1] ** 2 <= MAX_NUMBERS:
+    k, d = len(np.unique(y)), X.shape[1]
+    if name == "pairwise" and k <= MAX_CLASSES and k * d**2 <= MAX_COVARIANCE_ENTRIES:
         try:
             return MixtureCompletion(overall=0.5, n_threads=n_threads).fit(X, y)
         except ValueError:  # for example, equal samples in each class

@@ -70,7 +70,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Any classifier, also in ``FrozenEstimator``.
     completion : completion or None, default=None
         `GaussianCompletion` or `MixtureCompletion`. None: ``MixtureCompletion(overall=0.5)`` with
-        the rule "pairwise" and complete training samples, otherwise ``GaussianCompletion()``.
+        the rule "pairwise", complete training samples and at most 32 classes, otherwise
+        ``GaussianCompletion()``.
     rule : str or Sampled, default="auto"
         "auto": "pairwise" for linear discriminants, "quadratic" for quadratic ones, "sampled" for
         other classifiers. "mahalanobis", "box" and "chebyshev" are more cautious. "prefixes" also

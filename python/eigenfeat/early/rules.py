@@ -409,17 +409,18 @@ class PairwiseRule(Rule):
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`."""
         conditional = rule_input.conditional
+        weights = conditional.weights
+        # Parts with smaller weights change the sum less than its rounding errors.
+        rows, parts = np.nonzero(weights > EPS)
         variances = all_pair_variances(conditional.patterns.covariances)
-        variances = variances[conditional.pattern, :, best]
-        rows = np.arange(len(best))
-        behind = conditional.means - conditional.means[rows, :, best][:, :, None]
+        variances = variances[conditional.pattern[rows], parts, best[rows]]
+        means = conditional.means[rows, parts]
+        behind = means - means[np.arange(len(rows)), best[rows]][:, None]
         random = variances > 0
         deviations = np.sqrt(np.where(random, variances, 1.0))
         # Without variance, as for `best` itself, the larger score wins; `best` wins a tie.
-        tails = np.where(random, ndtr(behind / deviations), behind > 0).sum(axis=2)
-        total = np.zeros(len(best))
-        for g in range(tails.shape[1]):
-            total += conditional.weights[:, g] * tails[:, g]
+        tails = np.where(random, ndtr(behind / deviations), behind > 0).sum(axis=1)
+        total = np.bincount(rows, weights[rows, parts] * tails, minlength=len(best))
         return np.maximum(1.0 - total, 0.0)
 
 
