@@ -287,17 +287,14 @@ class GaussianMixture(OmitsCaches):
             PatternGaussians([(models, at)]),
         )
 
-    def running(
-        self, statistics: RunningStatistics, rows: Codes, models: list[PrefixGaussian]
-    ) -> Conditional:
-        """Condition series on their first entries, as many for each, by running statistics."""
-        densities = statistics.log_densities[:, rows].T
-        known = statistics.known[rows[:1]]
+    def running(self, statistics: RunningStatistics, rows: Codes) -> Conditional:
+        """Condition series, of which equally many first entries are included, on these entries."""
+        densities, known = statistics.log_densities[:, rows].T, statistics.known[rows[:1]]
         return Conditional(
-            np.ones_like(densities) if len(models) == 1 else self._posterior(densities),
+            np.ones_like(densities) if len(self.weights) == 1 else self._posterior(densities),
             np.ascontiguousarray(statistics.means[:, rows].swapaxes(0, 1)),
             np.zeros(len(rows), dtype=np.intp),
-            PatternGaussians([(models, known)]),
+            PatternGaussians([(statistics.models, known)]),
         )
 
     def _given(
@@ -375,6 +372,8 @@ class RunningStatistics:
 
     Attributes
     ----------
+    models : list of PrefixGaussian
+        The factorised parts.
     known : (n,) array of int
         Numbers of first entries that are included.
     means : (G, n, ell) array
@@ -384,25 +383,25 @@ class RunningStatistics:
     """
 
     def __init__(self, models: list[PrefixGaussian], n: int) -> None:
-        d = len(models[0].mean)
+        self.models = models
         self.known = np.zeros(n, dtype=np.int64)
         self.means = np.stack([np.tile(model.feature_mean, (n, 1)) for model in models])
         self.log_densities = np.zeros((len(models), n))
-        self._innovations = np.zeros((len(models), n, d))
+        self._innovations = np.zeros((len(models), n, len(models[0].mean)))
 
-    def restart(self, models: list[PrefixGaussian], rows: Codes) -> None:
+    def restart(self, rows: Codes) -> None:
         """Forget the entries of some series."""
         self.known[rows] = 0
         self.log_densities[:, rows] = 0.0
-        for means, model in zip(self.means, models, strict=True):
+        for means, model in zip(self.means, self.models, strict=True):
             means[rows] = model.feature_mean
 
-    def include(self, models: list[PrefixGaussian], rows: Codes, X: _Array, t: int) -> None:
-        """Include the first t entries of the series `rows`, which are X[rows]."""
+    def include(self, rows: Codes, X: _Array, t: int) -> None:
+        """Include the first t entries of the series X[rows]."""
         for s in {*self.known[rows].tolist()} - {t}:
             own = rows[self.known[rows] == s]
             entries = X[own, s:t]
-            for g, model in enumerate(models):
+            for g, model in enumerate(self.models):
                 e = model.further_innovations(self._innovations[g, own, :s], entries)
                 self._innovations[g, own, s:t] = e
                 self.means[g, own] += np.einsum("nt,tl->nl", e, model.gains[s:t])

@@ -166,7 +166,7 @@ class FittedModel:
 
     def running_input(self, statistics: RunningStatistics, series: _Codes, X: _Array) -> RuleInput:
         """Inputs of series without gaps, by running statistics of equally many entries."""
-        conditional = self.completion.mixture_.running(statistics, series, self.gaussians)
+        conditional = self.completion.mixture_.running(statistics, series)
         prefixes = None
         if self.stages is not None:
             prefixes = self._prefixes(X[series], statistics.known[series[:1]])

@@ -36,9 +36,9 @@ class Streams:
 
     A value costs O(t) for the t known values of a series and each Gaussian of the completion. If
     values are missing, a time of decision costs O(d^3), which series with equal missing values
-    share. Methods may be called from several
-    threads; every push is atomic, and an error leaves the streams unchanged. Streams can be pickled
-    at any time. Fitting the model again does not change open streams.
+    share. Methods may be called from several threads; every push is atomic, and an error leaves the
+    streams unchanged. Streams can be pickled at any time. Fitting the model again does not change
+    open streams.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Streams:
                     array[where] = values_before
                 later = np.arange(self._layout.width) >= before[0][:, None] * self._layout.channels
                 self._rows[where] = np.where(later, np.nan, self._rows[where])
-                self._statistics.restart(self._model.gaussians, where)
+                self._statistics.restart(where)
                 raise
             return np.sort(np.concatenate([_NO_CODES, *decided]))
 
@@ -247,7 +247,7 @@ class Streams:
         with self._lock:
             where = self._indices(at)
             self._rows[where] = np.nan
-            self._statistics.restart(self._model.gaussians, where)
+            self._statistics.restart(where)
             self._seen[where] = self._time[where] = 0
             self._code[where] = -1
             self._reliability[where] = 0.0
@@ -318,7 +318,7 @@ class Streams:
         """Yield series of `seen` samples and their rule inputs, in blocks of bounded memory."""
         model, statistics = self._model, self._statistics
         entries = seen * self._layout.channels
-        statistics.include(model.gaussians, rows, self._rows, entries)
+        statistics.include(rows, self._rows, entries)
         gaps = np.isnan(statistics.log_densities[0, rows])
         for series, have_gaps in (rows[~gaps], False), (rows[gaps], True):
             for block in blocks(len(series), model.numbers_per_row()):
