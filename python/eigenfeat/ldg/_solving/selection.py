@@ -29,7 +29,7 @@ from eigenfeat.ldg._solving.coordinates import (
     smallest_eigenpairs,
     span_of,
 )
-from eigenfeat.ldg._solving.scatters import fisher_directions
+from eigenfeat.ldg._solving.scatters import Array, fisher_directions
 from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
@@ -45,7 +45,6 @@ GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
 GREEDY_LIMIT = 40  # section 3.4
 _RIDGE = 1e-4  # relative to the mean variance, section 5.6.1
-Array = NDArray[np.float64]
 FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 # Section 5.6.1 has 1, 2, 4, ..., 128, but each candidate costs a solution for every gamma.
 FOLD_NEIGHBORS = (1, 4, 16)
