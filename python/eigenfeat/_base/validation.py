@@ -455,7 +455,7 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 @contextmanager
 def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
-    """After an error, name the column of `X` that has text, dates or complex numbers.
+    """After an error, name the column of `X` that has text, dates, complex numbers or infinity.
 
     In messages X is called `name`, and `start` is the index of its first row.
     """
@@ -463,6 +463,8 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         result = _first_text(X)
+        if result is None and "infinity" in str(error):
+            _refuse_infinity(X, start, name)
         if result is None:
             raise
         column, row, what, shown = result
@@ -476,6 +478,17 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
             f"{name}: expected numbers, got {what} in column {column!r} ({shown} in row {row}); "
             f"{ENCODE}"
         ) from error
+
+
+def _refuse_infinity(X: Any, start: int = 0, name: str = "X") -> None:
+    """Raise ValueError that names the first infinite number in a data frame's columns of floats."""
+    for column in X.columns if is_table(X) and hasattr(X, "columns") else ():
+        values = np.asarray(X[column])
+        if values.dtype.kind == "f" and (rows := np.flatnonzero(np.isinf(values))).size:
+            raise ValueError(
+                f"{name}: expected finite numbers, got {values[rows[0]]} in row "
+                f"{start + rows[0]}, column {column!r}"
+            )
 
 
 def _first_text(X: Any) -> tuple[Any, int, str, str] | None:

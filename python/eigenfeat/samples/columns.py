@@ -222,10 +222,11 @@ class TableColumns:
         """Indices of the columns that are not left out."""
         return [at for at, kind in enumerate(self.kinds_) if kind != "left out"]
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any, start: int = 0) -> NDArray[np.float64]:
         """Encoded columns (n, D); NaN is a missing number.
 
-        ValueError if columns are missing, or a column of numbers has text; the message names it.
+        ValueError if columns are missing, or a column of numbers has text or infinity; the message
+        names it. `start` is the index of the first row in messages.
 
         Warns
         -----
@@ -236,7 +237,14 @@ class TableColumns:
         lacking = [name for name in self.names_ if name not in names]
         if lacking:
             raise ValueError(f"X: expected the columns of the fit, got none named {lacking[0]!r}")
-        return self._encoded([_Column(X[self.names_[at]], self.names_[at]) for at in self.used])
+        Z = self._encoded([_Column(X[self.names_[at]], self.names_[at]) for at in self.used])
+        for row, at in np.argwhere(np.isinf(Z))[:1]:
+            name = self.names_[self.groups_[at]]
+            raise ValueError(
+                f"X: expected finite numbers, got {Z[row, at]} in row "
+                f"{start + row}, column {name!r}"
+            )
+        return Z
 
     def encoded(self, columns: Sequence[_Array]) -> NDArray[np.float64]:
         """Encoded columns (n, D) of the values of the columns in use; infinite for wrong dates."""

@@ -259,7 +259,7 @@ def _part_numbers(names: list[Any] | None, encoder: TableColumns | None, X: Any,
     """The numbers of a data frame's columns; arrays and sparse matrices are unchanged."""
     if not hasattr(X, "columns"):
         return X
-    return frame_numbers(X[names], start) if encoder is None else encoder.transform(X)
+    return frame_numbers(X[names], start) if encoder is None else encoder.transform(X, start)
 
 
 def _reduced_partition(pass_: _Pass, start: int, *sources: Any) -> Any:

@@ -61,6 +61,17 @@ def test_columns_in_another_order_or_missing_are_refused():
         model.predict(np.zeros((3, 6)))
 
 
+@pytest.mark.parametrize("columns", [["age"], ["age", "job"]])
+def test_infinite_numbers_are_named(columns):
+    frame, y = credit()
+    frame = frame[columns].fillna({"age": 40.0})
+    model = classifier().fit(frame, y)
+    frame.loc[3, "age"] = -np.inf
+    for use in (model.predict, lambda X: classifier().fit(X, y)):
+        with pytest.raises(ValueError, match="finite numbers, got -inf in row 3, column 'age'"):
+            use(frame)
+
+
 def test_frames_of_numbers_are_read_as_before():
     X = np.random.RandomState(0).randn(100, 4)
     y = (X[:, 0] > 0).astype(int)
