@@ -87,7 +87,7 @@ def discard_output() -> None:
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as one line, without the place in the code that `warnings` would show."""
-    text = str(message).removeprefix("X: ")  # the name that samples have in Python
+    text = str(message).removeprefix("X: ")  # commands have no argument X
     with suppress(OSError):
         print(f"warning: {printable(text, lines=False)}", file=sys.stderr, flush=True)
 

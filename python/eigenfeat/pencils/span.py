@@ -42,7 +42,7 @@ class Span:
     to trace / r. Cost: 4 n^2 d operations and 8 n d bytes.
     """
 
-    moments: ClassMoments  # of the coordinates (r,) ``((x - origin) / scale) @ basis``
+    moments: ClassMoments  # in coordinates (r,): ``((x - origin) / scale) @ basis``
     basis: _Array  # (d, r) orthonormal columns
     origin: _Array  # (d,)
     scale: _Array  # (d,)

@@ -49,14 +49,14 @@ _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # bins of a numeric column: in pairs of columns, and alone
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # eigenvalues below this share of the largest are left out
-_PSEUDO = 10.0  # samples at the mean of all, for the mean of a level
+_PSEUDO = 10.0  # weight of the mean of all samples in the mean of a level
 _MAX_INDICATORS = 6  # for one column of categories; trees also read its levels
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
 # the value of a new sample, which rounding would move across it.
 BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
 MOST_BINS = 1200  # bins of all columns together
-_SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
+_SPREAD = 64.0  # a column is constant if it deviates by at most so many roundings of its size
 
 
 class Bins(NamedTuple):
@@ -549,7 +549,7 @@ class Interactions:
     def fit(
         cls, bins: NDArray[np.int32], counts: Sequence[int], tables: _Array, most: int
     ) -> Interactions:
-        """Of the bins (n, G) of samples, and the classes' tables of counts (k, bins, bins).
+        """Fit to the bins (n, G) of samples and the tables of counts (k, bins, bins) of the classes.
 
         The pairs that are chosen have at most `most` cells together.
         """
