@@ -549,7 +549,7 @@ class Interactions:
     def fit(
         cls, bins: NDArray[np.int32], counts: Sequence[int], tables: _Array, most: int
     ) -> Interactions:
-        """Fit to the bins (n, G) of samples and the tables of counts (k, bins, bins) of the classes.
+        """Fit to bins (n, G) of samples and to the tables of counts (k, bins, bins) of classes.
 
         The pairs that are chosen have at most `most` cells together.
         """
