@@ -482,13 +482,18 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
 
 def _refuse_infinity(X: Any, start: int = 0, name: str = "X") -> None:
     """Raise ValueError that names the first infinite number in a data frame's columns of floats."""
-    for column in X.columns if is_table(X) and hasattr(X, "columns") else ():
+    for column in _column_names(X) if is_table(X) else ():
         values = np.asarray(X[column])
         if values.dtype.kind == "f" and (rows := np.flatnonzero(np.isinf(values))).size:
             raise ValueError(
                 f"{name}: expected finite numbers, got {values[rows[0]]} in row "
                 f"{start + rows[0]}, column {column!r}"
             )
+
+
+def _column_names(X: Any) -> list[Any]:
+    """Return the names of the columns of a data frame or an Arrow table."""
+    return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
 def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
@@ -507,7 +512,7 @@ def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
 def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Yield names (or indices) and entries of the columns that are not numeric."""
     if hasattr(X, "columns") and hasattr(X, "__dataframe__"):
-        for name in X.columns:
+        for name in _column_names(X):
             column = np.asarray(X[name])
             if column.dtype.kind in "OUST":
                 yield name, column.astype(object)

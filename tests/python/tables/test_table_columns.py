@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from table_files import loans
 
@@ -67,9 +68,10 @@ def test_infinite_numbers_are_named(columns):
     frame = frame[columns].fillna({"age": 40.0})
     model = classifier().fit(frame, y)
     frame.loc[3, "age"] = -np.inf
-    for use in (model.predict, lambda X: classifier().fit(X, y)):
-        with pytest.raises(ValueError, match="finite numbers, got -inf in row 3, column 'age'"):
-            use(frame)
+    for table in (frame, pa.Table.from_pandas(frame)):
+        for use in (model.predict, lambda X: classifier().fit(X, y)):
+            with pytest.raises(ValueError, match="finite numbers, got -inf in row 3, column 'age'"):
+                use(table)
 
 
 def test_frames_of_numbers_are_read_as_before():
