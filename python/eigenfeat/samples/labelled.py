@@ -324,15 +324,16 @@ def class_factors(
     """Class weights (k,), by which sample weights are multiplied; `sums` are total weights W_c.
 
     A dict has weights by label, 1 for other labels. "balanced" is ``W / (k W_c)``, where W is the
-    weight of all samples. ValueError if a class weight is not positive and finite, or a label of
-    the dict is not a class.
+    weight of all samples. ValueError if a class weight is not positive and finite, or if the dict
+    lacks a class and has a label that is no class. A dict of more labels is allowed, because a
+    part of the samples may lack a rare class.
     """
     if isinstance(class_weight, str):
         factors = sums.sum() / (len(classes) * sums)
     else:
         known = classes.tolist()
         unknown = [label for label in class_weight if label not in known]
-        if unknown:
+        if unknown and not class_weight.keys() >= set(known):
             raise ValueError(f"class_weight: expected labels of y, got {unknown[0]!r}")
         factors = np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)
     if not (np.isfinite(factors) & (factors > 0)).all():

@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils.class_weight import compute_sample_weight
 
-from eigenfeat import (
-    GEMClassifier,
-    GEMClassifierCV,
-    GEMEnsemble,
-)
+from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble
 from eigenfeat.samples import ArrayBlocks
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -51,6 +47,13 @@ def test_searches_and_ensembles_pass_them_on(factors):
 def test_bad_weights_are_named(factors, message):
     with pytest.raises(ValueError, match=message):
         GEMClassifier(class_weight=factors).fit(X, Y)
+
+
+def test_parts_may_lack_a_class_that_has_a_weight():
+    factors = {"benign": 3.0, "malignant": 1.0, "unclear": 2.0}
+    found = gem_classifier(class_weight=factors, temperature=1.0).fit(X, Y)
+    expected = gem_classifier(class_weight={"benign": 3.0}, temperature=1.0).fit(X, Y)
+    assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}])
