@@ -83,13 +83,13 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     conditional : str, sequence of str or None, default="auto"
         Groups that each get the promise: by "true" class, "predicted" class or "time" of decision;
         None: all samples together. "auto": "true" if every class has enough held-out samples, else
-        None, with a warning; a rare class may then be wrong throughout.
+        None, with a warning.
     target : label, sequence of labels or None, default=None
         Classes of interest: only they are decided before the end. None: all classes.
     correct : bool, float in (0, 1) or "average", default=True
         Whether held-out samples correct the rule, so that the promise does not depend on the
-        completion's model. A number is the confidence over training sets; True means 0.9; "average"
-        promises the share on average. Reliability 0.95 needs 45 held-out samples, 0.99 needs 230.
+        completion's model. It holds with a confidence over training sets (True: 0.9), or on
+        "average". Reliability 0.95 needs 45 held-out samples, 0.99 needs 230.
     held_out : int >= 2 or float in (0, 1), default=5
         Number of folds that correct the rule, or share of the samples that is left out of the fit.
         The promise is a theorem for samples that are left out, and approximate for folds.
@@ -114,8 +114,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     reliability_ : float
         The promised reliability, if the rule is corrected.
     reliability_by_class_ : (G,) array
-        Certified share of final labels among the series of each class, at most `reliability_`; NaN
-        for classes without held-out samples. Each holds with the confidence of `correct`.
+        Certified share of final labels in each class, at most `reliability_`, with the confidence
+        of `correct`; NaN without held-out samples.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_ : Correction
