@@ -70,8 +70,8 @@ def to_c(
     -------
     str
         The header. Its tables have about d (d + 2 k) / 2 numbers for each part of the completion
-        (k + 1 parts by default, 1 with `GaussianCompletion`), or k numbers for each feature and time; those of ``ConvolutionClassifier(840,
-        contests=False)`` are small.
+        (k + 1 parts by default, 1 with `GaussianCompletion`), or k numbers for each feature and
+        time; those of ``ConvolutionClassifier(840, contests=False)`` are small.
 
     Raises
     ------
