@@ -61,7 +61,9 @@ _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM featur
 _MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
 _COLUMN_PENALTIES = (3.0, *PENALTIES)  # for columns and splines; 3 is for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # for many samples
-_USUAL_PENALTY = 4.0  # over the root of n: the default of LogisticRegression with two classes
+# Over the root of n: the default of scikit-learn's LogisticRegression with two classes, if the mean
+# square of the features is 1.
+_USUAL_PENALTY = 4.0
 # Options of trees, and the largest number of samples that has them.
 _FOREST = (
     (MANY_SAMPLES, {"n_estimators": 200}),
@@ -109,6 +111,10 @@ class LogitView(View):
         """Penalties to try, from large to small."""
         return self.candidates
 
+    def usual_penalty(self, samples: Samples) -> float:
+        """The most probable penalty before the data."""
+        return _USUAL_PENALTY / float(np.sqrt(len(samples)))
+
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         penalties = self.penalties(samples)
         has_prior = self.has_prior or len(folds.held) < _MIN_TEMPERED
@@ -119,7 +125,7 @@ class LogitView(View):
             ),
             [Penalty(one / self._energy, self.ridge, 0.0) for one in penalties],
             fixed=1.0 if has_prior else None,
-            log_prior=_log_prior(penalties, len(folds.held)) if has_prior else None,
+            log_prior=_log_prior(penalties, self.usual_penalty(samples)) if has_prior else None,
         )
         self.penalty = penalties[choice.number]
         return np.concatenate([part[0] for part in choice.logits]).astype(np.float64)
@@ -179,6 +185,13 @@ class FixedView(LogitView):
     def __init__(self, inputs: str) -> None:
         super().__init__(inputs)
         self.common = inputs != "splines"
+
+    def usual_penalty(self, samples: Samples) -> float:
+        usual = super().usual_penalty(samples)
+        if self.inputs != "columns":
+            return usual
+        # Penalties are relative to the mean square of all columns, which indicators make small.
+        return usual / float(np.mean(np.square(samples.table.columns)))
 
     def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
         self.learn(samples)
@@ -444,11 +457,10 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     return "" if fits else "too many columns, or only one"
 
 
-def _log_prior(penalties: Sequence[float], n: int) -> list[float]:
-    """Logarithms of prior probabilities of penalties for n samples.
+def _log_prior(penalties: Sequence[float], usual: float) -> list[float]:
+    """Logarithms of prior probabilities of penalties.
 
-    The logarithm of a penalty is normal, of variance 1, around the default of scikit-learn's
-    `LogisticRegression`. The prior keeps the noise of few held-out samples from deciding.
+    The logarithm of a penalty is normal, of variance 1, around that of `usual`. The prior keeps the
+    noise of few held-out samples from deciding.
     """
-    usual = _USUAL_PENALTY / np.sqrt(n)
     return [-0.5 * float(np.log(one / usual)) ** 2 for one in penalties]

@@ -59,7 +59,7 @@ _Array = NDArray[np.float64]
 
 _MAX_CLASSES = 100  # "gem" takes more
 # bench/tables.py shows the effect of the following numbers.
-_PRIOR_SAMPLES = 80.0  # over the root of n: weight of the prior of the views' weights
+_PRIOR_SAMPLES = 500.0  # over n: weight of the prior of the views' weights
 _FOLDS_OF_MANY = 4  # only the first of these folds is held out
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 
@@ -266,7 +266,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
 
     def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
         codes, weight = samples.targets[held], samples.weight_of(held)
-        prior, prior_samples = prior_weights(held_out), _PRIOR_SAMPLES / float(np.sqrt(len(held)))
+        prior, prior_samples = prior_weights(held_out), _PRIOR_SAMPLES / len(held)
         return pool_weights(list(held_out.values()), codes, weight, prior, prior_samples)
 
     @over_blocks
