@@ -41,7 +41,7 @@ class _Table:
         if len(model.gaps_):
             gaps = graph.numbers(graph.node("IsNaN", graph.columns(rows, model.gaps_)))
             filled = graph.node("Concat", filled, gaps, axis=1)
-        low, high = self.statistics.quantiles[[0, -1]]
+        low, high = self.statistics.limits
         bounded = graph.node("Max", filled, graph.constant(low))
         self.X = graph.node("Min", bounded, graph.constant(high))
 

@@ -69,13 +69,16 @@ def model_card(model: Any) -> Html | None:
 def _limits(model: Any) -> list[str]:
     """Sentences about inputs for which predictions mean little."""
     texts = ["Figures hold for samples of the kind that this page measures, and for no others."]
-    if hasattr(model, "statistics_"):
+    if hasattr(model, "target_range_") and is_regressor(model):
+        texts.append(
+            "Numbers and predictions stay within a standard deviation of their ranges in the fit: "
+            "the model does not extrapolate further."
+        )
+    elif hasattr(model, "statistics_"):
         texts.append(
             "Numbers outside of their range in the fit count as the ends of the range: the model "
             "does not extrapolate."
         )
-    if hasattr(model, "target_range_") and is_regressor(model):
-        texts.append("Predictions stay within the range of the targets of the fit.")
     if hasattr(model, "columns_"):
         texts.append("Categories that the fit has not seen count as rare ones.")
     if hasattr(model, "completion_"):

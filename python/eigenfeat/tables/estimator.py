@@ -68,6 +68,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     _measure: ClassVar[str]  # name of the score
     # Largest numbers of samples, ascending, and their numbers of folds.
     _folds: ClassVar[Sequence[tuple[int, int]]]
+    _reach: ClassVar[float] = 0.0  # see `TableStatistics`
 
     statistics_: TableStatistics
     gaps_: NDArray[np.intp]
@@ -133,7 +134,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         columns = _with_gaps(X, missing, self.gaps_)
         groups = np.append(groups, groups[self.gaps_])
         n_gaps = len(self.gaps_)
-        self.statistics_ = TableStatistics.fit(columns, rows.block.weight, groups, n_gaps)
+        weight = rows.block.weight
+        self.statistics_ = TableStatistics.fit(columns, weight, groups, n_gaps, self._reach)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table = self.statistics_.table(columns, self.n_threads)
         return Samples(rows, table, targets, seed, len(targets))
@@ -313,15 +315,14 @@ def summand_of(model: TableEstimator, view: PooledView, table: Table) -> _Array:
 
 
 def table_of(model: Any, X: Any) -> Table:
-    """Samples to predict as views read them: completed, and clipped to their ranges in `fit`."""
+    """Samples to predict as views read them: completed, and clipped to the columns' limits."""
     X = checked(model, X)
     if hasattr(X, "toarray"):
         X = X.toarray()
     missing = np.isnan(X) if len(model.gaps_) else None
     columns = _with_gaps(complete(model, X), missing, model.gaps_)
     statistics: TableStatistics = model.statistics_
-    low, high = statistics.quantiles[[0, -1]]
-    return statistics.table(np.clip(columns, low, high), model.n_threads)
+    return statistics.table(np.clip(columns, *statistics.limits), model.n_threads)
 
 
 def prior_weights(names: Collection[str]) -> _Array:

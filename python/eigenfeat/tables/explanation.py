@@ -75,7 +75,7 @@ def contributions(
     columns a prediction rests on. The split by views is exact: a pool's logits and predictions are
     sums over views. So is that by pairs, since the logits of GEM views are linear in their
     features, and that by columns of the views "columns" and "splines", except where a view's
-    prediction is clipped to the range of the target, or its probability to exp(-30). User guide:
+    prediction is clipped near the range of the target, or its probability to exp(-30). User guide:
     :doc:`/guide/explain`.
 
     Parameters

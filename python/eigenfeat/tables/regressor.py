@@ -45,7 +45,7 @@ _OPTIONS: dict[str, Any] = {
 }
 _MAX_HELD = 5_000  # samples held out of many
 # bench/regression.py shows the effect of the pull and of the least weight.
-_PULL = 10.0  # of views' weights to their prior: as strong as this many samples
+_PULL = 30.0  # of views' weights to their prior: as strong as this many samples
 _MIN_WEIGHT = 0.01
 _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 
@@ -58,8 +58,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 
     Each view is a regression on its own representation of the columns. Predictions are weighted
     means of the views' predictions; the nonnegative weights of sum 1 minimise the squared error of
-    out-of-fold predictions. Columns are clipped to their ranges in the training samples, and
-    predictions to the range of the target, so that nothing extrapolates.
+    out-of-fold predictions. Columns and predictions are clipped to one standard deviation beyond
+    their ranges in the training samples, so that nothing extrapolates further.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     target_scale_ : (q,) array
         Standard deviations of the outputs.
     target_range_ : (2, q) array
-        Range of the outputs, in standard deviations from the mean.
+        Least and largest predictions, in standard deviations from the mean.
     columns_ : TableColumns
         Encoder of categories; only if `fit` had some.
     completion_ : GaussianImputer
@@ -132,7 +132,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
     }
     _views, _own_view, _kind = VIEWS, RegressorView, "regressors with predict"
-    _measure = "R²"
+    _measure, _reach = "R²", 1.0
     _folds = ((5_000, 5), (20_000, 3))
 
     @with_steps
@@ -285,7 +285,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         return np.sort(order[_MAX_HELD:]), np.sort(order[:_MAX_HELD])
 
     def _summand(self, outputs: _Array) -> _Array:
-        """Standardised outputs within the range of the training targets."""
+        """Standardised outputs within the limits of predictions."""
         return np.clip(outputs, *self.target_range_)
 
     def _score(self, outputs: _Array, samples: Samples, held: Codes) -> float:
@@ -333,14 +333,16 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         self.target_mean_ = np.average(outputs, axis=0, weights=weight)
         self.target_scale_ = np.where(scale > 0, scale, 1.0)
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
-        self.target_range_ = np.stack([targets.min(axis=0), targets.max(axis=0)])
+        lowest, highest = targets.min(axis=0), targets.max(axis=0)
+        beyond = np.where(scale > 0, self._reach, 0.0)
+        self.target_range_ = np.stack([lowest - beyond, highest + beyond])
         return targets
 
 
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:
     """Nonnegative weights (v,) of sum 1, with the least squared error of the weighted mean.
 
-    A ridge with the weight of ten samples pulls them to `prior`; weights below 1% become 0.
+    A ridge with the weight of thirty samples pulls them to `prior`; weights below 1% become 0.
 
     Parameters
     ----------

@@ -95,6 +95,8 @@ class TableStatistics(OmitsCaches):
         As `groups`, but neighbouring indicators that are never 1 together form one group.
     n_gaps : int
         Number of columns, the last ones, that are indicators of gaps.
+    reach : float
+        Standard deviations beyond the range of the samples that views may read.
     """
 
     mean: _Array
@@ -105,6 +107,7 @@ class TableStatistics(OmitsCaches):
     groups: NDArray[np.intp]
     one_hot: NDArray[np.intp]
     n_gaps: int = 0
+    reach: float = 0.0
 
     @classmethod
     def fit(
@@ -113,6 +116,7 @@ class TableStatistics(OmitsCaches):
         weight: _Array | None,
         groups: NDArray[np.intp] | None = None,
         n_gaps: int = 0,
+        reach: float = 0.0,
     ) -> TableStatistics:
         """Statistics of complete samples X (n, D) with positive weights."""
         n, d = X.shape
@@ -147,7 +151,14 @@ class TableStatistics(OmitsCaches):
             groups,
             _with_one_hot(X, groups),
             n_gaps,
+            reach,
         )
+
+    @property
+    def limits(self) -> tuple[_Array, _Array]:
+        """Least and largest values (D,) of the columns that views read."""
+        beyond = np.where(self.indicator, 0.0, self.reach * self.scale)
+        return self.quantiles[0] - beyond, self.quantiles[-1] + beyond
 
     @cached_property
     def numeric(self) -> NDArray[np.intp]:

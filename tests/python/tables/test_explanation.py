@@ -97,7 +97,7 @@ def test_columns_add_up_to_additive_predictions(views):
     found = contributions(model, frame)
     assert list(found.columns) == ["a", "b", "kind", "c"]
     rest = found.baseline + found.by_column.sum(axis=1) - model.predict(frame)
-    shift = np.median(rest, axis=0)  # by the samples that are clipped to the range of the target
+    shift = np.median(rest, axis=0)  # by the samples whose predictions are clipped
     assert np.abs(shift).max() < 0.01
     assert (np.abs(rest - shift).max(axis=1) < 1e-5).mean() > 0.95
     np.testing.assert_allclose(found.by_column[:, :, 1], -2 * found.by_column[:, :, 0], atol=1e-6)
