@@ -192,7 +192,8 @@ def test_a_file_warns_and_encodes_as_its_frame(tmp_path, credit, monkeypatch):
     np.testing.assert_array_equal(
         predicted(model, open_rows(path, "kind")), expected.predict_proba(X)
     )
-    block = open_rows(path, "kind").prepared_for(model, fitted=True).table()
+    first = open_rows(path, "kind").prepared_for(model, fitted=True)
+    block = first.prepared_for(model, fitted=True).table()
     np.testing.assert_array_equal(model.predict_proba(block.X), expected.predict_proba(X))
     monkeypatch.chdir(tmp_path)
     for more in ((), ("--task", "regression", "--target", "debts", "--set", "views=columns")):
