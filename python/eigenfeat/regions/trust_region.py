@@ -252,7 +252,7 @@ def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Pro
         if count != n:
             raise ValueError(f"{name}: expected {n} items as elsewhere, got {count}")
     if not diagonal:
-        a = np.stack(symmetric_matrices(a.reshape(-1, d, d), "A"))
+        a = np.array(symmetric_matrices(a.reshape(-1, d, d), "A")).reshape(a.shape)
     return _Problem(
         np.ascontiguousarray(a.reshape(-1, *[d] * axes)),
         np.ascontiguousarray(np.broadcast_to(slopes, (n, d))),

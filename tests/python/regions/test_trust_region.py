@@ -46,6 +46,11 @@ def test_a_matrix_too_large_for_a_pass_a_column(rng):
     assert_allclose(np.linalg.norm(found.x), 3.0, rtol=1e-12)
 
 
+def test_no_problems_have_no_minima():
+    found = trust_region_minimum(np.empty((0, 3, 3)), np.ones(3), 1.0)
+    assert (found.x.shape, found.value.shape) == ((0, 3), (0,))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
