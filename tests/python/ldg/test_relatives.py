@@ -208,6 +208,17 @@ def test_a_column_constant_within_classes_comes_first(rng, model):
     assert np.ptp(Z[y == 1, 1]) > 0.1
 
 
+@pytest.mark.parametrize("model", [RegularizedFisher(), DirectLDA()])
+def test_magnitudes_up_to_the_largest_numbers(rng, model):
+    X, y = make(rng, 60, 5)
+    weights = 1e8 * rng.uniform(1, 2, 60)
+    expected = model.fit(X, y, weights).components_
+    assert_allclose(1e300 * model.fit(1e300 * X, y, weights).components_, expected, rtol=1e-9)
+    X[1] = 1.7e308
+    with pytest.raises(ValueError, match="X: expected magnitudes below 1e307"):
+        model.fit(X, y)
+
+
 def test_constant_columns_have_no_part(rng):
     X, y = make(rng, 40, 6)
     X[:, 4] = 1e6 + 0.1

@@ -98,10 +98,12 @@ class ClassDeviations:
     def scaled(
         cls, factors: Factors, classes: Labels, origin: Array, n_samples: int, *, summed: bool
     ) -> ClassDeviations:
-        """Choose the unit; ValueError if all samples are equal."""
-        largest = max(np.abs(factors.means).max(), np.abs(factors.within).max())
-        if not largest > 0:
+        """Choose the unit; ValueError if all samples are equal, or differ too much for float64."""
+        largest = np.maximum(np.abs(factors.means).max(), np.abs(factors.within).max())
+        if largest == 0:
             raise ValueError("X: expected samples that differ, got equal ones")
+        if not largest < np.finfo(np.float64).max / 2:  # NaN after an overflow
+            raise ValueError("X: expected magnitudes below 1e307, whose sums fit float64, got more")
         exponent = int(np.frexp(largest)[1])
         mean, between = between_means(np.ldexp(factors.means, -exponent), factors.counts)
         return cls(
@@ -186,7 +188,7 @@ class Factors(NamedTuple):
             rows = within[end : end + sizes[c]]
             first = rows[0].copy()
             rows -= first
-            shift = shares[end : end + sizes[c]] @ rows / counts[c]
+            shift = shares[end : end + sizes[c]] / counts[c] @ rows
             rows -= shift
             means[c] = first + shift
             end += sizes[c]
