@@ -175,6 +175,9 @@ def test_oriented_pca_takes_noise_in_batches_and_as_moments(rows, rng):
     for other in (parts, OrientedPCA().fit_moments(moments, noise)):
         assert_allclose(other.transform(X), whole.transform(X), atol=1e-9)
     assert noise.weight(0) == 17
+    named = ClassMoments().update(Z[:20], ["hum"] * 20)
+    further = OrientedPCA().fit_moments(moments, named).partial_fit(X[:9], noise=Z[20:])
+    assert further.noise_moments_.weight("hum") == 50
     assert OrientedPCA().fit(X).noise_moments_ is None
 
 
@@ -274,11 +277,14 @@ def test_predictions_are_scikit_learns(load, scale):
 @pytest.mark.parametrize("classifier", [FisherLDA, QuadraticDiscriminant])
 def test_a_declared_class_without_samples_has_no_probability(classifier):
     X, y = load_iris(return_X_y=True)
-    stream = classifier().partial_fit(X[::2], y[::2], classes=[0, 1, 2, 3])
-    stream.partial_fit(X[1::2], y[1::2])
+    y[y == 2] = 3
+    whole, stream = classifier().fit(X, y), classifier()
+    stream.partial_fit(X[::2], y[::2], classes=[0, 1, 2, 3]).partial_fit(X[1::2], y[1::2])
     found = stream.predict_proba(X)
-    assert_allclose(found[:, :3], classifier().fit(X, y).predict_proba(X), atol=1e-9)
-    assert_array_equal(found[:, 3], 0.0)
+    assert_allclose(found[:, [0, 1, 3]], whole.predict_proba(X), atol=1e-9)
+    assert_array_equal(found[:, 2], 0.0)
+    if classifier is QuadraticDiscriminant:
+        assert_allclose(stream.shrinkage_, np.insert(whole.shrinkage_, 2, 0.0), rtol=1e-6)
 
 
 # ---- the ridge that FisherLDA chooses ------------------------------------------------------------
@@ -417,4 +423,5 @@ def test_noise_has_the_columns_of_the_samples(rows):
         OrientedPCA().fit_moments(known, swapped)
     with pytest.raises(ValueError, match="expected 'a' as column 0, got 'b'"):
         OrientedPCA().fit(frame, noise=lambda: iter([other]))
-    assert both.partial_fit(frame, noise=frame).noise_moments_.weight(0) == 480
+    both.partial_fit(frame, noise=frame)
+    assert both.noise_moments_.weight(0) == both.moments_.weight(0) == 480
