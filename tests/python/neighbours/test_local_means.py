@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat.neighbours.local_means import (
+    knn_correct,
     local_neighbours,
     local_scatters,
     scatters_of_neighbours,
@@ -38,6 +39,20 @@ def test_neighbours_are_those_of_plain_sorting(rng):
             assert_array_equal(own[i, c], nearest(X, member & (np.arange(90) != i), X[i], 40))
             assert_array_equal(apart[i, c], nearest(X, member & (groups != groups[i]), X[i], 40))
             assert_array_equal(of_queries[i, c], nearest(X, member, queries[i], 40))
+
+
+def test_the_nearest_decides_without_a_majority_of_three(rng):
+    X, codes = rng.standard_normal((60, 2)), rng.integers(3, size=60)
+    queries, query_codes = rng.standard_normal((20, 2)), rng.integers(3, size=20)
+
+    def vote(allowed, row):
+        first, second, third = codes[nearest(X, allowed, row, 3)]
+        return second if second == third else first
+
+    left_out = [vote(np.arange(60) != i, X[i]) for i in range(60)]
+    assert_array_equal(knn_correct(X, codes), left_out == codes)
+    votes = [vote(np.ones(60, dtype=bool), row) for row in queries]
+    assert_array_equal(knn_correct(X, codes, queries, query_codes), votes == query_codes)
 
 
 @pytest.mark.parametrize("method", ["rows", "graph"])
