@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.ldg import TransferLDG
+from eigenfeat.ldg import LDG, TransferLDG
 
 EPS = np.finfo(float).eps
 
@@ -111,6 +111,8 @@ def test_scarce_targets(domains):
     only_source = TransferLDG(2).fit(Xs, ys)
     assert only_source.cv_results_ == {}
     assert only_source.gamma_ == 0.9
+    alone = LDG(2, gamma=0.9, n_neighbors=only_source.n_neighbors).fit(Xs, ys)
+    assert_allclose(only_source.eigenvalues_, alone.eigenvalues_, rtol=1e-9)
     repeated = fitted(TransferLDG(2), Xs[[0, 0, 50, 90, 130]], ys[[0, 0, 50, 90, 130]], Xt, yt)
     assert np.isfinite(repeated.components_).all()
 
