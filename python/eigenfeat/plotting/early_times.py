@@ -40,7 +40,7 @@ class EarlyTimesDisplay:
     y : (n,) array, optional
         True labels, by which lines are grouped; by default the final or early labels.
     reliability : float, optional
-        tau, for the title.
+        Required reliability of the early labels, for the title.
 
     Attributes
     ----------
@@ -155,9 +155,11 @@ class EarlyTimesDisplay:
         self.figure_ = figures.root_figure(axes)
         keys = self._draw_image(time[order], code[order], names, kwargs)
         self._mark_groups(group[order], names)
-        self.crosses_, title = None, ""
+        self.crosses_, titles = None, []
+        if self.reliability is not None:
+            titles.append(f"required reliability {figures.short_tau(self.reliability)}")
         if final is not None:
-            title = f"{np.mean(label == final):.1%} of early labels are final"
+            titles.append(f"{np.mean(label == final):.1%} of early labels are final")
             (places,) = np.nonzero((label != final)[order])
             if len(places):
                 (self.crosses_,) = axes.plot(
@@ -165,11 +167,9 @@ class EarlyTimesDisplay:
                     clip_on=False, label="label not final",
                 )  # fmt: skip
                 keys.append(self.crosses_)
-        if self.reliability is not None:
-            title = f"required reliability {figures.short_tau(self.reliability)}: {title}"
         name = "early label" if final is None else "label of complete series"
         name = name if self.y is None else "true class"
-        axes.set(xlabel="samples", ylabel=name, title=title, xlim=(0, self.n_samples))
+        axes.set(xlabel="samples", ylabel=name, title=": ".join(titles), xlim=(0, self.n_samples))
         figures.legend_above(axes, keys)
         return self
 

@@ -80,6 +80,8 @@ def test_times_of_other_early_classifiers_and_of_results():
     assert plain.order_.tolist() == [1, 2, 0]
     assert plain.crosses_ is None
     assert plain.ax_.get_title() == ""
+    reliable = EarlyTimesDisplay([3, 1], [0, 1], 4, reliability=0.9).plot()
+    assert reliable.ax_.get_title() == "required reliability 0.9"
     many = EarlyTimesDisplay(1 + np.arange(9000) % 7, np.arange(9000) % 3, 7).plot()
     assert many.image_.get_array().shape == (3000, 7)
 
