@@ -397,17 +397,23 @@ class RunningStatistics:
             means[rows] = model.feature_mean
 
     def include(self, rows: Codes, X: _Array, t: int) -> None:
-        """Include the first t entries of the series X[rows]."""
-        for s in {*self.known[rows].tolist()} - {t}:
-            own = rows[self.known[rows] == s]
-            entries = X[own, s:t]
-            for g, model in enumerate(self.models):
-                e = model.further_innovations(self._innovations[g, own, :s], entries)
-                self._innovations[g, own, s:t] = e
-                self.means[g, own] += np.einsum("nt,tl->nl", e, model.gains[s:t])
-                logs = np.log(np.diagonal(model.factor)[s:t]).sum()
-                self.log_densities[g, own] -= 0.5 * np.einsum("nt,nt->n", e, e) + logs
+        """Include the first t entries of the series X[rows]; after an error, none of them."""
+        try:
+            for s in {*self.known[rows].tolist()} - {t}:
+                self._include(rows[self.known[rows] == s], X, s, t)
+        except BaseException:
+            self.restart(rows)
+            raise
         self.known[rows] = t
+
+    def _include(self, rows: Codes, X: _Array, s: int, t: int) -> None:
+        """Include entries s, ..., t - 1 of series of which the first s are included."""
+        for g, model in enumerate(self.models):
+            e = model.further_innovations(self._innovations[g, rows, :s], X[rows, s:t])
+            self._innovations[g, rows, s:t] = e
+            self.means[g, rows] += np.einsum("nt,tl->nl", e, model.gains[s:t])
+            logs = np.log(np.diagonal(model.factor)[s:t]).sum()
+            self.log_densities[g, rows] -= 0.5 * np.einsum("nt,nt->n", e, e) + logs
 
 
 # ---- completions

@@ -20,6 +20,7 @@ from eigenfeat.early import (
     Stream,
     Streams,
 )
+from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 D = 14
 
@@ -202,3 +203,26 @@ def test_misuse_pushes_nothing(fitted, values, at, message):
         streams.push(values, at)
     assert pickle.dumps(streams) == before
     assert_array_equal(streams.seen, [1, 1, 1])
+
+
+@pytest.mark.parametrize("method", ["outlook", "push"])
+def test_interrupted_methods_change_nothing(fitted, monkeypatch, method):
+    model, rows = fitted
+    streams = model.streams(len(rows), steps=[2, 6])
+    for t in range(5):
+        streams.push(rows[:, t])
+    arguments = (rows[:, 5],) if method == "push" else ()
+    whole, parts = PrefixGaussian.further_innovations, iter(range(2))
+
+    def interrupted(*entries):
+        if next(parts):
+            raise KeyboardInterrupt
+        return whole(*entries)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PrefixGaussian, "further_innovations", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(streams, method)(*arguments)
+    for t in range(5, D):
+        streams.push(rows[:, t])
+    agree(streams, model.predict_early(rows, steps=[2, 6]))
