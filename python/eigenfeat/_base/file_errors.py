@@ -15,7 +15,7 @@ __all__ = ["is_of_file", "naming"]
 
 @contextmanager
 def naming(name: str, scratch: Path | None = None) -> Iterator[None]:
-    """Name the file `name` in errors of a full disk, which name none, and of the file `scratch`."""
+    """After an error of a full disk or of the file `scratch`, name the file `name` instead."""
     try:
         yield
     except OSError as error:

@@ -43,7 +43,7 @@ __all__ = [
 META = "meta.npy"
 FORMAT = "eigenfeat"
 VERSION = 1
-_MAX_BYTES_PER_ENTRY = 4096  # an empty array has no bytes that limit the size
+_MAX_BYTES_PER_ENTRY = 4096  # the limit for arrays without entries
 
 
 class FileFormatError(ValueError):

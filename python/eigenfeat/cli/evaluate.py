@@ -30,7 +30,7 @@ __all__ = ["Measures", "evaluate", "held_out_measures", "measures_text"]
 MOST_ROWS = 20_000  # among which neighbours are searched
 _ADVICE = "--cv 5 or --holdout 0.25 measures new fits on rows that they have not seen"
 _NAMED_PAIRS = 5  # of classes that are confused most often
-_MOST_CLASSES = 20  # most classes with a line each
+_MOST_CLASSES = 20  # up to this number, each class has a line
 
 Measures = ClassificationMeasures | RegressionMeasures
 

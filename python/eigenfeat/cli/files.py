@@ -192,7 +192,7 @@ def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any, Any]:
 
 @contextmanager
 def naming_files(rows: FileRows, model: str = "") -> Iterator[None]:
-    """Name the file in ValueError about the arguments X and y, and the model's file of `model`."""
+    """Name the file in a ValueError about argument X, y or model; `model` is the model's file."""
     source = rows.sources[0]
     places = {"X": source.path, "y": f"{source.path}: column {source.target_name!r}"}
     try:

@@ -22,8 +22,8 @@ MISSING_LABEL = "expected a label, got a missing value"
 MISSING_NUMBER = "expected a number, got a missing value"
 MISSING_ENTRY = "expected a finite number, got NaN or a missing value"
 COMPLETE_FIT = (
-    "; the model was fitted to rows without missing values: complete these first, or fit to rows "
-    "with some"
+    "; the model was fitted to rows without missing values: fill them in first, or fit to rows "
+    "that have some"
 )
 
 

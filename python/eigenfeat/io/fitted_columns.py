@@ -11,7 +11,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.io.source import Options, Source
 from eigenfeat.samples.columns import TableColumns
 
-__all__ = ["choice", "choice_of", "fitted_options", "identified", "other_width"]
+__all__ = ["column_options", "encoder_options", "fitted_options", "identified", "other_width"]
 
 
 def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str
         columns = changed.get("columns", tuple(source.choice.features))
         if len(columns) not in (len(encoder.names_), len(encoder.used)):
             raise ValueError(other_width(source, len(encoder.names_)))
-        changed |= choice_of(columns, encoder)
+        changed |= encoder_options(columns, encoder)
     return changed
 
 
@@ -73,17 +73,17 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
     )
 
 
-def choice(columns: Sequence[str | int], kinds: Sequence[str]) -> dict[str, Any]:
+def column_options(columns: Sequence[str | int], kinds: Sequence[str]) -> dict[str, Any]:
     """Options that choose columns of these kinds."""
     coded = tuple(name for name, kind in zip(columns, kinds, strict=True) if kind != "number")
     return {"columns": tuple(columns), "drop": (), "categorical": coded}
 
 
-def choice_of(columns: Sequence[str | int], encoder: TableColumns) -> dict[str, Any]:
+def encoder_options(columns: Sequence[str | int], encoder: TableColumns) -> dict[str, Any]:
     """Options that choose the columns that an encoder uses among all, or among those in use."""
     if len(columns) == len(encoder.names_):  # the columns left out are among them
         columns = [columns[at] for at in encoder.used]
-    return choice(columns, [encoder.kinds_[at] for at in encoder.used])
+    return column_options(columns, [encoder.kinds_[at] for at in encoder.used])
 
 
 def identified(source: Source, places: Sequence[int]) -> list[str | int]:

@@ -18,8 +18,8 @@ from eigenfeat._base.validation import warn_caller
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import COMPLETE_FIT, MISSING_ENTRY, MISSING_NUMBER, BadRowError
 from eigenfeat.io.fitted_columns import (
-    choice,
-    choice_of,
+    column_options,
+    encoder_options,
     fitted_options,
     identified,
     other_width,
@@ -206,7 +206,7 @@ class FileRows(RowBlocks):
         counts = frames.reduce(_column_counts, merge_counts)
         encoder = TableColumns().fit_counts(frames.feature_names, counts)
         columns = identified(self.sources[0], frames.sources[0].choice.features)
-        return self._changed(choice_of(columns, encoder), encoder)
+        return self._changed(encoder_options(columns, encoder), encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
         """Places of the features, and their kinds for an encoder; warns of numbers among text."""
@@ -261,7 +261,7 @@ class FileRows(RowBlocks):
         form = _FrameForm(names, kinds, every)
         if not source.named and form.numeric:
             return None
-        changed = choice(identified(source, places), kinds)
+        changed = column_options(identified(source, places), kinds)
         changed |= {"missing": missing, "mark_bad": False}
         return self._changed(changed, form=form, complete_fit=self._complete_fit)
 

@@ -280,7 +280,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     def _fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
     ) -> None:
-        """Fit with valid parameters and the number of threads in force."""
+        """Fit to samples, after checks of the parameters."""
         data, self.sfreq_, self.channel_names_ = read_recording(X, sfreq=self.sfreq)
         n = len(data)
         labels, weight = read_labels(y, n), row_weights(sample_weight, n)
@@ -316,7 +316,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             )
 
     def _choose_bands(self, X: NDArray[Any], frequencies: list[float]) -> tuple[_Bands, str]:
-        """Bands of the views, and why there are none."""
+        """Return the bands of the views, and the reason if there are none."""
         if self.bands is None:
             return [], "bands is None"
         if not isinstance(self.bands, str):

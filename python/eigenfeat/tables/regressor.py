@@ -43,7 +43,7 @@ _OPTIONS: dict[str, Any] = {
     **{"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"},
     **{"multi_output": True, "y_numeric": True},
 }
-_MAX_HELD = 5_000  # samples held out of many
+_MAX_HELD = 5_000  # samples that are held out
 # bench/regression.py shows the effect of the pull and of the least weight.
 _PULL = 30.0  # of views' weights to their prior: as strong as this many samples
 _MIN_WEIGHT = 0.01

@@ -122,7 +122,7 @@ def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
     whole = credit[credit["age"].notna()]
     model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
     ef.save(model, tmp_path / "m.efm")
-    why = "a missing value; the model was fitted to rows without missing values: complete these fi"
+    why = "a missing value; the model was fitted to rows without missing values: fill them in fi"
     for form in ("csv", "parquet"):
         new = written(credit, tmp_path / f"new.{form}")
         rows = open_rows(new, "kind")
@@ -133,7 +133,7 @@ def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
         for command in (("evaluate", tmp_path / "m.efm", new), page):
             status, _, err = run(*command)
             assert (status, why in err) == (1, True)
-            assert err.endswith("or fit to rows with some; --skip-bad leaves such rows out\n")
+            assert err.endswith("or fit to rows that have some; --skip-bad leaves such rows out\n")
 
 
 def test_arrays_are_no_tables(tmp_path, model):
