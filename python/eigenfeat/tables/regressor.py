@@ -59,7 +59,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     Each view is a regression on its own representation of the columns. Predictions are weighted
     means of the views' predictions; the nonnegative weights of sum 1 minimise the squared error of
     out-of-fold predictions. Columns and predictions are clipped to one standard deviation beyond
-    their ranges in the training samples, so that nothing extrapolates further.
+    their ranges in the training samples, so that nothing extrapolates further; a target without
+    negative values has no negative predictions.
 
     Parameters
     ----------
@@ -333,9 +334,11 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         self.target_mean_ = np.average(outputs, axis=0, weights=weight)
         self.target_scale_ = np.where(scale > 0, scale, 1.0)
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
-        lowest, highest = targets.min(axis=0), targets.max(axis=0)
         beyond = np.where(scale > 0, self._reach, 0.0)
-        self.target_range_ = np.stack([lowest - beyond, highest + beyond])
+        lowest, highest = targets.min(axis=0) - beyond, targets.max(axis=0) + beyond
+        zero = -self.target_mean_ / self.target_scale_
+        lowest = np.where(outputs.min(axis=0) < 0, lowest, np.maximum(lowest, zero))
+        self.target_range_ = np.stack([lowest, highest])
         return targets
 
 

@@ -81,6 +81,14 @@ def test_predictions_stay_within_a_deviation_of_the_range_of_the_target(rng):
     assert far.max() <= y.max() + y.std()
 
 
+def test_a_target_without_negative_values_has_no_negative_predictions(rng):
+    X = rng.standard_normal((120, 2))
+    Y = np.stack([np.exp(2 * X[:, 0]).round(), X[:, 0]], axis=1)
+    found = TableRegressor(FAST).fit(X, Y).predict(3 * X)
+    assert found[:, 0].min() > -1e-9
+    assert found[:, 1].min() < X[:, 0].min()
+
+
 def test_a_line_goes_on_for_a_deviation():
     X = np.linspace(-1, 1, 30)[:, None]
     model = TableRegressor("columns").fit(X, 3 * X[:, 0])
