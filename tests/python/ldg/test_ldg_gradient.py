@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat.ldg import LDG, DiscriminativeGaussian
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
@@ -119,6 +120,17 @@ def test_the_estimator_improves_on_its_start(rows):
     size = np.abs(product).max()
     assert_allclose(product, np.diag(model.eigenvalues_), atol=1e5 * EPS * size)
     assert np.all(np.diff(model.eigenvalues_) >= 0)
+
+
+def test_steps_and_overflow_end_a_search(rows):
+    X, y = rows
+    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, standardize=False, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        model.fit(X, y)
+    assert model.stop_reason_ == "iterations"
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert model.fit(1e100 * X, y).stop_reason_ == "precision"
+    assert np.isfinite(model.components_).all()
 
 
 def test_one_sample_of_each_class_is_refused():
