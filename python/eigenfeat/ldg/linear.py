@@ -174,8 +174,9 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         problem.results |= tried.results(n_neighbors, gamma)
         if self._greedy:
             most = min(selection.GREEDY_LIMIT, problem.rank)
-            every = problem, [n_neighbors], [gamma], range(1, most + 1)
-            grown = selection.fold_accuracies(*every, ridge).values[0, 0]
+            dimensions = range(1, most + 1)
+            found = selection.fold_accuracies(problem, [n_neighbors], [gamma], dimensions, ridge)
+            grown = found.values[0, 0]
             dimension, accuracies = selection.greedy_dimension(lambda m: grown[m - 1], most)
             problem.record("n_components", range(1, len(accuracies) + 1), accuracies)
         chosen = {"n_neighbors": n_neighbors, "gamma": gamma, "n_components": dimension}

@@ -88,9 +88,10 @@ class TwoDomains:
     def accuracies(
         self, name: str, values: list[float], pairs: list[tuple[float, float]], m: int
     ) -> Array:
-        """Return the accuracy on held-out target samples for each (alpha, gamma).
+        """Return the accuracy on held-out target samples for each pair (alpha, gamma).
 
-        Accuracies are 0 for a single pair, and for fewer than two samples.
+        Samples are reduced to m dimensions. The accuracies are recorded with the `values` of the
+        parameter `name`. They are 0, and not recorded, for one pair or fewer than two samples.
         """
         hits = np.zeros(len(pairs))
         if len(pairs) == 1 or len(self.target) < 2:

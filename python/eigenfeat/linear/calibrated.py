@@ -282,8 +282,10 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
             unfitted = ScoreMap.unfitted(*ranges)
             gram, target = _reduced(problem, calibration_sums, add, W, unfitted)
             self.calibration_ = unfitted.fitted(gram, target, _RIDGE)
-            known = W, self.calibration_, number < self.n_iterations
-            squares, products = _reduced(problem, residual_sums, add, *known)
+            continues = number < self.n_iterations
+            squares, products = _reduced(
+                problem, residual_sums, add, W, self.calibration_, continues
+            )
             self.n_iter_ = number
             self.error_history_.append(float(squares) / problem.total)
             self._log(f"step {number}: squared error {self.error_history_[-1]:.5g}")

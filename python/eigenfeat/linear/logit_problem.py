@@ -160,8 +160,8 @@ class FeaturePasses:
         """Merge ``function(features, block, n_threads, *arguments)`` over the samples."""
         if self.block is not None:
             return function(self.features, self.block, self.n_threads, *arguments)
-        known = function, self.constant, self.rows.n_threads
-        return self.rows.reduce(_on_features, merge, *known, *arguments)
+        n_threads = self.rows.n_threads  # each worker resolves None itself
+        return self.rows.reduce(_on_features, merge, function, self.constant, n_threads, *arguments)
 
     def logits(self, W: _Array) -> Logits:
         """Logits of the samples for weights W (p, k), with labels and weights."""

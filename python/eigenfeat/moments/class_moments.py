@@ -194,8 +194,13 @@ class ClassMoments:
             as_bytes = sample_weight is None and _are_bytes(X) and not self._keeps(*X.shape)
             threads = _threads.resolve(n_threads)
             rows: Any = X
-            some = rows[:1] if as_bytes else rows
-            checked = check_rows(some, dtype=self._dtype, n_columns=columns, by_columns=True)
+            # Of bytes, only the columns can be wrong, which the first row shows.
+            checked = check_rows(
+                rows[:1] if as_bytes else rows,
+                dtype=self._dtype,
+                n_columns=columns,
+                by_columns=True,
+            )
             rows = rows if as_bytes else checked
             n, d = rows.shape
             codes, table = self._table.encode(y, n)

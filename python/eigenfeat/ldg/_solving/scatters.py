@@ -98,7 +98,10 @@ class ClassDeviations:
     def scaled(
         cls, factors: Factors, classes: Labels, origin: Array, n_samples: int, *, summed: bool
     ) -> ClassDeviations:
-        """Choose the unit; ValueError if all samples are equal, or differ too much for float64."""
+        """Divide by a power of 2, the unit, so that entries are below 1.
+
+        ValueError if all samples are equal, or differ too much for float64.
+        """
         largest = np.maximum(np.abs(factors.means).max(), np.abs(factors.within).max())
         if largest == 0:
             raise ValueError("X: expected samples that differ, got equal ones")
