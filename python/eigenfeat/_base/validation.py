@@ -56,6 +56,7 @@ __all__ = [
     "random_generator",
     "real_array",
     "refuse_complex",
+    "refuse_infinity",
     "show",
     "take_names",
     "usual_weights",
@@ -464,7 +465,7 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
     except (ValueError, TypeError) as error:
         result = _first_text(X)
         if result is None and "infinity" in str(error):
-            _refuse_infinity(X, start, name)
+            refuse_infinity(X, start, name)
         if result is None:
             raise
         column, row, what, shown = result
@@ -480,7 +481,7 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
         ) from error
 
 
-def _refuse_infinity(X: Any, start: int = 0, name: str = "X") -> None:
+def refuse_infinity(X: Any, start: int = 0, name: str = "X") -> None:
     """Raise ValueError that names the first infinite number in a data frame's columns of floats."""
     for column in _column_names(X) if is_table(X) else ():
         values = np.asarray(X[column])

@@ -24,6 +24,7 @@ from eigenfeat._base.validation import (
     naming_text,
     physical_memory,
     plain_rows,
+    refuse_infinity,
     show,
     weights_in,
 )
@@ -373,7 +374,8 @@ def frame_numbers(frame: Any, start: int = 0) -> npt.NDArray[Any]:
 
     `start` is the index of the first row in messages.
     """
-    plain_rows(frame)  # raises errors for dates
+    plain_rows(frame)  # raises an error for dates
+    refuse_infinity(frame, start)
     if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes):
         return np.asarray(frame.to_numpy())
     with naming_text(frame, start):

@@ -306,6 +306,14 @@ def test_frames_with_words_and_gaps():
         spread.score(da.zeros((10, 4)), da.zeros(10))
 
 
+@pytest.mark.parametrize("columns", [["age"], ["age", "job"]])
+def test_infinite_numbers_are_named(columns):
+    frame = loans_in_parts()[[*columns, "kind"]].fillna({"age": 40.0})
+    frame.loc[250, "age"] = np.inf
+    with pytest.raises(ValueError, match="finite numbers, got inf in row 250, column 'age'"):
+        eigenfeat.GEMClassifier().fit(dd.from_pandas(frame, npartitions=3), "kind")
+
+
 def test_scores_find_the_columns_of_the_fit(digits):
     X, y = digits
     names = [f"p{j}" for j in range(20)]
