@@ -1,5 +1,7 @@
 """LDG's parameters where columns are as many as rows: chosen by rows that had no part."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -40,6 +42,17 @@ def test_accuracies_are_those_of_fits_to_the_other_rows(shape):
                     won = np.where(votes[:, 1] == votes[:, 2], votes[:, 1], votes[:, 0])
                     expected[i, j, k] += (won == y[fold]).sum()
     np.testing.assert_allclose(found.values, expected / len(y), rtol=0, atol=1e-12)
+
+
+def test_distances_between_many_samples_are_not_kept():
+    X, y = blobs(6000, 4, 2)
+    tracemalloc.start()
+    try:
+        LDG(2, gamma=0.5, n_neighbors=2, fisher_ridge=[0.01, 0.1]).fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 60e6  # all distances of a fold take 64 MB
 
 
 def test_a_class_of_one_row_duplicates_and_two_rows():

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from sklearn.utils import gen_batches
 
 from eigenfeat._base.labels import class_folds
 from eigenfeat._base.types import Codes
@@ -50,6 +51,7 @@ FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 FOLD_NEIGHBORS = (1, 4, 16)
 FISHER_RIDGES = (None, 0.01, 0.1, 1.0)
 N_FOLDS = 3
+_MAX_DISTANCES = 2**21  # distances between samples in memory at a time
 
 
 @dataclass(eq=False)
@@ -250,15 +252,17 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
 
 def _hits(
     rows: Array, codes: Codes, queries: Array, query_codes: Codes, dimensions: Sequence[int]
-) -> list[int]:
+) -> Codes:
     """Count queries that 3-NN labels right by their leading columns, for ascending `dimensions`."""
-    squares, hits = np.zeros((len(queries), len(rows))), []
-    near, every = np.full((len(queries), N_VOTES), -1), np.arange(len(queries))
-    for start, end in pairwise([0, *dimensions]):
-        squares += cdist(queries[:, start:end], rows[:, start:end], "sqeuclidean")
-        left = squares.copy()
-        for vote in range(min(N_VOTES, len(rows))):
-            near[:, vote] = left.argmin(axis=1)
-            left[every, near[:, vote]] = np.inf
-        hits.append(int((majority(near, codes) == query_codes).sum()))
+    hits = np.zeros(len(dimensions), dtype=np.int64)
+    for batch in gen_batches(len(queries), max(1, _MAX_DISTANCES // len(rows))):
+        asked, every = queries[batch], np.arange(len(queries[batch]))
+        squares, near = np.zeros((len(asked), len(rows))), np.full((len(asked), N_VOTES), -1)
+        for i, (start, end) in enumerate(pairwise([0, *dimensions])):
+            squares += cdist(asked[:, start:end], rows[:, start:end], "sqeuclidean")
+            left = squares.copy()
+            for vote in range(min(N_VOTES, len(rows))):
+                near[:, vote] = left.argmin(axis=1)
+                left[every, near[:, vote]] = np.inf
+            hits[i] += np.sum(majority(near, codes) == query_codes[batch])
     return hits
