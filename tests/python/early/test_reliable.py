@@ -138,14 +138,15 @@ def test_linear_discriminants_average_two_completions(series):
 
 
 def test_default_completion_of_other_samples_is_one_gaussian(series):
-    X, y = series(60)
+    X, y = series(66)
     series_with_gaps = X[:, None].copy()
     series_with_gaps[3, 0, 2] = np.nan
-    equal_in_class = np.repeat(np.eye(3, 12), 20, axis=0)
+    equal_in_class = np.repeat(np.eye(3, 12), 22, axis=0)
     for samples, labels, classifier in (
         (X, y, GaussianNB()),
         (series_with_gaps, y, LinearDiscriminantAnalysis()),
-        (equal_in_class, np.repeat([0, 1, 2], 20), RidgeClassifier()),
+        (equal_in_class, np.repeat([0, 1, 2], 22), RidgeClassifier()),
+        (X, np.arange(66) % 33, LinearDiscriminantAnalysis()),
     ):
         model = ReliableClassifier(classifier, correct=False).fit(samples, labels)
         assert isinstance(model.completion_, GaussianCompletion)
