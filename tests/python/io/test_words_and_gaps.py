@@ -343,6 +343,15 @@ def test_texts_of_missing_values(tmp_path):
             open_rows(path, na_values=wrong)
 
 
+def test_a_model_remembers_that_na_is_a_category(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = [f"{i % 5},{('EU', 'NA')[i % 2]},{i % 4 // 2 + i % 2}" for i in range(60)]
+    path.write_text("\n".join(["a,region,kind", *lines, ""]))
+    rows = open_rows(path, "kind", keep_default_na=False)
+    model = GEMClassifier().fit(rows)
+    np.testing.assert_array_equal(predicted(model, open_rows(path)), predicted(model, rows))
+
+
 def test_missing_labels_are_those_of_pandas(tmp_path):
     path = tmp_path / "rows.csv"
     for text in ("", "NA", " nan", "NULL", "None", '"NA"', "<NA>"):
