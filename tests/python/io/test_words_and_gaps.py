@@ -352,6 +352,14 @@ def test_a_model_remembers_that_na_is_a_category(tmp_path):
     np.testing.assert_array_equal(predicted(model, open_rows(path)), predicted(model, rows))
 
 
+def test_labels_are_words_if_those_of_the_fit_are(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,kind\n" + "".join(f"{i % 2}.{i},{'1b'[i % 2]}\n" for i in range(20)))
+    model = GEMClassifier().fit(open_rows(path, "kind"))
+    path.write_text("a,kind\n0.1,1\n0.2,1\n")
+    assert model.score(open_rows(path, "kind")) == 1.0
+
+
 def test_missing_labels_are_those_of_pandas(tmp_path):
     path = tmp_path / "rows.csv"
     for text in ("", "NA", " nan", "NULL", "None", '"NA"', "<NA>"):
