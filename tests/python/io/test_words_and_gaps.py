@@ -360,6 +360,14 @@ def test_labels_are_words_if_those_of_the_fit_are(tmp_path):
     assert model.score(open_rows(path, "kind")) == 1.0
 
 
+def test_a_first_line_with_the_names_of_the_fit_is_a_header(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("2024,2025,kind\n" + "1,3,0\n5,2,1\n" * 10)
+    model = GEMClassifier().fit(open_rows(path, "kind"))
+    path.write_text("2024,2025\n5,2\n1,3\n")  # looks like three rows
+    assert predicted(model, open_rows(path)).argmax(axis=1).tolist() == [1, 0]
+
+
 def test_missing_labels_are_those_of_pandas(tmp_path):
     path = tmp_path / "rows.csv"
     for text in ("", "NA", " nan", "NULL", "None", '"NA"', "<NA>"):
