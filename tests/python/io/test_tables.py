@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv
 from table_files import FORMATS, csv_text, write_rows, write_table
 
-from eigenfeat import open_rows
+from eigenfeat import GEMClassifier, open_rows
 
 
 @pytest.fixture
@@ -109,6 +109,15 @@ def test_sparse_files_are_as_wide_as_the_widest(tmp_path):
     assert open_rows(tmp_path / "a.svm", n_features=9).n_features == 9
     (tmp_path / "a.svm").write_text("1 0:2\n")
     assert collected(open_rows(tmp_path / "a.svm"))[0].tolist() == [[2]]
+
+
+def test_columns_of_svmlight_files_are_counted_as_in_the_fit(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("0 0:1 1:2\n1 0:4 1:1\n0 1:3\n1 0:5\n" * 5)
+    model = GEMClassifier().fit(open_rows(path))
+    path.write_text("0 1:3\n")  # in this file alone, 1 could be the first column
+    found = np.concatenate(list(model.predict_proba(open_rows(path))))
+    np.testing.assert_allclose(found, model.predict_proba(np.array([[0.0, 3.0]])), atol=1e-6)
 
 
 def test_svmlight_comments_queries_and_empty_lines(tmp_path):
