@@ -62,7 +62,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     Use it where a required share of early labels has to be final. A sample is decided as class c
     if, given its known entries, the complete sample would be classified as c with probability at
     least `reliability`; held-out samples correct this rule. Choose `classifier` and `reliability`
-    first. User guide: :doc:`/guide/early`; theorems: :doc:`/guide/early_promises`.
+    first. User guide: :doc:`/guide/early`.
 
     Parameters
     ----------
@@ -81,18 +81,17 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     features : transformer or None, default=None
         Linear map of samples to the features that are classified, such as LDG or PCA.
     conditional : str, sequence of str or None, default="auto"
-        Groups that each get the promise: by "true" class, "predicted" class or "time" of decision;
-        None: all samples together. "auto": "true" if every class has enough held-out samples, else
-        None, with a warning.
+        Groups for which the promise holds: all series (None), by "true" class, by "predicted"
+        class, or by "time" of decision. "auto": "true" if every class has enough held-out samples,
+        else None, with a warning; a rare class may then be wrong throughout.
     target : label, sequence of labels or None, default=None
         Classes of interest: only they are decided before the end. None: all classes.
     correct : bool, float in (0, 1) or "average", default=True
         Whether held-out samples correct the rule, so that the promise does not depend on the
-        completion's model. It holds with a confidence over training sets (True: 0.9), or on
-        "average". Reliability 0.95 needs 45 held-out samples, 0.99 needs 230.
+        completion's model. A number is the confidence over training sets; True means 0.9; "average"
+        promises the share on average. Reliability 0.95 needs 45 held-out samples, 0.99 needs 230.
     held_out : int >= 2 or float in (0, 1), default=5
-        Number of folds that correct the rule, or share of the samples that is left out of the fit.
-        The promise is a theorem for samples that are left out, and approximate for folds.
+        Samples that correct the rule: a number of folds, or a share that is left out of the fit.
     random_state : int, RandomState or None, default=0
         Seed for "sampled" and for drawing held-out samples.
     n_threads : int or None, default=None
@@ -103,8 +102,11 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     classes_ : (G,) array
         Labels.
     classifier_ : estimator
+        The fitted classifier.
     completion_ : estimator
+        The fitted completion.
     features_ : estimator or None
+        The fitted features.
     fitted_ : object
         All fitted parts and the rule.
     rule_ : str
@@ -114,13 +116,14 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     reliability_ : float
         The promised reliability, if the rule is corrected.
     reliability_by_class_ : (G,) array
-        Certified share of final labels in each class, at most `reliability_`, with the confidence
-        of `correct`; NaN without held-out samples.
+        Certified share of final labels among the series of each class, at most `reliability_`; NaN
+        for classes without held-out samples. Each holds with the confidence of `correct`.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_ : Correction
         Scores that decisions must exceed, by the held-out samples.
     n_channels_ : int
+        Number of channels.
     n_timepoints_ : int
         Number of values of the longest series.
     n_features_in_ : int
@@ -131,15 +134,27 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     ReliableClassifierCV : Chooses classifier, completion and reliability by cross-validation.
     MinimumCostClassifier : Weighs the cost of waiting, without a promise about single decisions.
 
+    Notes
+    -----
+    With ``conditional="true"``: if held-out samples and a new sample of class k are exchangeable,
+    then with the confidence ``P(early label = final label | class k) >= reliability`` for all
+    classes k simultaneously, at `decision_times_`. This is a theorem for samples that are held out
+    from the fit (``held_out=0.5``), and approximate for folds (:doc:`/guide/early_promises`).
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, chapter 5. V. Vovk et al., "Algorithmic
+    learning in a random world", 2005. L. Ringel et al., ICML 2024.
+
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     >>> from eigenfeat import ReliableClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
-    >>> nan = float("nan")
-    >>> model.decide([[5.0, 3.4, 1.4, nan], [6.0, 2.9, nan, nan]]).labels
+    >>> model.decide([[5.0, 3.4, 1.4, np.nan], [6.0, 2.9, np.nan, np.nan]]).labels
     array([0, None], dtype=object)
     """
 
