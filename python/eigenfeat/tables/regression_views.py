@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
@@ -46,7 +50,7 @@ _SHARPNESS = (2.0, 0.7, 0.25, 0.08)  # of kernels that are tried, relative to th
 _MAP_SHARPNESS = (1.0, 0.25)
 _MAP_STEPS = 2
 _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
-_TREES, _TREES_OF_MANY, _MANY = 150, 100, 5_000  # trees of a forest beyond 5,000 samples
+_TREES, _TREES_OF_MANY, _MANY = 200, 100, 5_000  # trees of a forest beyond 5,000 samples
 _MIN_TREES, _MAX_TRIED, _MAX_TRIES = 50, 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
 _MAX_GROWN = 20_000  # samples of one tree
@@ -213,12 +217,15 @@ class GemView(LinearView):
 
 
 class ForestRegressorView(ForestView):
-    """Bootstrapped extremely randomised trees (Geurts, Ernst and Wehenkel 2006)."""
+    """Random forest (Breiman 2001).
+
+    Beyond 5,000 samples its trees are extremely randomised (Geurts, Ernst and Wehenkel 2006).
+    """
 
     def unfitted(self, samples: Samples) -> Any:
         n, tried = len(samples), min(self.n_columns(samples), _MAX_TRIED)
         most = _TREES if n <= _MANY else _TREES_OF_MANY
-        return ExtraTreesRegressor(
+        return (ExtraTreesRegressor if n > _MANY else RandomForestRegressor)(
             n_estimators=max(min(most, _MAX_TRIES // tried), _MIN_TREES),
             max_features=tried,
             bootstrap=True,
