@@ -121,7 +121,9 @@ class _StoredTable(TableSource):
 
     def _set_schema(self, schema: Any) -> None:
         types = schema.types
-        self._set_columns([str(name) for name in schema.names], _index_columns(schema))
+        with damage_named(self.path):  # names may be no UTF-8
+            names = [str(name) for name in schema.names]
+        self._set_columns(names, _index_columns(schema))
         floats = {str(types[j]) for j in self.choice.features if j < self._stored}
         small = floats and floats <= {"float", "halffloat"}
         self.dtype = np.dtype(np.float32 if small else np.float64)

@@ -276,3 +276,13 @@ def test_damaged_labels_are_refused_and_sound_ones_read(tmp_path):
     assert said[:2] == [f"[(6, {LABELS})]"] * 2
     for path, found in zip(paths[2:], said[2:], strict=True):
         assert found.startswith(f"ValueError: {path}: "), found
+
+
+@pytest.mark.parametrize("create", [ipc.new_file, ipc.new_stream])
+def test_names_that_are_no_text_are_damage(tmp_path, create):
+    table, path = pa.table({"length": [1.0, 2.0], "kind": [0, 1]}), tmp_path / "rows.arrow"
+    with pa.OSFile(str(path), "wb") as file, create(file, table.schema) as writer:
+        writer.write_table(table)
+    path.write_bytes(path.read_bytes().replace(b"length", b"len\xaeth"))
+    with pytest.raises(ValueError, match=r"rows.arrow: it is damaged: 'utf-8' codec can't decode"):
+        ef.open_rows(path, target="kind")
