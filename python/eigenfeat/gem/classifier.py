@@ -54,8 +54,9 @@ class GEMClassifier(
     """Multinomial logit on GEM features, in one or several layers.
 
     Use it for images, spectra, signals and other samples whose columns share a unit, and for data
-    larger than memory: features are never stored for all samples at once. Tune ``gem__ridge``,
-    ``gem__n_directions`` and ``logit__penalty`` first. User guide: :doc:`/guide/classifier`.
+    larger than memory. Tune ``gem__ridge``, ``gem__n_directions`` and ``logit__penalty`` first. The
+    features are those of `GEM`, with its expansion "compressed" for all pairs of classes; they are
+    never stored for all samples at once. User guide: :doc:`/guide/classifier`.
 
     Parameters
     ----------
@@ -111,7 +112,8 @@ class GEMClassifier(
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, ICML 2014, Algorithm 1.
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014: Algorithm 1.
 
     Examples
     --------

@@ -71,8 +71,8 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, ICML 2014, sections 4.2 (random Fourier features) and 4.3
-    (hypercubes).
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014, sections 4.2 (random Fourier features) and 4.3 (hypercubes).
 
     Examples
     --------

@@ -38,7 +38,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     :doc:`/guide/patches`.
 
     `GEM` is fitted on the patches of all samples, with the samples' labels. Its features at every
-    place of a sample are pooled within the cells of a coarse grid.
+    place of a sample are pooled within the cells of a coarse grid, so that an object that moves
+    within a cell keeps its features.
 
     Parameters
     ----------
@@ -90,7 +91,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, ICML 2014, Algorithm 1, and section 6 on invariances.
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors", ICML
+    2014: Algorithm 1 for the directions, section 6 on invariances.
 
     Examples
     --------

@@ -74,9 +74,13 @@ class RandomizedGEM(PairFeatures):
     offset_ : (F,) array
         Offsets of the projections.
     eigenvalues_ : (F,) array
-        Eigenvalue of each direction; `residuals_` are their relative residuals.
+        Eigenvalue of each direction.
+    residuals_ : (F,) array
+        Relative residual of each direction.
     pairs_ : (F, 2) array
-        Labels of numerator and denominator; `ranks_` are the directions' ranks in them, from 0.
+        Labels of numerator and denominator.
+    ranks_ : (F,) array
+        Rank of each direction in its pair, from 0.
     column_scale_ : (d,) array
         Divisors of the columns.
     classes_ : (k,) array
