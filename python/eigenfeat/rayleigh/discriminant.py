@@ -253,15 +253,19 @@ class SlicedInverseRegression(SupervisedRayleigh):
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> Any:
         if first:
-            self.slice_edges_ = None
-        if not (self._is_continuous(y) if first else self.slice_edges_ is not None):
+            self._choose_slices(y, weight)
+        if self.slice_edges_ is None:
             return super()._groups(y, weight, classes, first)
         if classes is not None:
             raise ValueError("classes: expected None for a continuous y, got labels")
-        numbers = real_array(y, "y", np.dtype(np.float64))
-        if first:
+        return assign_bins(real_array(y, "y", np.dtype(np.float64)), self.slice_edges_)
+
+    def _choose_slices(self, y: Any, weight: Any) -> None:
+        """Set the edges of the slices of a continuous y, or None."""
+        self.slice_edges_ = None
+        if self._is_continuous(y):
+            numbers = real_array(y, "y", np.dtype(np.float64))
             self.slice_edges_ = bin_edges(numbers, self.n_slices, weight)
-        return assign_bins(numbers, self.slice_edges_)
 
     def _fit_moments(self, X: Any, y: Any, sample_weight: Any) -> None:
         blocks = given_blocks(X, y, sample_weight, estimator=self)
@@ -270,7 +274,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
             return
         # Slices need the quantiles of all targets, which are kept in memory.
         targets, weight = all_targets(blocks)
-        self._groups(targets, weight, None, first=True)
+        self._choose_slices(targets, weight)
         if self.slice_edges_ is None:
             super()._fit_moments(blocks, None, None)
             return
