@@ -39,7 +39,7 @@ def accuracy(rows, codes, queries=None, asked=None):
     Without queries, each row is classified by the other rows. Two of three neighbours decide, or
     the nearest neighbour if all three differ.
     """
-    return float(knn_correct(rows, codes, queries, asked).mean())
+    return float(knn_correct(rows, codes, queries=queries, query_codes=asked).mean())
 
 
 # ---- rules ---------------------------------------------------------------------------------------

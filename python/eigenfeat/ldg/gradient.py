@@ -155,7 +155,8 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
             raise ValueError(
                 "y: expected a class of two samples or more, got one sample of each class"
             )
-        samples = rows, codes, problem.n_classes, self.n_neighbors_
-        neighbours = local_neighbours(*samples, n_threads=self.n_threads)
+        neighbours = local_neighbours(
+            rows, codes, problem.n_classes, self.n_neighbors_, n_threads=self.n_threads
+        )
         priors = np.bincount(codes) / len(codes)
         return LocalGaussians(rows.astype(np.float64), codes, neighbours, priors)

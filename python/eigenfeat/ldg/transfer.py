@@ -113,9 +113,12 @@ class TwoDomains:
         rows = np.vstack([self.source, self.target[known], self.target[held_out]])
         reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
-        samples = reduced[: len(codes)], codes
-        queries = reduced[len(codes) :], self.target_codes[held_out]
-        return int(knn_correct(*samples, *queries, self.n_threads).sum())
+        references, queries = reduced[: len(codes)], reduced[len(codes) :]
+        correct = knn_correct(
+            references, codes, queries=queries, query_codes=self.target_codes[held_out],
+            n_threads=self.n_threads,
+        )  # fmt: skip
+        return int(correct.sum())
 
 
 class TransferLDG(Reducer):
@@ -245,8 +248,8 @@ class TransferLDG(Reducer):
             rows, labels = validate_data(self, X, y, dtype=FLOATS, order="C", ensure_min_samples=2)
             check_classification_targets(labels)
             source = _source_rows(sample_domain, len(rows), by_default=True)
-            for name, members in (("source", source), ("target", ~source)):
-                if sample_domain is not None and not members.any():
+            for name, domain in (("source", source), ("target", ~source)):
+                if sample_domain is not None and not domain.any():
                     raise ValueError(
                         f"sample_domain: expected {_EXPECTED}, got no sample of the {name}"
                     )

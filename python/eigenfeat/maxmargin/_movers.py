@@ -135,11 +135,10 @@ class CorruptedSamples(MovedSamples):
         """Return samples (n * n_copies, d), the copies of a sample in succession."""
         copies = np.repeat(self.X[:, None, :], self._n_copies, axis=1)
         if self.unit > 0 and sigma2 > 0:
-            samples = self.X[self.known], self.y[self.known], self.weight
+            X, y = self.X[self.known], self.y[self.known]
             random = np.random.RandomState(self._seed)
-            copies[self.known] = corrupted_copies(
-                *samples, self.svm, sigma2, self._n_copies, random
-            )
+            made = corrupted_copies(X, y, self.weight, self.svm, sigma2, self._n_copies, random)
+            copies[self.known] = made
         return copies.reshape(-1, self.X.shape[1])
 
 

@@ -207,6 +207,7 @@ def _dense(X: Any, queries: Any) -> tuple[RealArray, RealArray | None]:
 def knn_correct(
     rows: Floats,
     codes: Codes,
+    *,
     queries: Floats | None = None,
     query_codes: Codes | None = None,
     n_threads: int | None = None,

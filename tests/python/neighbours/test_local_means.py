@@ -52,7 +52,8 @@ def test_the_nearest_decides_without_a_majority_of_three(rng):
     left_out = [vote(np.arange(60) != i, X[i]) for i in range(60)]
     assert_array_equal(knn_correct(X, codes), left_out == codes)
     votes = [vote(np.ones(60, dtype=bool), row) for row in queries]
-    assert_array_equal(knn_correct(X, codes, queries, query_codes), votes == query_codes)
+    found = knn_correct(X, codes, queries=queries, query_codes=query_codes)
+    assert_array_equal(found, votes == query_codes)
 
 
 @pytest.mark.parametrize("method", ["rows", "graph"])

@@ -227,8 +227,7 @@ def fold_accuracies(
         rows, held_out = _within(coordinates, known)
         labels = codes[known]
         first = None if fisher_ridge is None else fisher_directions(rows, labels, fisher_ridge)
-        samples = rows, labels, problem.n_classes
-        near = local_neighbours(*samples, counts[-1], n_threads=threads)
+        near = local_neighbours(rows, labels, problem.n_classes, counts[-1], n_threads=threads)
         for i, count in enumerate(counts):
             scatters = scatters_of_neighbours(rows, labels, near[:, :, :count], n_threads=threads)
             for j, gamma in enumerate(gammas):
