@@ -261,7 +261,7 @@ class LDG(LocalDiscriminant):
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
         Number of directions. A sequence, here and below, has candidates. "cv": the best by
-        leave-one-out 3-NN accuracy. "greedy": adds directions, up to 40, until it decreases.
+        leave-one-out 3-NN accuracy. "greedy": up to 40, as long as the accuracy does not decrease.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1, or, with at least
         ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9.
@@ -283,11 +283,11 @@ class LDG(LocalDiscriminant):
     components_ : (n_components, d) array
         Orthonormal directions in standardised features, one per row.
     mean_ : (d,) array
-        Samples become ``(X - mean_) / scale_``.
+        Means of the columns; features are ``((X - mean_) / scale_) @ components_.T``.
     scale_ : (d,) array
         Standard deviations of the columns; 1 for constant columns or without `standardize`.
     eigenvalues_ : (n_components,) array
-        ``v^T (V - gamma A) v`` of each direction v. LDG's, after Fisher's, are ascending.
+        ``v^T (V - gamma A) v`` of each direction v; ascending, but Fisher's come first.
     gamma_ : float
         The given or chosen `gamma`.
     fisher_ridge_ : float or None
@@ -385,16 +385,15 @@ class LDG(LocalDiscriminant):
     _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
     def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
-        samples = classes, codes, self.n_threads
         if sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span:
             columns, scaled = sparse_columns(X, self.standardize)
             root, inside = kernel_coordinates(scaled)
-            return Problem(inside, inside, root, columns, *samples)
+            return Problem(inside, inside, root, columns, classes, codes, self.n_threads)
         columns, rows = standardise(X, self.standardize)
         if not len(columns.varying):
             raise ValueError("X: expected samples that differ, got constant columns only")
         basis, coordinates = span_of(rows)
-        return Problem(rows, coordinates, basis, columns, *samples)
+        return Problem(rows, coordinates, basis, columns, classes, codes, self.n_threads)
 
     def _keep(self, problem: Problem, vectors: Array) -> None:
         columns = problem.columns

@@ -222,7 +222,7 @@ def learnt_metric(
     After each sweep `stops` is called; if it returns True, that sweep is the last. Sweeps that do
     not converge count `max_iter` + 1.
     """
-    result, varies = np.eye(gaps.shape[1]), np.flatnonzero(gaps.any(axis=0))
+    d, varies = gaps.shape[1], np.flatnonzero(gaps.any(axis=0))
     gaps = gaps[:, varies]
     metric = np.eye(len(varies), order="F")  # its upper triangle changes
     relaxed, weights = np.where(same, *bounds), np.zeros(len(gaps))
@@ -243,6 +243,7 @@ def learnt_metric(
         change = np.abs(weights - before).sum()
         converged = stops() or change <= tol * (weights.sum() + before.sum())
     upper = np.triu(metric, 1)
+    result = np.eye(d)  # in columns where no pair differs, M is the identity
     result[np.ix_(varies, varies)] = upper + upper.T + np.diag(np.diag(metric))
     return result, sweep + (not converged), weights
 

@@ -58,9 +58,10 @@ class ClassMoments:
         S_c = \sum_i w_i (x_i - \mu_c)(x_i - \mu_c)^T
 
     The second moment is :math:`C_c = S_c / W_c + \mu_c \mu_c^T` (Karampatziakis and Mineiro 2014,
-    eq. 2), the covariance :math:`S_c / W_c`. Samples may arrive in batches of any size: results
-    differ by rounding errors only, also for means far from zero, and are bit-for-bit identical for
-    any number of threads. User guide: :doc:`/guide/moments`.
+    eq. 2), the covariance :math:`S_c / W_c`. Samples may arrive in batches of any size, which are
+    merged by the rule of Chan, Golub and LeVeque (1983): results differ by rounding errors only,
+    also for means far from zero, and are bit-for-bit identical for any number of threads. User
+    guide: :doc:`/guide/moments`.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class PrefixGaussian:
         return core.prefix_innovations(self.factor, self.mean, rows, t, self.n_threads)
 
     def further_innovations(self, innovations: _Float64s, entries: _Float64s) -> _Float64s:
-        """Innovations (n, t - s) of entries s, ..., t - 1, by those (n, s) of the first entries."""
+        """Innovations (n, t - s) of entries s to t - 1, given those (n, s) of the first s."""
         s, t = innovations.shape[1], innovations.shape[1] + entries.shape[1]
         rest = entries - np.einsum("ns,ts->nt", innovations, self.factor[s:t, :s])
         block = np.ascontiguousarray(self.factor[s:t, s:t])

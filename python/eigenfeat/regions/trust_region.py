@@ -232,6 +232,7 @@ def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Pro
         _finite(radius, "radius"),
         _finite(constant, "constant"),
     )
+    # `symmetric_matrices` checks the entries of dense matrices.
     a = _finite(A, "A") if diagonal else real_array(A, "A", np.dtype(np.float64))
     axes = 1 if diagonal else 2
     d = a.shape[-1] if a.ndim else 0
@@ -254,7 +255,7 @@ def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Pro
     if not diagonal:
         a = np.array(symmetric_matrices(a.reshape(-1, d, d), "A")).reshape(a.shape)
     return _Problem(
-        np.ascontiguousarray(a.reshape(-1, *[d] * axes)),
+        np.ascontiguousarray(a.reshape(-1, *a.shape[-axes:])),
         np.ascontiguousarray(np.broadcast_to(slopes, (n, d))),
         np.ascontiguousarray(np.broadcast_to(radii, (n,))),
         np.ascontiguousarray(np.broadcast_to(constants, (n,))),

@@ -145,7 +145,7 @@ def test_classes_of_few_rows_and_constant_columns():
 
 
 def test_classes_of_equal_samples():
-    """If all classes are constant, the ridge is one of the means' scatter, as in FisherLDA."""
+    """If all classes are constant, the ridge is relative to the scatter of their means."""
     X, y = load_iris(return_X_y=True)
     X[y == 0] = X[0]
     assert QuadraticDiscriminant().fit(X, y).score(X, y) > 0.95

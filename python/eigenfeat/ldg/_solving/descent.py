@@ -136,7 +136,7 @@ def minimise(
             objective_of, start.ravel(), jac=True, method="L-BFGS-B", callback=end_step,
             options=options,
         )  # fmt: skip
-        objective_of(result.x)
+        objective_of(result.x)  # the last trial may have been another point
         reason = "iterations" if result.nit >= max_iter else "precision"
     except _SearchEndedError as end:
         reason = str(end)
