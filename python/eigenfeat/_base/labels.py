@@ -243,7 +243,7 @@ def _of_array(array: npt.NDArray[Any], name: str, start: int, what: str) -> npt.
     column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if column.ndim != 1:
         return array
-    if column.dtype.kind == "f" and what != "target":
+    if column.dtype.kind == "f":
         _refuse_missing(np.isnan(column), name, start, what)
     elif column.dtype.kind in "mM":
         _refuse_missing(np.isnat(column), name, start, what)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from eigenfeat._base.matrices import well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from eigenfeat._base.types import DType, Estimator, Rows
 
@@ -204,7 +204,7 @@ def real_array(values: object, name: str, dtype: DType | None = None) -> RealArr
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: expected an array of real numbers, got {error}") from None
+        raise ValueError(f"{name}: expected an array of real numbers: {error}") from None
     refuse_complex(array.dtype, name)
     if array.dtype.kind not in "biuf":
         array = _numbers_of(array, name)
@@ -217,15 +217,15 @@ def real_array(values: object, name: str, dtype: DType | None = None) -> RealArr
 
 
 def _numbers_of(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-    expected = f"{name}: expected an array of real numbers, got"
+    expected = f"{name}: expected an array of real numbers"
     if array.dtype.kind != "O":
-        raise ValueError(f"{expected} dtype {array.dtype}")
+        raise ValueError(f"{expected}, got dtype {array.dtype}")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         if any(isinstance(value, (complex, np.complexfloating)) for value in array.flat):
             refuse_complex(np.dtype(complex), name, "complex numbers")
-        raise ValueError(f"{expected} {error}") from None
+        raise ValueError(f"{expected}: {error}") from None
 
 
 def _check_no_overflow(array: npt.NDArray[Any], converted: RealArray, name: str) -> None:
@@ -456,7 +456,7 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 @contextmanager
 def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
-    """After an error, name the column of `X` that has text, dates, complex numbers or infinity.
+    """After an error, name the column with text, dates, complex numbers, infinity or NaN.
 
     In messages X is called `name`, and `start` is the index of its first row.
     """
@@ -464,9 +464,11 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         result = _first_text(X)
-        if result is None and "infinity" in str(error):
-            refuse_infinity(X, start, name)
         if result is None:
+            if "infinity" in str(error):
+                refuse_infinity(X, start, name)
+            if str(error).startswith(f"Input {name} contains NaN"):
+                _refuse_cells(np.isnan, X, start, name, "; complete or leave out such rows")
             raise
         column, row, what, shown = result
         row += start
@@ -483,12 +485,19 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
 
 def refuse_infinity(X: Any, start: int = 0, name: str = "X") -> None:
     """Raise ValueError that names the first infinite number in a data frame's columns of floats."""
+    _refuse_cells(np.isinf, X, start, name)
+
+
+def _refuse_cells(
+    wrong: Callable[[Any], Any], X: Any, start: int, name: str, advice: str = ""
+) -> None:
+    """Raise ValueError that names the first cell with a `wrong` number."""
     for column in _column_names(X) if is_table(X) else ():
         values = np.asarray(X[column])
-        if values.dtype.kind == "f" and (rows := np.flatnonzero(np.isinf(values))).size:
+        if values.dtype.kind == "f" and (rows := np.flatnonzero(wrong(values))).size:
             raise ValueError(
-                f"{name}: expected finite numbers, got {values[rows[0]]} in row "
-                f"{start + rows[0]}, column {column!r}"
+                f"{name}: expected finite numbers, got {show(values[rows[0]])} in row "
+                f"{start + rows[0]}, column {column!r}{advice}"
             )
 
 

@@ -97,6 +97,22 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(problem):
     assert len(model.decide(holes).labels) == 90
 
 
+def test_missing_cells_of_a_frame_and_targets_are_named(problem):
+    X, y = problem
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    holes, target = frame.copy(), X[:, 0].copy()
+    holes.loc[7, "c"] = target[4] = np.nan
+    text = r"^X: expected finite numbers, got nan in row 7, column 'c'; complete or leave out such"
+    with pytest.raises(ValueError, match=text):
+        ef.LDG().fit(holes, y)
+    text = r"^y: expected a target for every sample, got 1 missing value, the first in row 4; leave"
+    for given in (target, target.tolist(), pd.Series(target)):
+        with pytest.raises(ValueError, match=text):
+            ef.TableRegressor().fit(frame, given)
+    with pytest.raises(ValueError, match=r"^Input y contains NaN"):
+        ef.TableRegressor().fit(holes, np.column_stack([target, target]))
+
+
 def test_a_folder_that_is_missing_is_named(tmp_path, problem, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = problem

@@ -61,7 +61,7 @@ def test_bands_are_filtered_both_ways(rng, make):
         filtered = sosfiltfilt(butter(4, band, "bandpass", fs=100.0, output="sos"), X)
         assert_allclose(half, make().fit_transform(filtered, y), atol=1e-7)
     assert len(model.get_feature_names_out()) == 2 * halves[0].shape[1]
-    of_mne = make(bands=bands).fit(Epochs(X, 100.0, "abcdefgh"), y)  # which has the rate
+    of_mne = make(bands=bands).fit(Epochs(X, 100.0, "abcdefgh"), y)  # the epochs have the rate
     parts = [Epochs(part, 100.0, "abcdefgh") for part in (X[:9], X[9:])]
     assert_array_equal(of_mne.transform(parts), model.transform(X))
 
@@ -83,6 +83,7 @@ def bad(rng):
         "ragged": ({}, [[[1.0], [1.0, 2.0]]], "X: expected epochs of shape .*, got ragged ones"),
         "constant": ({}, np.ones_like(X), "X: expected channels that vary, got constant ones"),
         "hole": ({}, hole, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
+        "text": ({}, np.full_like(X, "a", dtype=object), "real numbers: could not convert string"),
         "none": ({}, X[:0], "X: expected"),
         "short": (bands, X[:, :, :20], "X: expected epochs of at least 28 samples with bands"),
         "no rate": ({"bands": [(8, 12)]}, X, "sfreq: expected samples per second with bands"),
