@@ -121,9 +121,10 @@ def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Out
             advance(len(block), position.fraction)
     rows.check_some(n)
     if not parts:
+        source = rows.sources[0]
         raise ValueError(
-            f"{rows.sources[0].path}: expected labels among those of {options.model}, "
-            f"{show(classes, 200)}, got {show(sorted(unknown, key=str), 200)}"
+            f"{source.path}: column {source.target_name!r}: expected labels among those of "
+            f"{options.model}, {show(classes, 200)}, got {show(sorted(unknown, key=str), 200)}"
         )
     found: dict[str, Any] = {
         name: None if first is None else np.concatenate([part[name] for part in parts])

@@ -67,9 +67,8 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
     others = [name for name in source.feature_names if name not in {*names}]
     more = f"; it has {show(others, 100)[1:-1]}" if others else ""
     raise ValueError(
-        f"{source.path}: expected the columns that the model was fitted to, of which "
-        f"{len(missing)} are missing: {show(missing, 200)[1:-1]}{more}; columns (--columns) names "
-        "others in their place"
+        f"{source.path}: expected the columns that the model was fitted to, got none named "
+        f"{show(missing, 200)[1:-1]}{more}; columns (--columns) names others in their place"
     )
 
 

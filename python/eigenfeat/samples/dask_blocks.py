@@ -129,7 +129,9 @@ class DaskBlocks(RowBlocks):
             wanted = [*getattr(estimator, "feature_names_in_", names)]
             missing = [name for name in wanted if name not in names]
             if missing:
-                raise ValueError(f"X: expected the columns of the fit, got none named {missing[0]}")
+                raise ValueError(
+                    f"X: expected the columns of the fit, got none named {missing[0]!r}"
+                )
             names = wanted
         elif getattr(estimator, "categorical_features", None) is not None:
             encoder = self._fitted_encoder()

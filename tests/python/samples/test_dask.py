@@ -322,7 +322,7 @@ def test_scores_find_the_columns_of_the_fit(digits):
     model = eigenfeat.MultinomialLogit().fit(lazy, "y")
     others = lazy.assign(more=1.0)[["y", "more", *names[::-1]]]
     assert model.score(others, "y") == model.score(others, y) == model.score(frame[names], y)
-    with pytest.raises(ValueError, match="got none named p3"):
+    with pytest.raises(ValueError, match="got none named 'p3'"):
         model.score(lazy.drop(columns="p3"), "y")
 
 
