@@ -51,8 +51,8 @@ def compare(
     and those of LightGBM, CatBoost and XGBoost that are installed, with default parameters and on
     the same folds. Columns are prepared as each other model requires: categories are one-hot for
     linear models and SVM, numeric for the forest and native for boosting, and medians replace
-    missing numbers for models that do not take them. In columns whose gaps are all in the held-out
-    fold they become the mean of the other folds.
+    missing numbers for models that do not take them. If all gaps of a column are in the held-out
+    fold, the mean of the other folds replaces them.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def compare(
     sample_weight : (n,) array-like, optional
         Weights of the samples in the fits and the measures.
     progress : callable, optional
-        Called with the line of each model, a dictionary, once the model is measured. Its entry
-        "measures" has further measures, which JSON can hold, if there are some.
+        Called with the line of each model, a dictionary, once the model is measured. The entry
+        "measures", if there is one, is a dictionary of further measures that JSON can hold.
 
     Returns
     -------

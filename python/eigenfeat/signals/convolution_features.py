@@ -251,7 +251,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _thresholds(
         self, series: Floats, lengths: NDArray[np.int64], picked: NDArray[np.int64]
     ) -> Floats:
-        """Quantiles of each pair's outputs at levels that fill (0, 1) evenly; 0 without any."""
+        """Quantiles of each pair's outputs at levels that fill (0, 1) evenly; 0 without outputs."""
         n_threads = threads.resolve(self.n_threads)
         counts = np.repeat(self.thresholds_per_kernel_, N_KERNELS)
         begin = np.concatenate([[0], np.cumsum(counts)])

@@ -26,7 +26,7 @@ from eigenfeat.signals.spatial_filters import SpatialFilters
 from eigenfeat.signals.tangent_space import TangentSpace
 
 _Array = NDArray[np.float64]
-Banks = Sequence[NDArray[Any]]  # epochs (n, channels, times), in each band
+Banks = Sequence[NDArray[Any]]  # epochs (n, channels, times): without a filter, and in each band
 Folds = Sequence[tuple[Codes, Codes]]
 
 # bench/eeg.py shows the effect of the following numbers.
@@ -191,7 +191,7 @@ def fit_logit(F: _Array, targets: Targets) -> LinearScores:
 class View:
     """Features of epochs and linear scores.
 
-    The methods take the epochs of `parts`.
+    The other methods take the epochs that `parts` returns.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class View:
     scores: LinearScores
 
     def parts(self, banks: Banks) -> Banks:
-        """Epochs that the view uses, of those without a filter and then in each band."""
+        """The epochs that the view uses: those without a filter, or those in each band."""
         return banks[1:] if self.uses_bands else banks[:1]
 
     def fit_features(self, parts: Banks, targets: Targets) -> _Array:
