@@ -107,7 +107,7 @@ def show(value: object, limit: int = 60) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Return a number and a noun, such as 1 row or 2 rows."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def refuse_complex(dtype: Any, name: str, what: str = "") -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenfeat._base.saved_files import taking_the_place_of
+from eigenfeat._base.validation import counted
 from eigenfeat.cli.files import naming_files
 from eigenfeat.cli.output import Output, UsageError, naming_options, wrapped
 from eigenfeat.cli.training import read_training
@@ -82,7 +83,7 @@ def compare(options: SimpleNamespace, output: Output) -> None:
     result |= {"seconds": output.seconds}
     names = ", ".join(map(str, getattr(options, "named", options.data)))
     head = (
-        f"{names}: {len(whole):,} rows, {whole.X.shape[1]:,} columns, target "
+        f"{names}: {len(whole):,} rows, {counted(whole.X.shape[1], 'column')}, target "
         f"{rows.sources[0].target_name!r}; {options.cv} folds; {result['seconds']:.0f} s"
     )
     output.result(result, f"{head}\n{models_table(found)}")

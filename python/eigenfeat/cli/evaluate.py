@@ -56,7 +56,7 @@ def evaluate(options: SimpleNamespace, output: Output) -> None:
     result = measures.as_dict() | more
     result["rows"] = result.pop("n_samples") + sum(more.get("unknown_labels", {}).values())
     result |= {"skipped": rows.n_skipped, "figures_from": name}
-    result["verdict"] = measures.verdict("rows")
+    result["verdict"] = measures.verdict("row")
     lines = [*wrapped(f"{options.model}: {result['verdict']}"), *wrapped(sentence)]
     output.result(result, "\n".join([*lines, *_notes(result), *measures_text(measures)]))
 

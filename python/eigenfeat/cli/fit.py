@@ -106,7 +106,7 @@ def _described(
     storage = "in memory" if whole is not None else "block by block"
     features = counted(model.n_features_in_, "feature")
     lines = [
-        f"{rows.n_rows:,} rows{skipped} {storage}, {features}, {what}",
+        f"{counted(rows.n_rows, 'row')}{skipped} {storage}, {features}, {what}",
         *wrapped(kinds_in_words(kinds), "columns"),
     ]
     if left_out:
@@ -146,7 +146,7 @@ def _scores(
     result |= {"figures_from": name, "measures": measures.as_dict()}
     table = measures_text(measures)
     end = table.index("") if "" in table else len(table)
-    return ["", *wrapped(measures.verdict("rows")), *wrapped(sentence), *table[:end]]
+    return ["", *wrapped(measures.verdict("row")), *wrapped(sentence), *table[:end]]
 
 
 def _out_of_fold(model: Any, training: Training) -> Measures | None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eigenfeat._base.saved_files import META, read_arrays
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import counted, show
 from eigenfeat.cli.files import listed, naming_files, opened_with_model, some_rows
 from eigenfeat.cli.moments import KIND, read_checkpoint
 from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
@@ -65,7 +65,7 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
         evidence = evidence_of(model, some.X, some.y)
         found, unit = column_importances(model, evidence.X, evidence.y, evidence.names)
     return {
-        "importances_from": f"{len(evidence.y):,} rows, {unit}",
+        "importances_from": f"{counted(len(evidence.y), 'row')}, {unit}",
         "importances": found.reset_index(names="name").to_dict("records"),
     }
 

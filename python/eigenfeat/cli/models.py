@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import ParameterGrid
 
+from eigenfeat._base.validation import counted
 from eigenfeat.cli.files import STANDARD, opened_with_model
 from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
@@ -109,7 +110,7 @@ def _text(result: dict[str, Any]) -> str:
     if len(tried) > SHOWN:
         tried[SHOWN:] = [f"  ... and {len(tried) - SHOWN} more; --json prints all"]
     return "\n".join([
-        f"{result['output']}: {result['estimator']}, {result['rows']:,} rows; "
+        f"{result['output']}: {result['estimator']}, {counted(result['rows'], 'row')}; "
         f"{settings(result['best_params'])}; score {result['best_score']:.4f}; "
         f"{result['seconds']:.1f} s",
         *tried,
@@ -204,7 +205,7 @@ def _write(
             advance(len(block), position.fraction)
     result = {"output": str(path), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": output.seconds, "rows_per_second": advance.rate}
-    text = f"{written:,} rows" + (f" ({skipped:,} bad ones left empty)" if skipped else "")
+    text = counted(written, "row") + (f" ({skipped:,} bad ones left empty)" if skipped else "")
     if standard:  # standard output has the rows
         output.result(result, f"eigenfeat: {text}", sys.stderr)
     else:

@@ -85,7 +85,8 @@ def moments(options: SimpleNamespace, output: Output) -> None:
     skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
     output.result(
         result,
-        f"{options.output}: {n:,} rows{skipped}, {counted(total.n_features_in_, 'feature')}, "
+        f"{options.output}: {counted(n, 'row')}{skipped}, "
+        f"{counted(total.n_features_in_, 'feature')}, "
         f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s",
     )
 

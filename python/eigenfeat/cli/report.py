@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
+from eigenfeat._base.validation import counted
 from eigenfeat.cli.files import (
     check_output,
     naming_files,
@@ -60,4 +61,4 @@ def report(options: SimpleNamespace, output: Output) -> None:
     size = os.path.getsize(options.output)
     result = {"output": str(options.output), "rows": len(y), "of_rows": n}
     result |= {"skipped": rows.n_skipped, "seconds": output.seconds}
-    output.result(result, f"{options.output}: {len(y):,} rows{drawn}, {size:,} bytes")
+    output.result(result, f"{options.output}: {counted(len(y), 'row')}{drawn}, {size:,} bytes")

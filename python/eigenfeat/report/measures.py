@@ -19,7 +19,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from eigenfeat._base.validation import check_some_weight, show
+from eigenfeat._base.validation import check_some_weight, counted, show
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -108,12 +108,15 @@ class ClassificationMeasures:
         pairs = (divmod(int(at), len(wrong)) for at in order)
         return [(i, j, int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
 
-    def verdict(self, unit: str = "samples") -> str:
+    def verdict(self, unit: str = "sample") -> str:
         """Say in sentences how the predictions compare with those of a constant.
 
-        Shares of errors are of the weight of the samples, which are called `unit`.
+        Shares of errors are of the weight of the samples, each of which is called `unit`.
         """
-        amount = f"{self.errors:,} errors in {self.n_samples:,} {unit} ({1 - self.accuracy:.1%})"
+        amount = (
+            f"{counted(self.errors, 'error')} in {counted(self.n_samples, unit)} "
+            f"({1 - self.accuracy:.1%})"
+        )
         always = (
             f"always predicting {show(self.most_common)} makes {self.majority_errors:,} "
             f"({1 - self.majority_accuracy:.1%})"
@@ -125,7 +128,7 @@ class ClassificationMeasures:
         found = self.by_class
         missed = found.loc[(found["samples"] > 0) & (found["recall"] == 0), "samples"]
         for label, n in missed.head(_MAX_NAMED).items():
-            parts.append(f"None of the {n:,} {unit} of class {show(label)} is found.")
+            parts.append(f"None of the {counted(n, unit)} of class {show(label)} is found.")
         if len(missed) > _MAX_NAMED:
             parts.append(f"Nor is any of {len(missed) - _MAX_NAMED:,} other classes.")
         if self.log_loss is not None and self.log_loss >= self.prior_log_loss:
@@ -182,13 +185,14 @@ class RegressionMeasures:
     mean_root_mean_squared_error: float
     mean_mean_absolute_error: float
 
-    def verdict(self, unit: str = "samples") -> str:
+    def verdict(self, unit: str = "sample") -> str:
         """Say in a sentence how the predictions compare with the mean of the target."""
         better = self.root_mean_squared_error < self.mean_root_mean_squared_error
         start = "Root" if better else "No better than the mean: root"
         return (
             f"{start} mean squared error {self.root_mean_squared_error:.6g} in "
-            f"{self.n_samples:,} {unit}; the mean has {self.mean_root_mean_squared_error:.6g}."
+            f"{counted(self.n_samples, unit)}; the mean has "
+            f"{self.mean_root_mean_squared_error:.6g}."
         )
 
     def compared(self) -> list[tuple[str, float, float, str]]:

@@ -281,3 +281,15 @@ def test_warnings_are_one_line_without_code(files, monkeypatch):
     status, _, err = run("fit", "notes.csv", "--target", "kind", "-o", "out.efm")
     assert status == 0
     assert re.fullmatch(r"warning: [^\n]*'note'[^\n]*\n", err)
+
+
+def test_a_row_and_an_error_are_singular(files, monkeypatch):
+    monkeypatch.chdir(files)
+    lines = (files / "rows.csv").read_text().splitlines()
+    (files / "row.csv").write_text(f"{lines[0]}\n{lines[1]}\n")
+    command = ("predict", "model.efm", "row.csv", "--drop", "kind", "-o", "x.csv")
+    assert "x.csv: 1 row, " in run(*command)[1]
+    wrong = (int((files / "x.csv").read_text().split()[1]) + 1) % 3
+    (files / "row.csv").write_text(f"{lines[0]}\n{lines[1].rpartition(',')[0]},{wrong}\n")
+    said = run("evaluate", "model.efm", "row.csv", *EVALUATE[3:])[1]
+    assert ": 1 error in 1 row (100.0%)" in said
