@@ -100,8 +100,8 @@ def cross_predict(
     """Fit a clone of an estimator for each of `held_out_parts`, and predict the held-out samples.
 
     A pipeline passes the weights to its last step. After `time_limit` seconds no further part is
-    fitted. In columns of numbers without a gap among the fitted samples, gaps of held-out samples
-    become the mean, since models may refuse gaps that their fit had not.
+    fitted. If a column of numbers has gaps in the held-out samples alone, the mean of the fitted
+    samples replaces them, since a model may refuse gaps in columns that its fit found complete.
     """
     classes, begun = np.unique(y), time.perf_counter()
     found: list[Part] = []
@@ -140,7 +140,7 @@ def cross_predict(
 
 
 def _without_new_gaps(fitted: Any, held: Any) -> Any:
-    """Held-out samples, with means of the fitted ones for gaps in columns where these have none."""
+    """Held-out samples; means of `fitted` replace gaps in columns that are complete in `fitted`."""
     if hasattr(held, "isna"):  # a data frame
         new = held.isna().any() & ~fitted.isna().any()
         means = fitted.loc[:, new].select_dtypes("number").mean().astype(float)
