@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from every_estimator import ESTIMATORS, OF_SERIES
 from flat_gem import gem_classifier, joint_classifier
@@ -145,13 +144,3 @@ def test_the_page_declares_them():
         assert f"{name}`" in text
         for reason in checks.values():
             assert reason in text, (name, reason)
-
-
-def test_early_decisions_about_one_column(rng):
-    X = rng.standard_normal((40, 1)) + np.repeat([0, 3], 20)[:, None]
-    y = np.repeat(["a", "b"], 20)
-    model = LDA.fit(X, y)
-    found = model.predict_early(X, trace=True)
-    assert found.time.tolist() == [1] * 40
-    assert found.trace_label.tolist() == [[label] for label in model.predict(X)]
-    assert found.trace_reliability.tolist() == [[1.0]] * 40

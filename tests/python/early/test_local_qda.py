@@ -69,12 +69,3 @@ def test_cross_validation_counts_the_errors_of_refitted_models():
     best = min(model.cv_errors_.values())
     assert model.n_neighbors_ == min(m for m, e in model.cv_errors_.items() if e == best)
     assert cross_val_score(LocalQDA(), X, y, cv=4).mean() > 0.95
-
-
-def test_duplicate_rows_single_rows_and_types():
-    X = np.repeat([[0.0, 0.0], [3.0, 3.0], [9.0, 0.0]], [5, 5, 1], axis=0)
-    y = np.repeat(["a", "b", "c"], [5, 5, 1])
-    model = LocalQDA().fit(X, y)
-    assert_array_equal(model.predict([[0.1, 0.0], [3.1, 2.9], [9.0, 0.1]]), ["a", "b", "c"])
-    single = LocalQDA(2).fit(X.astype(np.float32), y)
-    assert_array_equal(single.predict(X), y)

@@ -182,7 +182,7 @@ def million():
     return X, y
 
 
-def test_many_columns(million, monkeypatch, tmp_path):
+def test_many_columns(million, monkeypatch):
     X, y = million
     gem = RandomizedGEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
     assert gem.residuals_.max() < 1e-2

@@ -73,13 +73,6 @@ def test_parts_may_have_their_columns_in_another_order(tmp_path, table):
     assert labels_of(rows) == table["kind"].tolist()
 
 
-def test_svmlight_columns_are_counted_as_in_the_fit(tmp_path):
-    (tmp_path / "fit.svm").write_text("1 0:5 1:1\n0 1:1 3:7\n" * 20)
-    (tmp_path / "new.svm").write_text("1 1:1 3:7\n" * 3)
-    model = TableClassifier().fit(open_rows(tmp_path / "fit.svm"))
-    assert np.concatenate(list(model.predict(open_rows(tmp_path / "new.svm")))).tolist() == [0] * 3
-
-
 @pytest.mark.parametrize("index", [None, "case", ("u", "v")])
 def test_an_index_is_no_feature(tmp_path, table, index, rng):
     table = table.iloc[rng.permutation(200)]

@@ -1,6 +1,5 @@
 """Files with words, booleans and empty cells: as frames of the same table."""
 
-import datetime
 import warnings
 
 import numpy as np
@@ -230,15 +229,6 @@ def test_bad_rows_beside_words(tmp_path, credit):
     (tmp_path / "none.csv").write_text(text[0] + 2 * "\n1,clerk,True,Ulm,1,")
     with pytest.raises(ValueError, match=r"none\.csv: expected at least one row, got none; 2 bad"):
         classifier().fit(open_rows(tmp_path / "none.csv", "kind", skip_bad=True))
-
-
-def test_durations_and_times_are_seconds(tmp_path, credit):
-    X = credit.drop(columns="kind").assign(spell=pd.to_timedelta(credit["age"], unit="W"))
-    X["opened"] = [datetime.time(i % 24, i % 7) if i % 5 else None for i in range(len(X))]
-    path = written(X.assign(kind=credit["kind"]), tmp_path / "spells.parquet")
-    expected = classifier().fit(X, credit["kind"]).predict_proba(X)
-    found = predicted(classifier().fit(open_rows(path, "kind")), open_rows(path, "kind"))
-    np.testing.assert_array_equal(found, expected)
 
 
 def test_text_in_place_of_a_date_makes_a_row_bad(tmp_path, credit):

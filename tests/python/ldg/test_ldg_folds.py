@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from eigenfeat._base.labels import class_folds
 from eigenfeat.ldg import LDG, KernelLDG, SparseLDG
 from eigenfeat.ldg._solving.coordinates import span_of, standardise
-from eigenfeat.ldg._solving.selection import Problem, fold_accuracies, greedy_dimension
+from eigenfeat.ldg._solving.selection import Problem, fold_accuracies
 
 
 def blobs(n, d, k, seed=0, dtype=np.float64):
@@ -78,8 +78,3 @@ def test_sparse_rows_kernels_and_sparse_directions_choose_so_too():
             model.cv_results_["gamma_accuracy"], exact.cv_results_["gamma_accuracy"], atol=1e-12
         )
     assert few.cv_results_["gamma"].tolist() == [0.01, 0.1, 0.3, 0.5, 0.7, 0.9]
-
-
-def test_the_dimension_grows_while_the_accuracy_does():
-    assert greedy_dimension(float, 3) == (3, [1.0, 2.0, 3.0])
-    assert greedy_dimension(lambda n: -abs(n - 2.0), 9) == (2, [-1.0, 0.0, -1.0])

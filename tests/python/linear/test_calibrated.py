@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits
 
 from eigenfeat import GEM
 from eigenfeat.expansion import ExpandedFeatures
@@ -132,27 +132,6 @@ def test_rows_far_from_zero(overlapping):
     assert model.score(far, y) > CalibratedLeastSquares().fit(X, y).score(X, y) - 0.02
     P = on_simplex(model.decision_function(far))
     assert_allclose(((np.eye(3)[y] - P) ** 2).sum(axis=1).mean(), model.error_history_[-1], 1e-4)
-
-
-def test_two_classes():
-    X, y = load_iris(return_X_y=True)
-    X, y = X[y > 0], np.array(["no", "yes"])[y[y > 0] - 1]
-    model = CalibratedLeastSquares().fit(X[::2], y[::2])
-    scores = model.decision_function(X)
-    assert scores.shape == (100,)
-    assert model.coef_.shape == (2, 4)
-    assert_array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
-    assert model.score(X[1::2], y[1::2]) > 0.9
-
-
-def test_probabilities_have_logarithms(digits):
-    X, y, rest, _ = digits
-    model = CalibratedLeastSquares().fit(X, y)
-    P = model.predict_proba(rest)
-    assert_allclose(P.sum(axis=1), 1, rtol=1e-5)
-    assert_allclose(P.min(), 0.5 / 905, rtol=1e-5)
-    assert_allclose(model.predict_log_proba(rest), np.log(P))
-    assert_array_equal(model.predict(rest), P.argmax(axis=1))
 
 
 # ---- options and contract ------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import eigenfeat as ef
 from eigenfeat import ldg
 
 
@@ -32,13 +31,3 @@ def test_domains_in_a_pipeline_and_a_search():
     search = GridSearchCV(pipe, {"kneighborsclassifier__n_neighbors": [1, 3]}, cv=3)
     search.fit(X, Y, sample_domain=DOMAINS)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_weights_of_a_search():
-    weight = 1.0 + (np.arange(len(Y)) % 3)
-    model = ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).set_fit_request(
-        sample_weight=True
-    )
-    found = make_pipeline(model).fit(X, Y, sample_weight=weight)
-    alone = ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y, sample_weight=weight)
-    assert np.array_equal(found.predict_proba(X), alone.predict_proba(X))

@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeRegressor
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat.linear.pools import pool_weights
@@ -557,15 +556,6 @@ def test_columns_that_vary_in_one_fold_alone(model):
     np.testing.assert_allclose(fitted.predict(X[4:]), fitted.predict(X[4:5])[0])
 
 
-def test_equal_weights_and_samples_without_weight_change_nothing(rng):
-    X = rng.standard_normal((260, 4))
-    y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    expected = TableClassifier().fit(X[:200], y[:200]).predict_proba(X)
-    weight = np.repeat([1.0, 0.0], [200, 60])
-    found = TableClassifier().fit(X, y, sample_weight=weight).predict_proba(X)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
 class Failing(BaseEstimator):
     """Raises in `fit`; both a classifier and a regressor."""
 
@@ -591,25 +581,3 @@ def test_views_that_raise_errors_are_left_out_with_a_warning(rng, kind):
         pytest.raises(ValueError, match="views: expected one that can be fitted, got Failing: Run"),
     ):
         kind([Failing(), Failing()]).fit(X, y)
-
-
-class FailingOnAll(DecisionTreeRegressor):
-    """A deep tree that raises an error where it gets more samples than in any fold."""
-
-    def fit(self, X, y):
-        if len(X) > 250:
-            raise RuntimeError("too many samples")
-        return super().fit(X, y)
-
-
-def test_views_that_raise_errors_on_all_samples_leave_the_pool(rng):
-    X = rng.uniform(-3, 3, (300, 2))
-    y = np.sign(X[:, 0]) * np.sign(X[:, 1]) + 0.1 * rng.standard_normal(300)
-    with pytest.warns(UserWarning, match="FailingOnAll is left out, its fit raised RuntimeError"):
-        model = TableRegressor(["columns", "kernel", FailingOnAll()]).fit(X, y)
-    expected = TableRegressor(["columns", "kernel"]).fit(X, y)
-    assert model.views_[2].note == "RuntimeError: too many samples"
-    weights = [view.weight for view in model.views_]
-    np.testing.assert_allclose(weights[:2], [v.weight for v in expected.views_], rtol=1e-9)
-    assert weights[2] == 0
-    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
