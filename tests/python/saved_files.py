@@ -11,7 +11,6 @@ import numpy as np
 from fitted_models import MODELS
 
 import eigenfeat as ef
-from eigenfeat._base.saved_files import META
 from eigenfeat.io.saving import SCHEMA
 
 
@@ -58,9 +57,6 @@ def saved(tmp_path, name):
     return path
 
 
-# ---- models --------------------------------------------------------------------------------------
-
-
 def change_schema(path, change):
     """Let a function change the tree of objects."""
     contents = members(path)
@@ -87,6 +83,15 @@ def value(found):
     return names | {"content": json.dumps(found), "is_json": True}
 
 
+def described(name, loader="ObjectNode", **more):
+    module, _, name = name.rpartition(".")
+    return {"__class__": name, "__module__": module, "__loader__": loader} | more
+
+
+def listed(content, **more):
+    return described("builtins.list", "ListNode", content=content, **more)
+
+
 def change_value(path, *steps, to):
     """Replace an attribute or item by a JSON value, or by a description."""
     *outer, last = steps
@@ -107,24 +112,3 @@ def change_array(path, *steps, to):
     member, array = array_at(path, *steps)
     new = to(array.copy()) if callable(to) else to
     rewrite(path, members(path) | {member: new if isinstance(new, bytes) else npy(new)})
-
-
-# ---- moments -------------------------------------------------------------------------------------
-
-
-def header_of(path):
-    return json.loads(str(np.load(io.BytesIO(members(path)[META]))))
-
-
-def change_header(path, **changes):
-    """Replace entries of the header; None takes one away."""
-    header = header_of(path) | changes
-    header = {name: part for name, part in header.items() if part is not None}
-    rewrite(path, members(path) | {META: npy(np.array(json.dumps(header)))})
-
-
-def change_meta(path, change):
-    """Let a function change the moments' own part of the header."""
-    meta = header_of(path)["meta"]
-    change(meta)
-    change_header(path, meta=meta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,21 +24,15 @@ __all__ = [
     "check_two_labels",
     "class_folds",
     "fold_indices",
-    "label_dtype",
     "plain_labels",
     "thinned",
 ]
-
-WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # characters per label, bytes in total; see `label_dtype`
 
 
 class UnknownClassError(ValueError, KeyError):
     """A class label that is not known."""
 
     __str__ = Exception.__str__  # KeyError quotes the message
-
-
-_IN_JSON = {bool, int, float, str, bytes}  # types of labels in files
 
 
 @dataclass(frozen=True)
@@ -118,36 +111,18 @@ class LabelTable:
         labels = self.labels + unseen
         return LabelTable(labels, _common_dtype(self.dtype, dtype, labels))
 
-    def to_json(self) -> dict[str, object]:
-        """Return the table as a JSON object; bytes become Latin-1 text."""
-        kinds = {type(label) for label in self.labels}
-        if not kinds <= _IN_JSON:
-            names = sorted(kind.__name__ for kind in kinds)
-            raise ValueError(f"classes: expected numbers or strings to save, got {names}")
-        text = [label.decode("latin-1") for label in self.labels if isinstance(label, bytes)]
-        return {
-            "values": text or list(self.labels),
-            "bytes": bool(text),
-            "dtype": None if self.dtype is None else self.dtype.str,
-            "fixed": self.fixed,
-        }
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """The labels in order of arrival, as an array."""
+        array = np.empty(len(self), dtype=self.dtype or np.dtype(np.int64))
+        array[:] = self.labels
+        return array
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> LabelTable:
-        """Return the table of `to_json`; an error of any type if it is invalid."""
-        labels = data["values"]
-        if data["bytes"]:
-            labels = [label.encode("latin-1") for label in labels]
-        if not all(type(label) in _IN_JSON and label == label for label in labels):
-            raise ValueError("labels are not numbers or strings")
-        return cls.restored(labels, data["dtype"], bool(data["fixed"]))
-
-    @classmethod
-    def restored(cls, labels: Sequence[Any], dtype: str | None, fixed: bool) -> LabelTable:
-        """Return a table from its parts; ValueError or TypeError if labels do not fit the dtype."""
-        kind = None if dtype is None else label_dtype(dtype, labels)
-        table = cls(tuple(labels), kind, fixed)
-        if len(table.positions) != len(labels) or len(table.classes) != len(labels):
+    def restored(cls, array: npt.NDArray[Any], fixed: bool) -> LabelTable:
+        """Return the table of an `array`; an error of any type if it is invalid."""
+        table = cls(tuple(array.tolist()), array.dtype if len(array) else None, bool(fixed))
+        if len(table.positions) != len(table.classes):
             raise ValueError("labels occur twice")
         return table
 
@@ -157,24 +132,6 @@ def check_two_labels(classes: Labels, what: str = "samples", name: str = "y") ->
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "none"
         raise ValueError(f"{name}: expected {what} of at least two classes, got {seen}")
-
-
-def label_dtype(text: str, labels: Sequence[Any]) -> DType:
-    """Return the dtype that a file names for its labels; ValueError if it does not fit them.
-
-    A text dtype much wider than the labels is narrowed, so that a small file cannot request much
-    memory.
-    """
-    if not re.fullmatch(r"\|[bSO]\d{0,9}|[|<>][iuf]\d|[<>]U\d{1,9}", text):
-        raise ValueError(f"labels cannot be of dtype {text[:20]!r}")
-    dtype = np.dtype(text)
-    if dtype.kind in "US":
-        if not all(type(label) is (str if dtype.kind == "U" else bytes) for label in labels):
-            raise ValueError(f"labels are not of dtype {text}")
-        enough = max([WIDE_ENOUGH, *map(len, labels)])
-        if int(text[2:] or 0) > enough and len(labels) * dtype.itemsize > SMALL_ENOUGH:
-            return np.dtype(f"{text[:2]}{enough}")
-    return dtype
 
 
 def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -> Any:

@@ -1,29 +1,24 @@
-"""Files of models and moments: written completely or not at all, and read without trust.
+"""Files that are written completely or not at all, and archives that are read without trust.
 
-Both are zip archives of uncompressed members. Moments are an ``npz`` file (`write_arrays`,
-`read_arrays`): a member ``meta.npy`` with JSON, and arrays of numbers. Nothing is unpickled. Memory
-for an array is allocated after the length of its member is checked.
+Memory for an array in an archive is allocated after the length of its member is checked.
 """
 
 from __future__ import annotations
 
 import errno
 import io
-import json
 import os
 import secrets
 import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-import numpy.typing as npt
 from numpy.lib import format as npy
 
 from eigenfeat._base.file_errors import is_of_file, naming
@@ -33,16 +28,11 @@ __all__ = [
     "FileFormatError",
     "check_array",
     "open_archive",
-    "read_arrays",
     "reading",
     "replacing",
     "taking_the_place_of",
-    "write_arrays",
 ]
 
-META = "meta.npy"
-FORMAT = "eigenfeat"
-VERSION = 1
 _MAX_BYTES_PER_ENTRY = 4096  # the limit for arrays without entries
 
 
@@ -116,25 +106,6 @@ def _about(error: OSError, target: Path) -> OSError:
     return OSError(error.errno, error.strerror or str(error), str(place))
 
 
-def write_arrays(
-    path: str | os.PathLike[str],
-    kind: str,
-    meta: dict[str, Any],
-    arrays: Iterable[tuple[str, npt.NDArray[Any]]],
-) -> None:
-    """Write an ``npz`` file of arrays of numbers, and of JSON metadata; see `replacing`.
-
-    Arrays are written one at a time, so that a generator needs memory for one. Saving is
-    deterministic.
-    """
-    about = {"format": FORMAT, "version": VERSION, "kind": kind, "meta": meta}
-    text = json.dumps(about, allow_nan=False, sort_keys=True)
-    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
-        for name, array in ((META[:-4], np.array(text)), *arrays):
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                npy.write_array(member, array, allow_pickle=False)
-
-
 # ---- reading -------------------------------------------------------------------------------------
 
 
@@ -162,7 +133,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 raise
             detail = " ".join(str(error).split())[:200] or type(error).__name__
             raise FileFormatError(
-                f"{name}: not an {FORMAT} file, or a truncated or damaged one ({detail})"
+                f"{name}: not an eigenfeat file, or a truncated or damaged one ({detail})"
             ) from error
 
 
@@ -206,32 +177,3 @@ def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
     if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != room:
         raise ValueError(f"an array of {prod(shape) * dtype.itemsize} bytes in {room}")
     return tuple(shape)
-
-
-@contextmanager
-def read_arrays(
-    path: str | os.PathLike[str], kind: str | None = None
-) -> Iterator[tuple[str, dict[str, Any], Mapping[str, npt.NDArray[Any]]]]:
-    """Open a file of `write_arrays`: kind of its content, metadata, and arrays by name.
-
-    Arrays are read when they are looked up. FileFormatError for other files, as in `reading`, and
-    for another kind than `kind`; None accepts any.
-    """
-    with reading(path) as file, open_archive(file) as archive:
-        for member in archive.namelist():
-            check_array(archive, member)
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as arrays:
-            about = json.loads(str(arrays[META]))
-            if not isinstance(about, dict) or about.get("format") != FORMAT:
-                raise ValueError("it is another program's")
-            if about.get("version") != VERSION:
-                raise FileFormatError(
-                    f"it is of version {about.get('version')!r:.20}, this release reads {VERSION}"
-                )
-            found, meta = about["kind"], about["meta"]
-            if type(found) is not str or type(meta) is not dict:
-                raise ValueError("its header is incomplete")
-            if kind not in (None, found):
-                raise FileFormatError(f"it holds {found[:40]!r}, not {kind!r}")
-            yield found, meta, arrays

@@ -26,6 +26,7 @@ from eigenfeat.io.errors import OptionError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.blocks import stacked
 from eigenfeat.samples.labelled import row_weights
 
@@ -33,6 +34,7 @@ __all__ = [
     "STANDARD",
     "check_output",
     "listed",
+    "loaded_moments",
     "opened_with_model",
     "rows_of",
     *("naming_files", "predicts_numbers", "remember_files", "seen_in_fit", "some_rows"),
@@ -96,6 +98,14 @@ def rows_of(
     if rows.sources[0].label_kind is None:
         raise none
     return rows
+
+
+def loaded_moments(path: str | Path) -> ClassMoments:
+    """The moments in a file; ValueError for other files."""
+    moments = load(path)
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(f"{path}: expected class moments, got {type(moments).__name__}")
+    return moments
 
 
 def opened_with_model(

@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 
 from eigenfeat._base.validation import counted, is_table
 from eigenfeat.cli.evaluate import Measures, held_out_measures, measures_text
-from eigenfeat.cli.files import check_output, naming_files
+from eigenfeat.cli.files import check_output, loaded_moments, naming_files
 from eigenfeat.cli.kinds import unfitted
 from eigenfeat.cli.output import Output, UsageError, wrapped
 from eigenfeat.cli.training import (
@@ -22,7 +22,6 @@ from eigenfeat.cli.training import (
     target_of,
 )
 from eigenfeat.io.saving import save
-from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.report.card import columns_by_kind, kinds_in_words, reasons
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.measures import measures_of
@@ -74,7 +73,7 @@ def _fit_moments(options: SimpleNamespace, model: Any) -> tuple[dict[str, Any], 
     if options.data:
         raise UsageError(f"--moments: expected no files of rows beside it, got {options.data[0]}")
     check_output(options.output, options.moments)
-    moments = ClassMoments.load(options.moments)
+    moments = loaded_moments(options.moments)
     model.fit_moments(moments)
     weight = sum(moments.weight(c) for c in moments.classes_)
     classes = moments.classes_.tolist()

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._base.saved_files import META, read_arrays
 from eigenfeat._base.validation import counted, show
 from eigenfeat.cli.files import listed, naming_files, opened_with_model, some_rows
-from eigenfeat.cli.moments import KIND, read_checkpoint
+from eigenfeat.cli.moments import checkpoint_of
 from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
@@ -38,19 +37,13 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
     if path.is_dir():
         raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
     summary: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
-    members = _members(path)
-    if options.data and SCHEMA not in members:
-        raise UsageError(f"DATA: expected none beside {path}, which is no model")
-    saved = {META, SCHEMA} & members
-    if not saved and (options.format is not None or format_of(path) is not None):
+    if not _is_saved(path) and (options.format is not None or format_of(path) is not None):
         given = {name: getattr(options, name) for name in _FORMAT_OPTIONS}
         summary |= described(path, **given, na_values=tuple(listed(options.na_values)))
-    elif META in saved:
-        summary |= _moments(path)
     else:
-        summary |= {"kind": "model", **_estimator(load(path))}
-        versions = saved_versions(path)
-        summary |= {"versions": versions} if versions else {}
+        summary |= _saved(load(path), path) | {"versions": saved_versions(path)}
+    if options.data and summary["kind"] != "model":
+        raise UsageError(f"DATA: expected none beside {path}, which is no model")
     if options.data:
         summary |= _importances(options, output)
     output.result(summary, "\n".join(_lines(summary.copy())))
@@ -70,31 +63,34 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     }
 
 
-def _members(path: Path) -> set[str]:
+def _is_saved(path: Path) -> bool:
+    """Whether `eigenfeat.save` wrote a file."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return {*archive.namelist()}
+            return SCHEMA in archive.namelist()
     except (zipfile.BadZipFile, OSError):
-        return set()
+        return False
 
 
-def _moments(path: Path) -> dict[str, Any]:
-    """Describe a file of moments or a checkpoint, after reading all of it."""
-    with read_arrays(path) as (kind, about, _):
-        pass
-    state: dict[str, Any] = {}
-    if kind == KIND:
-        moments, identity, position = read_checkpoint(path)
+def _saved(content: Any, path: Path) -> dict[str, Any]:
+    """Describe a loaded model, moments or a checkpoint."""
+    if isinstance(content, ClassMoments):
+        return {"kind": "class moments", **_moments(content)}
+    if isinstance(content, dict):
+        moments, identity, position = checkpoint_of(content, path)
         state = {"rows": position.rows, "skipped": position.skipped, "of_files": identity["files"]}
-    else:
-        moments = ClassMoments.load(path)
+        return {"kind": "moments checkpoint", **state, **_moments(moments)}
+    return {"kind": "model", **_estimator(content)}
+
+
+def _moments(moments: ClassMoments) -> dict[str, Any]:
     weights = {label: moments.weight(label) for label in moments.classes_.tolist()}
+    names = getattr(moments, "feature_names_in_", None)
+    dtype = moments.dtype
     return {
-        "kind": kind,
-        **state,
-        "features": about["n_features"],
-        **({"feature_names": about["feature_names"]} if "feature_names" in about else {}),
-        "dtype": about["dtype"] or "float32 of float32 rows, else float64",
+        "features": getattr(moments, "n_features_in_", None),
+        **({} if names is None else {"feature_names": names.tolist()}),
+        "dtype": "float32 of float32 rows, else float64" if dtype is None else dtype.name,
         "weight": sum(weights.values()),
         "classes": [{"label": label, "weight": weight} for label, weight in weights.items()],
     }

@@ -10,16 +10,16 @@ from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import counted, differing_name, show
-from eigenfeat.cli.files import check_output, rows_of
+from eigenfeat.cli.files import check_output, loaded_moments, rows_of
 from eigenfeat.cli.output import InterruptedRunError, Output, UsageError, interrupts
 from eigenfeat.io.rows import FileRows, Position
+from eigenfeat.io.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.targets import task_of
 
 __all__ = ["moments"]
 
 _SECONDS = 60.0  # from one checkpoint to the next
-KIND = "moments checkpoint"
 
 
 def moments(options: SimpleNamespace, output: Output) -> None:
@@ -75,7 +75,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
                 checkpoint.save(total, after)
     n = position.rows if position else 0
     rows.check_some(n)
-    total.save(options.output)
+    save(total, options.output)
     checkpoint.path.unlink(missing_ok=True)
     classes = total.classes_.tolist()
     result = {"output": str(options.output), "rows": n, "skipped": rows.n_skipped}
@@ -94,19 +94,17 @@ def moments(options: SimpleNamespace, output: Output) -> None:
 # ---- checkpoints ---------------------------------------------------------------------------------
 
 
-def read_checkpoint(path: str | Path) -> tuple[ClassMoments, dict[str, Any], Position]:
-    """Moments of a checkpoint, the identity of its rows, and the position after the last block.
+def checkpoint_of(content: Any, path: Path) -> tuple[ClassMoments, dict[str, Any], Position]:
+    """Moments of a loaded checkpoint, the identity of its rows, and the position in them.
 
-    FileFormatError for other files.
+    FileFormatError for the content of other files.
     """
-    moments, about = ClassMoments._load_with(path, KIND)
     try:
-        identity, position = dict(about["identity"]), Position(**about["position"])
-        [*map(str, identity["files"])]
+        moments, identity = content["moments"], dict(content["identity"])
+        return moments, identity | {"files": [*identity["files"]]}, Position(**content["position"])
     except (LookupError, TypeError, ValueError):
-        what = "it does not say how far it has come"
-        raise FileFormatError(f"{path}: cannot be loaded: {what}") from None
-    return moments, identity, position
+        got = type(content).__name__
+        raise FileFormatError(f"{path}: expected a checkpoint of moments, got {got}") from None
 
 
 class Checkpoint:
@@ -119,7 +117,7 @@ class Checkpoint:
 
     def load(self) -> tuple[ClassMoments, Position]:
         """State in the file; FileFormatError if its files or options differ."""
-        moments, identity, position = read_checkpoint(self.path)
+        moments, identity, position = checkpoint_of(load(self.path), self.path)
         for name, value in self._identity.items():
             if identity.get(name) != value:
                 raise FileFormatError(
@@ -139,7 +137,7 @@ class Checkpoint:
     def save(self, moments: ClassMoments, position: Position) -> None:
         """Write the exact state after all blocks up to a position, atomically."""
         progress = {"identity": self._identity, "position": asdict(position)}
-        moments._save_with(self.path, KIND, progress)
+        save({"moments": moments, **progress}, self.path)
         self._saved_rows, self._saved_at = position.rows, time.monotonic()
 
 
@@ -151,9 +149,9 @@ def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> None:
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
     check_output(options.output, *paths)
-    total, named = ClassMoments.load(paths[0]), paths[0]
+    total, named = loaded_moments(paths[0]), paths[0]
     for path in paths[1:]:
-        part = ClassMoments.load(path)
+        part = loaded_moments(path)
         known, names = (getattr(one, "feature_names_in_", None) for one in (total, part))
         if known is not None and names is not None and (other := differing_name(known, names)):
             raise ValueError(
@@ -165,7 +163,7 @@ def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> None:
         except ValueError as error:
             raise ValueError(f"{path}: {str(error).removeprefix('other: ')}") from None
         named = path if known is None else named
-    total.save(options.output)
+    save(total, options.output)
     classes = total.classes_.tolist()
     weights = {str(label): total.weight(label) for label in classes}
     result = {"output": str(options.output), "merged": paths, "classes": classes}

@@ -1,4 +1,4 @@
-"""Save fitted estimators to files and load them, without pickle.
+"""Save fitted estimators and moments to files and load them, without pickle.
 
 skops writes a zip archive: a tree of nodes in ``schema.json``, a node for each object with the name
 of its class, and a member for each array. `load` checks the tree before skops builds objects from
@@ -23,7 +23,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from eigenfeat._base.saved_files import (
-    META,
     FileFormatError,
     check_array,
     open_archive,
@@ -33,7 +32,6 @@ from eigenfeat._base.saved_files import (
 from eigenfeat._base.validation import show
 from eigenfeat._base.version import __version__
 from eigenfeat.io.trusted_types import LOADERS, is_trusted
-from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["load", "save"]
 
@@ -58,15 +56,15 @@ _MAX_NAMES = 20  # types that an error names
 def save(model: object, path: str | os.PathLike[str]) -> None:
     """Write an estimator, class moments or directions to a file, without pickle.
 
-    The file has the parameters and all fitted attributes, and the versions of this package, NumPy
-    and scikit-learn. Saving is deterministic.
+    The file has the parameters and all fitted attributes, or the exact sums of the moments, and the
+    versions of this package, NumPy and scikit-learn. Saving is deterministic.
 
     Parameters
     ----------
     model : object
         Any estimator of this package or of scikit-learn, such as a pipeline or a
         `CalibratedClassifierCV` with estimators of this package inside; `ClassMoments`,
-        `PairDirections`, `PencilResult` or `Contrasts`.
+        `PairDirections`, `PencilResult` or `Contrasts`; or a dictionary of these.
     path : str or path-like
         Path of the file; no suffix is added. An existing file is replaced once the new file is
         complete.
@@ -81,7 +79,7 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
 
     See Also
     --------
-    load, eigenfeat.ClassMoments.save
+    load
 
     Examples
     --------
@@ -97,12 +95,9 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.transform(X) == model.transform(X)).all())
     True
     """
-    if type(model) is ClassMoments:
-        model.save(path)
-        return
     kind = type(model)
     known = is_trusted("ObjectNode", kind.__module__, kind.__name__)
-    if not (known or isinstance(model, BaseEstimator)):
+    if not (known or isinstance(model, (BaseEstimator, dict))):
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     from skops import io as skops_io
 
@@ -123,7 +118,8 @@ def _unsaved(part: Any, name: str) -> str:
     if isinstance(part, (list, tuple)):
         inner = {f"{name}[{i}]": value for i, value in enumerate(part)}
     else:
-        inner = {f"{name}.{key}": value for key, value in getattr(part, "__dict__", {}).items()}
+        parts = part if isinstance(part, dict) else getattr(part, "__dict__", {})
+        inner = {f"{name}.{key}": value for key, value in parts.items()}
     for inner_name, value in inner.items():
         try:
             skops_io.dumps(value)
@@ -210,7 +206,7 @@ def _stored(data: bytes) -> bytes:
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = ()) -> Any:
-    """Load a file that `save` or `ClassMoments.save` wrote.
+    """Load a file that `save` wrote.
 
     Predictions of the loaded object are bitwise equal on the same machine with the same libraries.
 
@@ -243,20 +239,17 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = (
 
     See Also
     --------
-    save, eigenfeat.ClassMoments.load
+    save
     """
     with reading(path) as file, open_archive(file) as archive:
-        members = archive.namelist()
-        if SCHEMA in members:
-            named = [o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted]
-            names = _checked_types(archive, named)
-            from skops import io as skops_io
-
-            file.seek(0)
-            return skops_io.load(file, trusted=[*names, *named])
-        if META not in members:
+        if SCHEMA not in archive.namelist():
             raise ValueError(f"it has no member {SCHEMA}")
-    return ClassMoments.load(path)
+        named = [o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted]
+        names = _checked_types(archive, named)
+        from skops import io as skops_io
+
+        file.seek(0)
+        return skops_io.load(file, trusted=[*names, *named])
 
 
 def _untrusted(names: list[str]) -> FileFormatError:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeGuard
 
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.saved_files import read_arrays, write_arrays
 from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import (
     CsrRows,
@@ -41,7 +39,6 @@ __all__ = [
     "shares_and_means",
 ]
 
-_KIND = "class moments"
 _MIN_KEPT_COLUMNS = 200  # with fewer columns, matrices are small
 _ALTERNATIVE = "eigenfeat.gem.RandomizedGEM, which forms no such matrices"
 _Array = npt.NDArray[np.float64]
@@ -71,8 +68,8 @@ class ClassMoments:
         Arithmetic type of the products of samples. None: float32 for float32 samples, float64 for
         all others. Sums are always in float64.
     feature_names : sequence of str, optional
-        Names of the columns, by default the names of the first data frame. They are saved in files,
-        compared by `merge`, and passed on to estimators that are fitted to the moments.
+        Names of the columns, by default the names of the first data frame. They are compared by
+        `merge`, and passed on to estimators that are fitted to the moments.
 
     Attributes
     ----------
@@ -88,6 +85,7 @@ class ClassMoments:
     An update or merge that raises leaves the object unchanged. Several Python threads may share an
     object: its methods hold a lock. Memory: ``k * d * d * 8`` bytes. With at least 200 columns and
     at most half as many samples, copies of the samples are kept until a matrix is requested.
+    `eigenfeat.save` and `eigenfeat.load` keep every bit.
 
     Examples
     --------
@@ -491,118 +489,35 @@ class ClassMoments:
             features = f"{width} feature{'s' if width != 1 else ''}"
             return f"ClassMoments({classes}, {features}, weight {total:.12g})"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to an ``npz`` file without pickle; an older file is replaced atomically.
-
-        Saving is deterministic.
-
-        Parameters
-        ----------
-        path : str or path-like
-            No suffix is added.
-
-        Raises
-        ------
-        ValueError
-            If a label is not a number, a string or bytes.
-        OSError
-            If the file cannot be written; an existing file is then left unchanged.
-        """
-        self._save_with(path, _KIND, {})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ClassMoments:
-        """Read moments written by `save`, identical bit for bit.
-
-        Raises
-        ------
-        FileFormatError
-            If the file has another format, is truncated or damaged, or has a newer version.
-        OSError
-            If the file cannot be read.
-        """
-        return cls._load_with(path, _KIND)[0]
-
-    def _save_with(self, path: str | os.PathLike[str], kind: str, more: Mapping[str, Any]) -> None:
-        """Write the moments, and further JSON data, to a file of another kind."""
-        with self._lock:
-            meta = self._about() | {"labels": self._table.to_json(), **more}
-            write_arrays(path, kind, meta, self._arrays())
-
-    @classmethod
-    def _load_with(
-        cls, path: str | os.PathLike[str], kind: str
-    ) -> tuple[ClassMoments, dict[str, Any]]:
-        """Read a file of `_save_with`: moments, and the JSON data."""
-        moments = cls()
-        with read_arrays(path, kind) as (_, meta, arrays):
-            moments._restore(LabelTable.from_json(meta["labels"]), meta, arrays)
-        return moments, meta
-
-    def _restore(
-        self, table: LabelTable, about: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-    ) -> None:
-        """Set the state from `_about` and `_arrays`; ValueError or similar if invalid."""
-        self._lock, self._formed, self._few = threading.RLock(), None, None
-        self._table, self._dtype = table, check_dtype(about["dtype"])
-        self._single = check_dtype(about["product_dtype"]) == np.float32
-        self._read_arrays(about["n_features"], arrays)
-        self._names = checked_names(about.get("feature_names"), about["n_features"])
-
-    def _read_arrays(self, d: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Read the arrays of `_arrays`; ValueError or similar if invalid."""
-
-        def array(name: str) -> _Array:
-            result: _Array = np.ascontiguousarray(arrays[name])
-            if result.dtype != np.float64 or not np.isfinite(result).all():
-                raise ValueError(f"array {name}: expected finite float64 numbers")
-            return result
-
-        if d is None:
-            return
-        weights, k = array("weights"), len(self._table)
-        if weights.shape != (k,) or (weights < 0).any():
-            raise ValueError(f"weights: expected finite numbers >= 0 of shape ({k},)")
-        restored = core.ClassMoments(k, d)  # allocates memory only for classes with weight
-        for i in np.flatnonzero(weights > 0).tolist():
-            parts = [array(f"{name}_{i}") for name in ("mean_high", "mean_low", "scatter")]
-            restored.restore(i, float(weights[i]), *parts)
-        self._core = restored
-
-    def _about(self) -> dict[str, Any]:
-        """Return all metadata but labels and arrays."""
-        about = {
-            "dtype": None if self._dtype is None else self._dtype.name,
-            "product_dtype": self.product_dtype.name,
-            "n_features": self._width(),
-        }
-        return about if self._names is None else about | {"feature_names": list(self._names)}
-
-    def _arrays(self) -> Iterator[tuple[str, _Array]]:
-        """Yield ``weights`` (k,), and the means and scatter of each class with weight."""
-        core = self._core
-        if core is None:
-            return
-        weights = np.array([core.weight(i) for i in range(len(self._table))])
-        yield "weights", weights
-        for i in np.flatnonzero(weights > 0).tolist():
-            yield f"mean_high_{i}", core.mean_high(i)
-            yield f"mean_low_{i}", core.mean_low(i)
-            yield f"scatter_{i}", core.packed_scatter(i)
-
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            table = self._table
-            return self._about() | {
-                "labels": list(table.labels),
-                "label_dtype": None if table.dtype is None else table.dtype.str,
-                "fixed": table.fixed,
-                "arrays": dict(self._arrays()),
+            m = self._core
+            used = [] if m is None else [i for i in range(len(self._table)) if m.weight(i) > 0]
+            return {
+                "labels": self._table.array,
+                "fixed": self._table.fixed,
+                "dtype": None if self._dtype is None else self._dtype.name,
+                "single": self._single,
+                "feature_names": self._names,
+                "n_features": None if m is None else m.n_features,
+                "sums": [
+                    (i, m.weight(i), m.mean_high(i), m.mean_low(i), m.packed_scatter(i))
+                    for i in used
+                    if m is not None
+                ],
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        table = LabelTable.restored(state["labels"], state["label_dtype"], state["fixed"])
-        self._restore(table, state, state["arrays"])
+        self._lock, self._formed, self._few = threading.RLock(), None, None
+        self._table = LabelTable.restored(state["labels"], state["fixed"])
+        self._dtype, self._single = check_dtype(state["dtype"]), bool(state["single"])
+        self._names = checked_names(state["feature_names"], state["n_features"])
+        if state["n_features"] is not None:
+            self._formed = core.ClassMoments(len(self._table), state["n_features"])
+            for i, weight, *arrays in state["sums"]:
+                if not all(np.isfinite(array).all() for array in arrays):
+                    raise ValueError("sums: expected finite numbers")
+                self._formed.restore(i, weight, *arrays)
 
 
 def _are_bytes(X: object) -> TypeGuard[npt.NDArray[np.uint8]]:

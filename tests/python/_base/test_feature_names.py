@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
-from saved_files import change_meta, refusal
+from saved_files import change_value, listed, refusal, value
 from table_files import csv_text
 
 import eigenfeat as ef
@@ -30,7 +30,7 @@ def names(found):
 def test_names_go_wherever_moments_go(tmp_path, problem):
     X, y = problem
     named = ClassMoments(feature_names=NAMES).update(X, y)
-    named.save(tmp_path / "m.efm")
+    ef.save(named, tmp_path / "m.efm")
     again = pickle.loads(pickle.dumps(named))
     framed = ClassMoments().update(pd.DataFrame(X, columns=NAMES), y)
     for found in (named, again, framed, named.copy(), ef.load(tmp_path / "m.efm"), named + named):
@@ -70,8 +70,8 @@ def test_names_are_distinct_strings(problem):
 @pytest.mark.parametrize("wrong", [["a", "b"], ["a", "b", "a"], ["a", "b", 3]])
 def test_files_with_other_names_than_columns_are_refused(tmp_path, problem, wrong):
     path = tmp_path / "m.efm"
-    ClassMoments(feature_names=NAMES).update(*problem).save(path)
-    change_meta(path, lambda meta: meta.update(feature_names=wrong))
+    ef.save(ClassMoments(feature_names=NAMES).update(*problem), path)
+    change_value(path, "feature_names", to=listed([value(name) for name in wrong]))
     assert "feature_names" in refusal(path)
 
 
@@ -107,15 +107,15 @@ def files(tmp_path_factory, problem):
 
 
 def test_moments_of_files_keep_the_names_of_columns(files):
-    assert names(ClassMoments.load(files / "a.efm")) == ["x0", "x1", "x2"]
-    assert not hasattr(ClassMoments.load(files / "c.efm"), "feature_names_in_")
+    assert names(ef.load(files / "a.efm")) == ["x0", "x1", "x2"]
+    assert not hasattr(ef.load(files / "c.efm"), "feature_names_in_")
     status, said, _ = run("inspect", files / "a.efm")
     assert status == 0
     assert "  feature names: 'x0', 'x1', 'x2'\n" in said
     assert "  dtype: float64\n" in said
     assert json.loads(run("inspect", files / "a.efm", "--json")[1])["feature_names"][2] == "x2"
     assert "feature names" not in run("inspect", files / "c.efm")[1]
-    ClassMoments().update([[1.0]], [1]).save(files / "own.efm")
+    ef.save(ClassMoments().update([[1.0]], [1]), files / "own.efm")
     said = run("inspect", files / "own.efm")[1]
     assert "  dtype: float32 of float32 rows, else float64\n" in said
 
@@ -143,8 +143,8 @@ def test_merging_says_which_column_differs(files, problem):
         assert (status, err) == (1, f"eigenfeat: {text}\n")
         assert not (files / "no.efm").exists()
     assert run(*command, c, a, "-o", files / "all.efm")[0] == 0
-    assert names(ClassMoments.load(files / "all.efm")) == ["x0", "x1", "x2"]
-    ClassMoments(feature_names=["x0", "x1"]).update(X[:, :2], y).save(b)
+    assert names(ef.load(files / "all.efm")) == ["x0", "x1", "x2"]
+    ef.save(ClassMoments(feature_names=["x0", "x1"]).update(X[:, :2], y), b)
     status, _, err = run(*command, a, b, "-o", files / "no.efm")
     assert f"{b}: expected the columns of {a}, whose column 2 is 'x2', got no column" in err
     status, _, err = run(*command, c, b, "-o", files / "no.efm")

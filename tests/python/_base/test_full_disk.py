@@ -44,14 +44,14 @@ def rows_to(path):
         write(X)
 
 
-@pytest.mark.parametrize("what", [".model", ".csv", ".npz", ".npy", ".onnx", ".html", ".parquet"])
+@pytest.mark.parametrize("what", [".model", ".csv", ".efm", ".npy", ".onnx", ".html", ".parquet"])
 def test_the_error_names_the_file(tmp_path, model, what):
     if what == ".onnx":
         pytest.importorskip("onnx")
     moments = ef.ClassMoments().update(np.repeat(X, 5, axis=1), Y)
     write = {
         ".model": lambda path: ef.save(model, path),
-        ".npz": moments.save,
+        ".efm": lambda path: ef.save(moments, path),
         ".onnx": lambda path: to_onnx(model, path),
         ".html": lambda path: write_report(model, X, Y, path),
     }.get(what, rows_to)

@@ -118,13 +118,13 @@ def test_features_of_files(files, problem):
 
 def test_a_fit_from_moments(files, problem):
     X, y = problem
-    ClassMoments().update(X[:400], y[:400]).save(files / "rows.efm")
+    eigenfeat.save(ClassMoments().update(X[:400], y[:400]), files / "rows.efm")
     arguments = ["fit", "--moments", files / "rows.efm", "-o", files / "gem.efm", "--json"]
     status, said, _ = run(*arguments, "--set", "ridge=0.1")
     assert status == 0
     found = json.loads(said)
     assert (found["estimator"], found["weight"], found["features"]) == ("GEM", 400, 5)
-    expected = GEM(ridge=0.1).fit_moments(ClassMoments.load(files / "rows.efm"))
+    expected = GEM(ridge=0.1).fit_moments(eigenfeat.load(files / "rows.efm"))
     np.testing.assert_array_equal(
         eigenfeat.load(files / "gem.efm").transform(X), expected.transform(X)
     )
@@ -188,7 +188,7 @@ def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_pat
 
 
 def test_inspecting_moments_and_others(files, problem):
-    ClassMoments().update(*problem).save(files / "rows.efm")
+    eigenfeat.save(ClassMoments().update(*problem), files / "rows.efm")
     found = json.loads(run("inspect", files / "rows.efm", "--json")[1])
     counts = [{"label": c, "weight": int((problem[1] == c).sum())} for c in ("ant", "bee", "moth")]
     assert (found["kind"], found["features"], found["weight"]) == ("class moments", 5, 600)

@@ -29,7 +29,7 @@ def files(tmp_path, rng):
     (tmp_path / "link.csv").symlink_to(tmp_path / "rows.csv")
     ef.save(gem_classifier(n_directions=1).fit(X, y), tmp_path / "model.efm")
     ef.save(ef.GEM(n_directions=1).fit(X, y), tmp_path / "gem.efm")
-    ClassMoments().update(X, y).save(tmp_path / "rows.efm")
+    ef.save(ClassMoments().update(X, y), tmp_path / "rows.efm")
     return tmp_path
 
 

@@ -22,7 +22,9 @@ from saved_files import (
     change_schema,
     change_value,
     contents_of,
+    described,
     inside,
+    listed,
     members,
     npy,
     refusal,
@@ -104,15 +106,6 @@ def test_schemas_that_are_none(tmp_path, text):
     started = time.perf_counter()
     assert refusal(path).startswith(f"{path}: ")
     assert time.perf_counter() - started < 5
-
-
-def described(name, loader="ObjectNode", **more):
-    module, _, name = name.rpartition(".")
-    return {"__class__": name, "__module__": module, "__loader__": loader} | more
-
-
-def listed(content, **more):
-    return described("builtins.list", "ListNode", content=content, **more)
 
 
 def stored(member, number, kind="numpy.ndarray"):

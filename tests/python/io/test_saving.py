@@ -319,6 +319,16 @@ def test_functions_of_numpy_are_trusted(tmp_path):
     assert ef.load(tmp_path / "model").func is np.log1p
 
 
+def test_a_dictionary_of_models_comes_back(tmp_path):
+    ef.save({"features": fitted("GEM"), "moments": fitted("moments"), 3: [1]}, tmp_path / "models")
+    loaded = ef.load(tmp_path / "models")
+    assert loaded[3] == [1]
+    assert loaded["moments"] == fitted("moments")
+    assert_same(loaded["features"], fitted("GEM"))
+    with pytest.raises(ValueError, match=r"^model\.a\.b cannot be saved"):
+        ef.save({"a": {"b": (x for x in "ab")}}, tmp_path / "models")
+
+
 def test_what_is_no_model_is_refused(tmp_path):
     for value in (3, None, X, ef.LDG):
         with pytest.raises(ValueError, match="model: expected a fitted estimator, got"):

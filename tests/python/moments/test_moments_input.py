@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import eigenfeat as ef
 from eigenfeat import ClassMoments
 from problems import sample
 
@@ -143,11 +144,11 @@ def test_products_of_float32_are_remembered(rng, tmp_path):
     assert ClassMoments().update(X.astype(np.uint8), y).product_dtype == np.float64
     single = ClassMoments().update(X.astype(np.float32), y)
     assert ClassMoments(dtype="float32").update(sp.csr_array(X), y).product_dtype == np.float32
-    single.save(tmp_path / "moments")
+    ef.save(single, tmp_path / "moments")
     for other in (
         single.copy(),
         pickle.loads(pickle.dumps(single)),
-        ClassMoments.load(tmp_path / "moments"),
+        ef.load(tmp_path / "moments"),
         ClassMoments() + single,
         single.copy().update(X.astype(np.float64), y),
     ):
