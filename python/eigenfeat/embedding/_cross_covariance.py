@@ -128,12 +128,18 @@ class _Sums(NamedTuple):
 
 
 def leading_pairs(
-    samples: Any, n_targets: int, estimator: Any, *, whiten_targets: bool
+    samples: Any,
+    n_targets: int,
+    estimator: Any,
+    *,
+    whiten_targets: bool = False,
+    one_label: bool = False,
 ) -> LeadingPairs:
     """Compute leading singular triplets for `n_targets` targets (c).
 
     The parameters of `estimator`, a LabelEmbedding or RandomizedCCA, are the options. With
-    `whiten_targets`, B is the metric of the targets instead of the identity.
+    `whiten_targets`, B is the metric of the targets instead of the identity. With `one_label`,
+    each sample has one label: the centred indicators of k labels sum to 0, so their rank is k - 1.
     """
     width, d = estimator.n_components + estimator.n_oversamples, samples.n_features
     random = check_random_state(estimator.random_state)
@@ -160,6 +166,8 @@ def leading_pairs(
         right, values, U = linalg.svd(sums.image @ root, full_matrices=False)
         U = U.T
     rank = min(estimator.n_components, np.count_nonzero(values > _MIN_EIGENVALUE * values[0]))
+    if one_label:
+        rank = min(rank, np.count_nonzero(sums.target_mean) - 1)
     rotation = root @ U[:, :rank]
     left = P @ rotation
     signs = column_signs(left)  # rounding does not choose them

@@ -51,7 +51,8 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
     Parameters
     ----------
     n_components : int, default=100
-        Number of features, at most the rank of ``X^T Y``.
+        Number of features, at most the rank of ``X^T Y``. With one label per sample, the rank is
+        less than the number of labels.
     ridge : float >= 0, default=1e-3
         r as a multiple of the mean variance of a column. Standardise columns of different units.
     n_oversamples : int, default=10
@@ -153,7 +154,8 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
             else:
                 samples = prepare(self, X, y, sample_weight, moments=False)
                 self.classes_ = samples.classes
-            pairs = leading_pairs(samples, len(self.classes_), self, whiten_targets=False)
+            one_label = not self.multilabel_
+            pairs = leading_pairs(samples, len(self.classes_), self, one_label=one_label)
             self._sparse_output = sparse.issparse(y) or is_blocks(X)
             self.mean_ = pairs.mean
             self.components_ = np.ascontiguousarray(pairs.left.T)

@@ -182,6 +182,13 @@ def test_columns_that_add_nothing():
         np.testing.assert_allclose(other.singular_values_, model.singular_values_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("rows", [X, X + 1e6, X.astype(np.float32)])
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_rounding_adds_no_component(rows, n_classes):
+    model = LabelEmbedding().fit(rows, Y % n_classes)
+    assert len(model.components_) == n_classes - 1
+
+
 @pytest.mark.parametrize(
     ("rows", "targets", "message"),
     [
