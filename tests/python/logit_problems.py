@@ -46,3 +46,10 @@ def problem(name):
         return X[:600] / 16, y[:600]
     loaders = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
     return standardised(loaders[name])
+
+
+def wide_problem(seed):
+    """200 samples of three classes, of 5,000 columns that say little each."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=200)
+    return rng.normal(size=(200, 5000)) + 0.06 * rng.normal(size=(3, 5000))[y], y

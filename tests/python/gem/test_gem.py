@@ -105,25 +105,6 @@ def test_feature_names_tell_pair_rank_sign_and_power(rows):
 # ---- streaming -----------------------------------------------------------------------------------
 
 
-def test_classes_may_come_one_by_one_but_two_are_needed(rows):
-    X, y = rows
-    gem = GEM().partial_fit(X[y == 0], y[y == 0])
-    with pytest.raises(ValueError, match="at least two classes, got 1 class"):
-        gem.transform(X)
-    for c in (1, 2):
-        gem.partial_fit(X[y == c], y[y == c])
-    assert gem.transform(X).shape[0] == 360
-
-
-def test_declared_classes_without_rows_take_no_part(rows):
-    X, y = rows
-    gem = GEM().partial_fit(X, y, classes=[0, 1, 2, 9])
-    assert gem.classes_.tolist() == [0, 1, 2, 9]
-    assert 9 not in gem.pairs_
-    with pytest.raises(ValueError, match="7"):
-        gem.partial_fit(X[:1], [7])
-
-
 def test_moments_given_are_not_shared(rows):
     X, y = rows
     moments = ClassMoments().update(X, y)

@@ -132,30 +132,6 @@ def test_folders_of_hive_are_columns(tmp_path, table):
     assert labels_of(open_rows(tmp_path, "year", drop=["kind"])) == [2023] * 80 + [2024] * 120
 
 
-def test_empty_cells_are_missing_where_the_estimator_takes_them(tmp_path, table, rng):
-    holes = table.copy()
-    holes.loc[rng.random(200) < 0.2, "b"] = np.nan
-    holes.to_csv(tmp_path / "rows.csv", index=False)
-    holes.to_parquet(tmp_path / "rows.parquet", index=False)
-    line = int(np.argmax(holes["b"].isna())) + 2
-    for name in ("rows.csv", "rows.parquet"):
-        rows = open_rows(tmp_path / name, "kind")
-        model = TableClassifier().fit(rows)
-        assert model.score(rows) == pytest.approx(
-            model.score(holes[["a", "b", "c"]], table["kind"])
-        )
-        place = f"line {line}" if name.endswith("csv") else f"row {line - 2}"
-        for read in (
-            lambda rows=rows: list(rows),
-            lambda rows=rows: ef.MultinomialLogit().fit(rows),
-        ):
-            with pytest.raises(BadRowError, match=f"{place}, column 'b': .*missing value"):
-                read()
-        assert sum(map(len, open_rows(tmp_path / name, "kind", skip_bad=True))) == len(
-            holes.dropna()
-        )
-
-
 @pytest.mark.parametrize(
     ("text", "options", "rows"),
     [

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from logit_problems import held_out_logits
+from logit_problems import wide_problem
 
-from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, draw_folds
+from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_problem import (
     LogitProblem,
     Penalty,
-    log_loss,
     minimise,
     sample_problem,
-    temperature,
 )
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.labelled import MemorySamples
@@ -62,31 +60,10 @@ def test_the_reduced_problem_has_the_minimum_over_the_features(dtype, weighted, 
     assert not W[problem.flat].any()
 
 
-def wide(seed):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(3, size=200)
-    return rng.normal(size=(200, 5000)) + 0.06 * rng.normal(size=(3, 5000))[y], y
-
-
-@pytest.mark.parametrize("fixed", [1.0, "auto"])
-def test_auto_has_the_least_held_out_loss_of_exact_fits(fixed):
-    X, y = wide(0)
-    losses, found = [], []
-    for penalty in PENALTIES:
-        exact = MultinomialLogit(penalty, ridge_scale="common", tol=1e-8, max_iter=1000)
-        logits = held_out_logits(exact, X, y, draw_folds(y, 3, np.random.RandomState(0)))
-        found.append(temperature(logits) if fixed == "auto" else fixed)
-        losses.append(log_loss(logits, found[-1]))
-    model = MultinomialLogit("auto", temperature=fixed, ridge_scale="common").fit(X, y)
-    chosen = PENALTIES.index(model.penalty_)
-    assert losses[chosen] <= 1.01 * min(losses)
-    assert model.temperature_ == pytest.approx(found[chosen], rel=0.02)
-
-
 @pytest.mark.parametrize("ridge_scale", ["columns", "common"])
 @pytest.mark.parametrize("seed", range(3))
 def test_auto_chooses_alike_for_kinds_of_samples(ridge_scale, seed):
-    X, y = wide(seed)
+    X, y = wide_problem(seed)
     given = {"penalty": "auto", "temperature": "auto", "ridge_scale": ridge_scale}
     model = MultinomialLogit(**given).fit(X, y)
     for other in ((sp.csr_array(X), y), (ArrayBlocks(X, y, block_rows=31), None)):

@@ -65,12 +65,6 @@ def test_classes_of_one_distribution_give_next_to_no_directions(options):
     assert kept.transform(X).shape == (900, 6 * len(kept.ranks_))
 
 
-def test_real_differences_stay():
-    X, y = load_digits(return_X_y=True)
-    model = GEM(threshold="auto", n_directions=5, ridge=0.1).fit(X, y)
-    assert len(model.ranks_) > 440
-
-
 def test_each_class_has_a_ridge_of_its_own():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [40, 100, 4000])

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.utils.extmath import softmax
 
-from eigenfeat import ClassMoments, FisherLDA, generalized_eigh
+from eigenfeat import FisherLDA, generalized_eigh
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.rayleigh import QuadraticDiscriminant
 
@@ -83,13 +82,6 @@ def test_a_logit_is_a_sum_over_generalized_eigenpairs(rng):
     logit = terms.sum(axis=1) / 2 + np.log(40 / 60)
     ours = QuadraticDiscriminant(**PLAIN).fit(X, y)
     assert_allclose(ours.decision_function(X), logit, rtol=1e-8, atol=1e-8)
-
-
-def test_moments_and_sparse_samples():
-    X, y = load_iris(return_X_y=True)
-    once = QuadraticDiscriminant().fit(X, y)
-    given = QuadraticDiscriminant().fit_moments(ClassMoments().update(X, y))
-    assert_allclose(given.predict_proba(csr_array(X)), once.predict_proba(X), atol=1e-9)
 
 
 # ---- shrinkage -----------------------------------------------------------------------------------

@@ -214,24 +214,23 @@ def test_errors_name_what_is_wrong(make):
             make().fit(*rows)
 
 
-@pytest.mark.parametrize("make", [GEM, GEMClassifier, FisherLDA, QuadraticDiscriminant])
-def test_a_model_of_complete_rows_says_what_to_do(make):
-    X, y = load_iris(return_X_y=True)
-    assert_gaps_are_refused(make().fit(X, y), X[:5].copy(), "3")
-
-
-def test_gaps_that_fit_did_not_have_are_named_by_their_column():
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(GEM(), GEMClassifier(), FisherLDA(), QuadraticDiscriminant()),
+        *(TableClassifier(views="columns"), TableRegressor(views="columns")),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_gaps_that_the_fit_had_not_are_named_by_their_column(model):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    X = X.assign(kind=["a", "b"] * 75)
-    for model in (TableClassifier(views="columns"), TableRegressor(views="columns")):
-        assert_gaps_are_refused(model.fit(X, y), X[:5].copy(), r"'petal width \(cm\)'")
-
-
-def assert_gaps_are_refused(model, rows, name):
-    getattr(rows, "iloc", rows)[2, 3] = np.nan
-    call = model.transform if hasattr(model, "transform") else model.predict
-    with pytest.raises(ValueError, match=f"got NaN in row 2, column {name}; fit to samples that i"):
-        call(rows)
+    call = "transform" if hasattr(model, "transform") else "predict"
+    for rows in [X.assign(kind=["a", "b"] * 75)] if hasattr(model, "views") else [X, X.to_numpy()]:
+        fitted, gaps = model.fit(rows, y), rows[:5].copy()
+        getattr(gaps, "iloc", gaps)[2, 3] = np.nan
+        name = "3" if isinstance(rows, np.ndarray) else r"'petal width \(cm\)'"
+        with pytest.raises(ValueError, match=f"in row 2, column {name}; fit to samples that i"):
+            getattr(fitted, call)(gaps)
 
 
 def test_batches_and_sparse_rows_have_to_be_complete():
