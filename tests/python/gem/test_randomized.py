@@ -103,6 +103,19 @@ def test_threshold_and_pairs():
         fitted(X, y, pairs="one_vs_rest")
 
 
+@pytest.mark.parametrize("n_directions", [2, 10])
+def test_few_directions_above_the_threshold_are_found(n_directions):
+    """All variances are 1 but that of one column: a flat spectrum, in which search is slow."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((1000, 60)), np.repeat([0, 1], 500)
+        X[:500, 7] *= 1.9
+        options = {"n_directions": n_directions, "threshold": 2.5, "constant": False}
+        exact = exactly(X, y, **options)
+        assert exact.pairs_.tolist() == [[0, 1]]
+        assert_same_directions(fitted(X, y, **options), exact, 1e-6)
+
+
 def test_residuals_are_those_of_the_pencil():
     X, y = words(dtype=np.float32)
     wide = fitted(X, y, constant=False)
