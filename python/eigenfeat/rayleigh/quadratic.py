@@ -48,7 +48,8 @@ class ClassGaussians:
 
     ``(x - means[c]) @ whiteners[c]`` has covariance I in class c; the Jacobian is
     ``exp(log_whiteners[c])``, up to a common factor. With fewer samples than features, whiteners
-    (d, r) map to the span of the samples, outside which all classes have equal densities.
+    (d, r) map to the span of the samples. All classes have equal densities outside the span and in
+    constant columns, where whiteners are 0.
     """
 
     classes: Labels  # (k,)
@@ -232,6 +233,7 @@ def _class_gaussians(
         mixed = (1 - chosen[c]) * own + chosen[c] * within + ridge * unit * np.eye(r)
         factor = _root(mixed, f"class {show(label)}'s", ridge)
         inverse = solve_triangular(factor, np.eye(r), lower=True)
+        inverse[:, pooled.constant] = 0.0  # these have equal densities in all classes
         whiteners[c] = inverse.T / column_scale[:, None]
         log_whiteners[c] = -np.log(np.diag(factor)).sum()
     return ClassGaussians(labels, np.log(shares), means, whiteners, log_whiteners, chosen)

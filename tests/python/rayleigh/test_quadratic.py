@@ -121,6 +121,17 @@ def test_the_shares_are_those_of_the_equations(ridge):
     assert_allclose(model.shrinkage_, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_changes_of_constant_columns_do_not_matter(dtype):
+    """All classes have the same density in such a column, which must not hide their differences."""
+    X, y = load_wine(return_X_y=True)
+    X = np.column_stack([X, np.full(len(X), 1e6)]).astype(dtype)
+    changed = X + np.array([0] * 13 + [1e9], dtype)
+    for shrinkage in ("auto", 0.3):
+        model = QuadraticDiscriminant(shrinkage=shrinkage).fit(X, y)
+        assert_allclose(model.predict_proba(changed), model.predict_proba(X), atol=1e-6)
+
+
 def test_classes_of_few_rows_and_constant_columns():
     X, y = load_digits(return_X_y=True)
     few = np.concatenate([np.flatnonzero(y == c)[: 1 if c == 3 else 20] for c in range(10)])
