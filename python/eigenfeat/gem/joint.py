@@ -407,6 +407,7 @@ def _started(
 ) -> core.LayerTraining32:
     """A training before its first step; `rows` give the means and deviations of the features."""
     directions, offset = units.inward(layers[0].directions, layers[0].offset)
+    directions[np.isinf(units.divisors)] = 0.0  # normalised steps would enlarge rounding errors
     own = [replace(layers[0], directions=directions, offset=offset), *layers[1:]]
     features = rows
     for layer in own:

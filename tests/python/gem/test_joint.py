@@ -54,6 +54,17 @@ def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
     assert np.abs(one.predict_proba(rows) - probabilities).mean() < 0.01
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_directions_ignore_constant_columns(dtype):
+    rows = np.column_stack([X[TRAIN][:300], np.full(300, 0.3)]).astype(dtype)
+    if dtype == np.float64:
+        rows[::2, -1] = 0.1 + 0.2  # constant up to rounding
+    model = joint_classifier(epochs=2, **SMALL).fit(rows, Y[:300])
+    constant = np.ptp(rows, axis=0) < 1e-12
+    assert constant.sum() > 3
+    assert not model.layers_[0].directions[constant].any()
+
+
 def test_features_of_other_units_move_too():
     rows, y = waves(2000, 0)
     rows = np.hstack([rows, 1e7 * np.random.default_rng(1).standard_normal((len(rows), 1))])
