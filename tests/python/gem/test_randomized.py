@@ -283,6 +283,16 @@ def test_conjugate_gradients_do_not_leave_the_centred_samples(monkeypatch):
     assert fitted(X, np.arange(200) % 3, ridge=1e-7).residuals_.max() <= 1e-6
 
 
+@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
+def test_dense_columns_of_rounding_errors_keep_their_unit(denominator):
+    X, y = words(d=6)
+    rounded = np.where(np.arange(len(y)) % 2, 0.3, 0.1 + 0.2)
+    X = np.column_stack([X.toarray(), rounded])
+    model = fitted(X, y, scale="columns", denominator=denominator)
+    assert model.column_scale_[-1] == 1.0
+    assert np.abs(dense(model.directions_)[-1]).max() < 1e-12
+
+
 @pytest.mark.parametrize("n", [60, 90, 120])
 def test_constant_columns_keep_their_unit(rng, n):
     X, y = words(n, d=6)

@@ -159,14 +159,14 @@ def sort_by_class(
     k = int(codes.max()) + 1
     share = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
     totals = np.bincount(codes, share, minlength=k)
-    origin = None
-    if not sparse.issparse(X):
-        origin = (share @ X) / share.sum() if movable else None
-        X = sparse.csr_array(X if origin is None else (X - origin).astype(X.dtype))
     divisors = np.ones(X.shape[1])
     if scaled:
         deviation = deviations(X, share)
         divisors = np.where(deviation > 0, deviation, 1.0)
+    origin = None
+    if not sparse.issparse(X):
+        origin = (share @ X) / share.sum() if movable else None
+        X = sparse.csr_array(X if origin is None else (X - origin).astype(X.dtype))
     roots = np.sqrt(share / totals[codes])
     members = [np.flatnonzero(codes == c) for c in range(k)]
     rows, columns = _rows_of_classes(X, members, roots, divisors)
