@@ -289,6 +289,8 @@ class ClassMoments:
                 names = check_same_names(names, other._names, "other")
             if other._width() is not None:
                 self._merge_samples(other, table, threads)
+            elif self._formed is not None:
+                self._with_room(len(table.labels), self._formed.n_features)
             self._table, self._names = table, names
             self._single |= other._single
         return self

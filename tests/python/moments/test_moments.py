@@ -107,6 +107,20 @@ def test_merge_edges(rng):
         moments + 3
 
 
+@pytest.mark.parametrize("d", [2, 400])  # of many columns, samples are kept
+def test_classes_without_samples_are_merged(d):
+    moments = ClassMoments().update(np.eye(2, d), ["a", "b"])
+    if d == 2:
+        moments.covariance("a")
+    moments.merge(ClassMoments(classes=["b", "c"]))
+    assert moments.classes_.tolist() == ["a", "b", "c"]
+    assert moments.active_classes.tolist() == ["a", "b"]
+    assert moments.weight("c") == 0
+    assert moments == moments.copy()
+    moments.update(np.eye(2, d), ["c", "d"])
+    assert [moments.weight(c) for c in "abcd"] == [1, 1, 1, 1]
+
+
 def test_zero_weights(rng):
     X, y = sample(rng, k=2)
     moments = ClassMoments().update(X, y, (y == 0).astype(float))
