@@ -60,7 +60,7 @@ def distinct_values(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     numbers: dict[Hashable, int] = {}
     distinct: list[Any] = []
     places = []
-    for value in values.tolist() if values.dtype.kind != "M" else list(values):
+    for value in values.tolist():
         # 1, 1.0 and True are equal keys of a dictionary.
         key = value if type(value) is str or value is None else (type(value), value)
         place = numbers.setdefault(key, len(numbers))

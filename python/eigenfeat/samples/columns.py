@@ -359,9 +359,13 @@ class _Column:
 
     @cached_property
     def values(self) -> _Array:
-        """The values as they are, missing ones among objects None or NaN."""
+        """The values as they are, missing ones among objects None or NaN.
+
+        Dates and durations are in microseconds, which Python's types of them can hold.
+        """
         exact = isinstance(self._column.dtype, np.dtype)
-        return np.asarray(self._column if exact else self._column.astype(object))
+        values = np.asarray(self._column if exact else self._column.astype(object))
+        return values.astype(f"{values.dtype.kind}8[us]") if values.dtype.kind in "mM" else values
 
     def _converted(self, dtype: Any, missing: Any) -> _Array:
         """The values in a type of NumPy, with `missing` in place of missing ones."""

@@ -183,6 +183,21 @@ def test_rare_categories_are_pooled_and_unknown_ones_with_them():
     np.testing.assert_array_equal(columns.transform(as_pandas(["new"])), [[0, 0, 0]])
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_dates_are_no_numbers(unit):
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "kind": ["a", "b", "a", "b"]})
+    encoder = TableColumns().fit(table)
+    dates = pd.Series(pd.date_range("2020-01-01", periods=4)).astype(f"datetime64[{unit}]")
+    with pytest.raises(
+        ValueError, match=r"^X: expected numbers in column 'x', .* got .*2020, 1, 1"
+    ):
+        encoder.transform(table.assign(x=dates))
+    hours = pd.Series(pd.to_timedelta([1, 2, 3, 4], unit="h")).astype(f"timedelta64[{unit}]")
+    assert encoder.transform(table.assign(x=hours))[:, 0].tolist() == [3600, 7200, 10800, 14400]
+    with pytest.raises(ValueError, match=r"^X: expected dates in column 'x', .* got .*timedelta"):
+        TableColumns().fit(table.assign(x=dates)).transform(table.assign(x=hours))
+
+
 def test_lists_are_refused_by_name():
     with pytest.raises(ValueError, match=r"text in column 'c', got \[1\] in row 1"):
         TableColumns().fit(as_pandas(pd.Series(["a", [1]], dtype=object)))
