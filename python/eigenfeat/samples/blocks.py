@@ -325,19 +325,14 @@ def joined(parts: list[Block]) -> Block:
     """Several blocks as one."""
     if not parts:
         raise ValueError("rows: expected at least one sample, got none")
-    y, weight = (_concatenated([getattr(part, name) for part in parts]) for name in ("y", "weight"))
-    return Block(stacked([part.X for part in parts]), y, weight, parts[0].start)
-
-
-def _concatenated(columns: list[Any]) -> Any:
-    if any(column is None for column in columns):
-        return None
-    return np.concatenate([np.asarray(column) for column in columns])
+    columns = ([getattr(part, name) for part in parts] for name in ("X", "y", "weight"))
+    X, y, weight = (None if any(v is None for v in one) else stacked(one) for one in columns)
+    return Block(X, y, weight, parts[0].start)
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Arrays, CSR matrices or data frames of samples as one."""
-    if hasattr(parts[0], "iloc"):
+    """Arrays, CSR matrices or data frames as one."""
+    if hasattr(parts[0], "columns"):
         import pandas
 
         frame = pandas.concat(parts, ignore_index=True)

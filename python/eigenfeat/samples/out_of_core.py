@@ -104,7 +104,8 @@ def class_moments(
     if blocks is None:
         moments, rows, labels = ClassMoments(classes, dtype), cast("Any", X), cast("Any", y)
         return moments.update(rows, labels, sample_weight, n_threads=n_threads)
-    return blocks.reduce(_block_moments, ClassMoments.merge, classes, dtype, n_threads)
+    moments = blocks.reduce(_block_moments, ClassMoments.merge, classes, dtype, n_threads)
+    return moments.merge(ClassMoments(feature_names=blocks.column_names))
 
 
 def _block_moments(

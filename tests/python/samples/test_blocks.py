@@ -5,7 +5,7 @@ import pandas
 import pytest
 import scipy.sparse as sp
 
-from eigenfeat import ClassMoments
+from eigenfeat import ClassMoments, open_rows
 from eigenfeat.rayleigh import FisherLDA
 from eigenfeat.samples import DaskBlocks
 from eigenfeat.samples.blocks import ArrayBlocks, GeneratedBlocks, as_blocks
@@ -61,6 +61,13 @@ def test_rows_are_taken_by_number(rows, form):
     dense = block.X.toarray() if sp.issparse(block.X) else block.X
     for found, known in zip((dense, block.y, block.weight), rows, strict=True):
         np.testing.assert_array_equal(found, known[wanted])
+
+
+def test_sparse_targets_are_taken_by_number(rows):
+    X, Y = rows[0], sp.random(1000, 4, 0.3, format="csr", random_state=0)
+    blocks = GeneratedBlocks([(X[:600], Y[:600]), (X[600:], Y[600:])])
+    found = blocks.take(np.array([3, 599, 600, 998]))
+    np.testing.assert_array_equal(found.y.toarray(), Y[[3, 599, 600, 998]].toarray())
 
 
 def test_a_function_is_called_anew_for_every_pass_and_an_iterator_ends(rows):
@@ -143,6 +150,19 @@ def test_columns_of_data_frames_keep_their_names(rows):
     for blocks in (GeneratedBlocks([(other, y)]), ArrayBlocks(other, y)):
         with pytest.raises(ValueError, match="X: expected 'd' as column 3, got 'e'"):
             model.score(blocks)
+
+
+def test_moments_of_blocks_have_the_names_of_columns(rows, tmp_path):
+    X, y, _ = rows
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    frame.assign(kind=y).to_csv(tmp_path / "rows.csv", index=False)
+    for blocks in (
+        GeneratedBlocks([(frame[:500], y[:500]), (frame[500:], y[500:])]),
+        ArrayBlocks(frame, y),
+        open_rows(tmp_path / "rows.csv", "kind"),
+    ):
+        assert class_moments(blocks).feature_names_in_.tolist() == list("abcde")
+    assert not hasattr(class_moments(ArrayBlocks(X, y)), "feature_names_in_")
 
 
 def test_no_more_than_one_generated_block_is_alive():
