@@ -34,6 +34,7 @@ from eigenfeat.io.errors import (
     OptionError,
     arrow,
     damage_named,
+    ending_of,
     fraction_of,
     open_bytes,
     unfit,
@@ -65,7 +66,7 @@ class DelimitedSource(TableSource):
         arrow(str(path))
         self.dtype = np.dtype(options.dtype or np.float64)
         self._encoding = codecs.lookup(options.encoding or "utf-8").name
-        self._delimiter = options.delimiter or ("\t" if ".tsv" in path.suffixes else ",")
+        self._delimiter = options.delimiter or ("\t" if ending_of(path) == ".tsv" else ",")
         if self._delimiter == options.decimal:
             raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
         self._missing = [*(MISSING if options.keep_default_na else ("",)), *options.na_values]

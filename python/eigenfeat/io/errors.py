@@ -98,8 +98,8 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
         raise
     except Exception as error:
         text = " ".join(str(error).split())
-        ours = isinstance(error, ValueError) and (
-            isinstance(error, OptionError) or text.startswith(os.fspath(path))
+        ours = isinstance(error, OptionError) or (
+            isinstance(error, ValueError) and str(error).startswith(os.fspath(path))
         )
         system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
         if ours or system or type(error).__name__ == "ArrowCancelled":
@@ -109,6 +109,11 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
             raise MemoryError(f"{os.fspath(path)}: {what} {text[:120]}") from None
         what = "it is damaged:" if expected is None else f"expected {expected}, got"
         raise ValueError(f"{os.fspath(path)}: {what} {text[:120]}") from None
+
+
+def ending_of(path: Path) -> str:
+    """Ending of a file's name in lower case, without .gz."""
+    return Path(path.stem if path.suffix == ".gz" else path).suffix.lower()
 
 
 def open_bytes(path: Path) -> IO[bytes]:

@@ -1,5 +1,7 @@
 """What a file is, is decided once: names, header, index, types of labels; models remember it."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -163,6 +165,22 @@ def test_a_quote_that_is_not_closed_is_named(tmp_path, text, line):
     for options in ({}, {"skip_bad": True}):
         with pytest.raises(ValueError, match=rf"rows\.csv: line {line}: expected quoted fields"):
             list(open_rows(tmp_path / "rows.csv", "y", columns=["a"], **options))
+
+
+def test_blanks_in_a_path_stay(tmp_path):
+    path = tmp_path / "two  blanks.csv"
+    path.write_text('x,kind\n1,a\n2,"b\n3,b\n')
+    with pytest.raises(ValueError, match=rf"^{path}: line 3: expected quoted fields"):
+        list(open_rows(path, "kind"))
+
+
+@pytest.mark.parametrize(
+    ("name", "tab"), [("A.TSV", True), ("a.tsv.gz", True), ("a.tsv.csv", False)]
+)
+def test_the_ending_decides_the_delimiter(tmp_path, name, tab):
+    text = b"x\tkind\n1\ta\n2\tb\n" if tab else b"x,kind\n1,a\n2,b\n"
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert labels_of(open_rows(tmp_path / name, "kind")) == ["a", "b"]
 
 
 def test_long_rows_and_labels(tmp_path):
