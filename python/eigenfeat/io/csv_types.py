@@ -11,7 +11,7 @@ from typing import Any
 from eigenfeat.io.errors import arrow
 from eigenfeat.io.source import NUMBER, Options, kind_of_texts
 
-__all__ = ["INFINITE", "MISSING", "PLACEHOLDER", "TRUTH", "Tally", "is_header"]
+__all__ = ["INFINITE", "MISSING", "PLACEHOLDER", "TRUTH", "Tally", "is_header", "is_number"]
 
 # Cells that are missing values, as in pandas.read_csv.
 MISSING = (
@@ -102,16 +102,16 @@ def is_header(first: list[str], rest: list[list[str]], options: Options) -> bool
     if options.header is not None:
         return options.header
     columns = (options.target, *(options.columns or ()), *options.drop, *options.categorical)
-    asked = {c for c in columns if isinstance(c, str) and not _is_number(c)}
+    asked = {c for c in columns if isinstance(c, str) and not is_number(c)}
     if asked & {*first}:
         return True
-    numbers = [j for j, text in enumerate(first) if _is_number(text)]
+    numbers = [j for j, text in enumerate(first) if is_number(text)]
     if not numbers:
         return True
-    texts = [j for j, text in enumerate(first) if text and not _is_number(text)]
+    texts = [j for j, text in enumerate(first) if text and not is_number(text)]
     if not rest or not texts:
         return False
-    if any(_is_number(rest[0][j]) for j in texts):  # a name above a number
+    if any(is_number(rest[0][j]) for j in texts):  # a name above a number
         return True
     # Wavelengths or years above numbers, and a name above labels: the first line increases from
     # column to column, the next lines do not, and the name is no label.
@@ -131,5 +131,8 @@ def _increase(fields: list[str], places: list[int]) -> bool:
     return all(a < b for a, b in pairwise(values))
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str, decimal: str = ".") -> bool:
+    """Whether a cell is a number with this decimal point."""
+    if decimal == ",":
+        text = text.replace(".", "x").replace(",", ".")
     return re.match(NUMBER, text) is not None

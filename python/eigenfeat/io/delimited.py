@@ -26,7 +26,7 @@ import numpy.typing as npt
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
 from eigenfeat.io.columnar import TableSource
-from eigenfeat.io.csv_types import INFINITE, MISSING, TRUTH, Tally, is_header
+from eigenfeat.io.csv_types import INFINITE, MISSING, TRUTH, Tally, is_header, is_number
 from eigenfeat.io.errors import (
     MISSING_LABEL,
     MISSING_NUMBER,
@@ -68,7 +68,11 @@ class DelimitedSource(TableSource):
         self._encoding = codecs.lookup(options.encoding or "utf-8").name
         self._delimiter = options.delimiter or ("\t" if ending_of(path) == ".tsv" else ",")
         if self._delimiter == options.decimal:
-            raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
+            raise OptionError(
+                "decimal",
+                f"expected another than the delimiter {self._delimiter!r}, which delimiter "
+                "(--delimiter) sets",
+            )
         self._missing = [*(MISSING if options.keep_default_na else ("",)), *options.na_values]
         self._quotes_checked = False  # whether all quotes are known to be closed
         self._typed = False  # whether pyarrow converts cells: False after a wrong cell
@@ -350,9 +354,11 @@ class DelimitedSource(TableSource):
                 except UnicodeDecodeError as wrong:
                     at, undecoded = number, line[max(wrong.start - 8, 0) : wrong.end]
                     break
+            file.seek(0)
+            utf16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         return ValueError(
             f"{self.path}: line {at}: expected text in UTF-8, got {undecoded!r}; set encoding "
-            "(--encoding), for example latin-1"
+            f"(--encoding), {'which begins as utf-16 does' if utf16 else 'for example latin-1'}"
         )
 
     def _too_long(self, line: int) -> ValueError:
@@ -377,19 +383,23 @@ class DelimitedSource(TableSource):
                     what += f" ({text}; keep_default_na=False (--no-default-na) reads it as text)"
             return BadRowError(self.path, "line", line, self.target_name, what)
         text = fields[place].strip(" \t")
-        plain = text if self._options.decimal == "." else text.replace(".", "x").replace(",", ".")
         if text in self._missing:
             what = MISSING_NUMBER
         elif isinstance(value, str):
             what = f"expected a date, got {show(value)}"
         elif self.kinds[place] == "bool":
             what = f"expected true or false, got {show(text)}"
-        elif re.match(f"{NUMBER}|{INFINITE}", plain):
+        elif is_number(text, self._options.decimal) or re.match(INFINITE, text):
             what = unfit(text, dtype)
         else:
             what = f"expected a number, got {show(text)}"
             if not any(character.isalnum() for character in text):
                 what += f"; na_values (--na-values '{text}') makes it a missing value"
+            elif other := next((mark for mark in ".," if is_number(text, mark)), ""):
+                what += (
+                    f"; if {other!r} is its decimal point, set decimal={other!r} (--decimal "
+                    f"{other}); if it separates thousands, remove it"
+                )
         return BadRowError(self.path, "line", line, self.names[place], what)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.io.source import Options, Source
 from eigenfeat.samples.columns import TableColumns
 
-__all__ = ["column_options", "encoder_options", "fitted_options", "identified", "other_width"]
+__all__ = ["column_options", "encoder_options", "fitted_options", "other_width"]
 
 
 def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str, Any]:
@@ -57,11 +58,12 @@ def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str
 
 def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict[str, Any]:
     """Options that choose columns by their names; ValueError for missing columns."""
+    columns = _clear(source, names)
     if {*names} <= {*getattr(source, "first_fields", ())} and options.header is None:
-        return {"columns": tuple(names), "header": True}
+        return {"columns": columns, "header": True}
     missing = [name for name in names if name not in {*source.names}]
     if not missing:
-        return {"columns": tuple(names)}
+        return {"columns": columns}
     if not source.named:
         return {}
     others = [name for name in source.feature_names if name not in {*names}]
@@ -69,6 +71,18 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
     raise ValueError(
         f"{source.path}: expected the columns that the model was fitted to, got none named "
         f"{show(missing, 200)[1:-1]}{more}; columns (--columns) names others in their place"
+    )
+
+
+def _clear(source: Source, names: Sequence[str]) -> tuple[str | int, ...]:
+    """Names of columns; the place of the only feature among several columns of a name."""
+    count = Counter(source.names)
+    features: dict[str, list[int]] = {}
+    for j in source.choice.features:
+        features.setdefault(source.names[j], []).append(j)
+    found = (features.get(name, []) if count[name] > 1 else [] for name in names)
+    return tuple(
+        places[0] if len(places) == 1 else name for name, places in zip(names, found, strict=True)
     )
 
 
@@ -83,11 +97,6 @@ def encoder_options(columns: Sequence[str | int], encoder: TableColumns) -> dict
     if len(columns) == len(encoder.names_):  # the columns left out are among them
         columns = [columns[at] for at in encoder.used]
     return column_options(columns, [encoder.kinds_[at] for at in encoder.used])
-
-
-def identified(source: Source, places: Sequence[int]) -> list[str | int]:
-    """Names of columns, which may have other places in other files; without names, places."""
-    return [source.names[j] if source.named else j for j in places]
 
 
 def other_width(source: Source, width: int) -> str:

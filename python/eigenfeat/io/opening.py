@@ -275,9 +275,10 @@ def _open_source(path: Path, keys: dict[str, str], options: Options) -> Source:
     name = options.format or format_of(path)
     if name not in FORMATS:
         endings = " ".join(suffix for _, suffixes in FORMATS.values() for suffix in suffixes)
+        sheet = path.suffix.lower() in (".xls", ".xlsx", ".xlsm", ".ods")
         raise ValueError(
             f"{path}: expected a name that ends in one of {endings}, or the option format "
-            f"({', '.join(FORMATS)})"
+            f"({', '.join(FORMATS)}){'; save the sheet as CSV' if sheet else ''}"
         )
     return FORMATS[name][0](path, options, keys)
 
@@ -290,7 +291,7 @@ def _sources(
         raise OptionError("target", "expected a column of several files, got a file of labels")
     first, later = _open_source(*files[0], options), options
     if first.named and not first.choice.unclear:  # other files may have another order
-        later = replace(options, columns=tuple(first.feature_names), drop=())
+        later = replace(options, columns=tuple(first.identified(first.choice.features)), drop=())
     sources = [first]
     for path, keys in files[1:]:
         try:

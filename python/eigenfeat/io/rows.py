@@ -21,7 +21,6 @@ from eigenfeat.io.fitted_columns import (
     column_options,
     encoder_options,
     fitted_options,
-    identified,
     other_width,
 )
 from eigenfeat.io.source import Chunk, Mask, Options, Source
@@ -205,7 +204,7 @@ class FileRows(RowBlocks):
             return self
         counts = frames.reduce(_column_counts, merge_counts)
         encoder = TableColumns().fit_counts(frames.feature_names, counts)
-        columns = identified(self.sources[0], frames.sources[0].choice.features)
+        columns = self.sources[0].identified(frames.sources[0].choice.features)
         return self._changed(encoder_options(columns, encoder), encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
@@ -261,7 +260,7 @@ class FileRows(RowBlocks):
         form = _FrameForm(names, kinds, every)
         if not source.named and form.numeric:
             return None
-        changed = column_options(identified(source, places), kinds)
+        changed = column_options(source.identified(places), kinds)
         changed |= {"missing": missing, "mark_bad": False}
         return self._changed(changed, form=form, complete_fit=self._complete_fit)
 
@@ -425,10 +424,17 @@ class FileRows(RowBlocks):
 
     def check_some(self, n: int) -> None:
         """ValueError if `n`, the number of good rows, is 0."""
-        if not n:
-            skipped = f"; {self.n_skipped:,} bad rows were left out" if self.n_skipped else ""
-            path = self.sources[0].path
-            raise ValueError(f"{path}: expected at least one row, got none{skipped}")
+        if n:
+            return
+        path = self.sources[0].path
+        if not self.n_skipped:
+            raise ValueError(f"{path}: expected at least one row, got none")
+        what, reason = f"{self.n_skipped:,} bad rows were left out", ""
+        try:
+            list(self._changed({"skip_bad": False}, self.encoder, self._form, self._complete_fit))
+        except BadRowError as first:
+            reason = f", the first of them: {str(first).removeprefix(f'{path}: ')}"
+        raise ValueError(f"{path}: expected at least one row, got none; {what}{reason}")
 
     def identity(self) -> dict[str, Any]:
         """Everything the blocks depend on: paths, sizes and times of the files, and the options."""

@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ Mask = npt.NDArray[np.bool_]
 _TYPES: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
 _WANTED = {"int": "a whole number of 64 bits", "uint": "a whole number >= 0 of 64 bits"}
 _WANTED |= {"float": "a number", "bool": "true or false"}
+_MAX_NAMES, _MAX_ADVISED = 3, 20  # names, and numbers of columns, in an error
 _Typed = tuple[Labels, "Mask | None"]
 
 
@@ -88,15 +90,18 @@ class Choice:
             except (ValueError, IndexError):
                 raise OptionError(option, _no_such(path, names, column)) from None
 
+        dropped = {place for column in options.drop for place in all_of(column, "drop")}
+
         def place_of(column: str | int, option: str) -> int:
-            place, *others = all_of(column, option)
+            found = all_of(column, option)
+            place, *others = [j for j in found if j not in dropped] or found
             if others:
                 what = f"the number of a column of {path}, in which {show(column)} occurs"
                 raise OptionError(option, f"expected {what} {1 + len(others)} times")
             return place
 
         goal = None if options.target is None else place_of(options.target, "target")
-        left_out = {place for column in options.drop for place in all_of(column, "drop")} | {goal}
+        left_out = dropped | {goal}
         if options.columns is not None:
             chosen = [place_of(column, "columns") for column in options.columns]
             if goal in chosen:
@@ -109,7 +114,8 @@ class Choice:
         else:
             left_out.update(indexes)
             chosen = [j for j in range(len(names)) if j not in left_out]
-            unclear = [j for j in chosen if not names[j].strip() or len(places[names[j]]) > 1]
+            kept = Counter(names[j] for j in chosen)
+            unclear = [j for j in chosen if not names[j].strip() or kept[names[j]] > 1]
         if not chosen:
             what = f"{path}: expected at least one feature column, got none"
             if options.columns is None and not options.drop:
@@ -117,6 +123,10 @@ class Choice:
             raise OptionError("drop" if options.columns is None else "columns", what)
         coded = [place for column in options.categorical for place in all_of(column, "categorical")]
         return cls(tuple(chosen), goal, tuple(unclear), tuple(coded))
+
+
+def _shown(places: Sequence[int]) -> str:
+    return show([*places])[1:-1]
 
 
 def _no_such(path: Path, names: Sequence[str], column: str | int) -> str:
@@ -184,11 +194,18 @@ class Source(ABC):
         """
         names, wrong = self.names, self.choice.unclear
         if wrong:
+            by_name: dict[str, list[int]] = {}
+            for j in wrong:
+                by_name.setdefault(names[j].strip(), []).append(j)
+            nameless = by_name.pop("", [])
+            twice = [j for same in by_name.values() for j in same[1:]]
+            found = [f"{show(name)} for columns {_shown(js)}" for name, js in by_name.items()]
+            found = [f"no name for column {_shown(nameless)}"] * bool(nameless) + found
+            advice = ",".join(map(str, sorted(nameless + twice)[:_MAX_ADVISED]))
             raise ValueError(
-                f"{self.path}: expected distinct column names, got "
-                f"{show([names[j] for j in wrong[:4]])} for the columns {show([*wrong])[1:-1]}; "
-                "name the features in columns (--columns), or leave these out with drop "
-                f"(--drop {','.join(map(str, wrong[:4]))})"
+                f"{self.path}: expected a distinct name for each column, got "
+                f"{', '.join(found[:_MAX_NAMES])}; leave such columns out with drop (--drop "
+                f"{advice}), or choose the features by their numbers in columns (--columns)"
             )
         for j in () if self.sparse else self.choice.features:
             kind, advice = self.kinds[j], f"leave it out with drop (--drop {names[j]})"
@@ -200,6 +217,14 @@ class Source(ABC):
             else:
                 continue
             raise ValueError(f"{self.path}: column {names[j]!r}: {what}")
+
+    def identified(self, places: Sequence[int]) -> list[str | int]:
+        """Names of columns, which may have other places in other files; else their places.
+
+        Columns without names, and those whose name another column has, have places.
+        """
+        count = Counter(self.names) if self.named else Counter[str]()
+        return [self.names[j] if count[self.names[j]] == 1 else j for j in places]
 
     @property
     def target_name(self) -> str:

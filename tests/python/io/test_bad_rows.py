@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from table_files import csv_text, table_of, write_rows, write_table
 
-from eigenfeat import open_rows
+from eigenfeat import TableClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
+from eigenfeat.io.errors import OptionError
 
 
 def read(path, *arguments, **options):
@@ -280,3 +281,40 @@ def test_arguments_that_do_not_fit(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"empty: expected a folder with files of csv, parquet"):
         open_rows(tmp_path / "empty")
+
+
+def test_decimal_commas_and_separators_of_thousands_are_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("size;kind\n170,5;p\n180,25;q\n")
+    with pytest.raises(BadRowError, match=r"got '170,5'; if ',' is its decimal point, set deci"):
+        list(open_rows(path, "kind", delimiter=";"))
+    assert [block.X.tolist() for block in open_rows(path, "kind", delimiter=";", decimal=",")] == [
+        [[170.5], [180.25]]
+    ]
+    path.write_text("size;kind\n170,5;p\n180.25;q\n")
+    with pytest.raises(BadRowError, match=r"got '180.25'; if '.' is its decimal point"):
+        list(open_rows(path, "kind", delimiter=";", decimal=","))
+    with pytest.raises(OptionError, match=r"decimal: .* which delimiter \(--delimiter\) sets"):
+        open_rows(path, "kind", decimal=",")
+
+
+def test_the_first_bad_row_is_named_where_all_rows_are_bad(tmp_path):
+    path = tmp_path / "rows.tsv"
+    path.write_text("size\tkind\n170,5\tp\n180,25\tq\n")
+    with pytest.raises(
+        ValueError, match=r"rows.tsv: .* none; 2 bad rows .* the first of them: line 2, column 's"
+    ):
+        TableClassifier().fit(open_rows(path, "kind", skip_bad=True))
+
+
+def test_encodings_and_spreadsheets_are_recognised(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("size,kind\n1,p\n2,q\n", encoding="utf-16")
+    with pytest.raises(ValueError, match=r"\(--encoding\), which begins as utf-16 does"):
+        open_rows(path, "kind")
+    assert [block.X.tolist() for block in open_rows(path, "kind", encoding="utf-16")] == [
+        [[1.0], [2.0]]
+    ]
+    (tmp_path / "book.xlsx").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"book.xlsx: .* svmlight\); save the sheet as CSV"):
+        open_rows(tmp_path / "book.xlsx", "kind")

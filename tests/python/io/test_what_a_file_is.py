@@ -251,13 +251,36 @@ def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b,a,,kind\n1,2,3,4,p\n5,6,7,8,q\n")
     for read in (list, TableClassifier().fit):
-        with pytest.raises(ValueError, match=r"distinct column names, got .*--drop 0,2,3"):
+        with pytest.raises(
+            ValueError, match=r"got no name for column 3, 'a' for columns 0, 2; .*--drop 2,3\)"
+        ):
             read(open_rows(path, "kind"))
     with pytest.raises(OptionError, match=r"columns: .* in which 'a' occurs 2 times"):
         open_rows(path, "kind", columns=["a"])
     assert matrix_of(open_rows(path, "kind", columns=["b"])).tolist() == [[2], [6]]
     assert matrix_of(open_rows(path, "kind", columns=[2, 3])).tolist() == [[3, 4], [7, 8]]
     assert matrix_of(open_rows(path, "kind", drop=["a", 3])).tolist() == [[2], [6]]
+
+
+@pytest.mark.parametrize("choice", [{"drop": [0]}, {"drop": [2]}, {"columns": [0, 1]}])
+def test_one_of_several_columns_of_a_name_is_a_feature(tmp_path, rng, choice):
+    path, model, out = tmp_path / "rows.csv", tmp_path / "m.efm", tmp_path / "p.csv"
+    lines = [f"{a:.3f},{b:.3f},{c:.3f},{'pq'[int(a > 0)]}" for a, b, c in rng.normal(size=(60, 3))]
+    path.write_text("\n".join(["a,b,a,kind", *lines]) + "\n")
+    kept = choice.get("columns", sorted({0, 1, 2} - {*choice.get("drop", ())}))
+    wanted = pd.read_csv(path, header=None, skiprows=1)[kept].to_numpy()
+    np.testing.assert_array_equal(matrix_of(open_rows(path, "kind", **choice)), wanted)
+    both = matrix_of(open_rows([path, path], "kind", **choice))
+    np.testing.assert_array_equal(both, np.vstack([wanted, wanted]))
+    ((name, places),) = choice.items()
+    option = (f"--{name}", ",".join(map(str, places)))
+    fit = ("fit", path, "--target", "kind", "-o", model, "--set", "views=columns")
+    assert run(*fit, *option)[0] == 0
+    assert run("predict", model, path, "-o", out, *option)[0] == 0
+    expected = ef.load(model).predict(open_rows(path, "kind", **choice))
+    assert pd.read_csv(out)["prediction"].tolist() == np.concatenate([*expected]).tolist()
+    status, _, err = run("predict", model, path, "-o", out)
+    assert (status, "in which 'a' occurs 2 times" in err) == (2, True)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -275,11 +298,11 @@ def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
         write_table(path, new.append_column("lists", pa.array([[1]] * 200)))
     rows = open_rows(path, "kind")
     assert model.score(rows) == model.score(table[["a", "b", "c"]], table["kind"])
-    with pytest.raises(ValueError, match=r"distinct column names, got \['', 'note', 'note'\]"):
+    with pytest.raises(ValueError, match=r"got no name for column 0, 'note' for columns 5, 6;"):
         list(rows)
     ef.save(model, tmp_path / "m.efm")
     out = tmp_path / "found.csv"
     assert run("predict", tmp_path / "m.efm", path, "-o", out)[0] == 0
     assert run("evaluate", tmp_path / "m.efm", path, "--target", "kind")[0] == 0
     status, _, err = run("moments", path, "--target", "kind", "-o", tmp_path / "x.efm")
-    assert (status, "distinct column names" in err) == (1, True)
+    assert (status, "distinct name for each column" in err) == (1, True)
