@@ -9,7 +9,12 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.early import ReliableClassifier, Sampled
-from eigenfeat.early.correction import ClassGroups, HeldOutDecisions, promised_shares
+from eigenfeat.early.correction import (
+    ClassGroups,
+    HeldOutDecisions,
+    promised_shares,
+    strictest,
+)
 from eigenfeat.early.rules import lower_bounds
 
 CONFIDENCE = 0.9
@@ -115,6 +120,8 @@ def test_shares_by_label_and_time_are_those_of_plain_loops(rng):
             for t in np.unique(time)
         ]
         assert by_time[0, k] == min(expected)
+    falling = rng.random((2, 9))  # a larger threshold may have a smaller share
+    assert_array_equal(strictest(falling), [falling[:, k:].min() for k in range(9)])
 
 
 @pytest.mark.parametrize(

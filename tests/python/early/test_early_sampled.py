@@ -46,39 +46,38 @@ def walks(random, n, d=D):
     return X, np.array(["down", "flat", "up"])[y]
 
 
-@pytest.mark.parametrize("share", [0.5, 0.97])
-def test_the_largest_bound_of_all_stages_holds(share, monkeypatch):
-    """Over seeds, a bound of any stage is too large in a share RISK of the rows at most."""
-    monkeypatch.setattr("eigenfeat.early.sampling.RISK", 0.1)
-    known = GaussianCompletion(shrinkage=0, ridge=1e-9).fit([[-1.0, -1], [1, -1], [-1, 1], [1, 1]])
-    classifier = Threshold(norm.isf(share))
-    model = ReliableClassifier(classifier, known, rule=Sampled(256), correct=False)
-    model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
-    rule, too_large, n = model.fitted_.rule, 0, 500
-    rule_input = model.fitted_.rule_input(np.array([[0.0, np.nan]]))
-    conditional = rule_input.conditional
-    truth = 1 - norm.cdf(
-        (classifier.at - conditional.mean[0, 1]) / np.sqrt(conditional.variance[0, 1])
-    )
-    for seed in range(n):
-        fresh = SampledRule(rule.predict, rule.n_samples, seed)
-        too_large += fresh.bound(rule_input, fresh.best_classes(rule_input))[0] > truth
-    assert binom.sf(too_large - 1, n, 0.1) > 1e-3
-    assert too_large > 0  # and is not much too small
+class Slices(ClassifierMixin, BaseEstimator):
+    """The number of edges that the second column is beyond."""
 
-
-class Threshold(ClassifierMixin, BaseEstimator):
-    """1 where the second column is larger."""
-
-    def __init__(self, at=0.0):
-        self.at = at
+    def __init__(self, edges=(0.0,)):
+        self.edges = edges
 
     def fit(self, X, y):
-        self.classes_ = np.unique(y)
+        self.classes_ = np.arange(len(self.edges) + 1)
         return self
 
     def predict(self, X):
-        return self.classes_[(X[:, 1] > self.at).astype(int)]
+        return np.searchsorted(self.edges, X[:, 1])
+
+
+@pytest.mark.parametrize(
+    "shares", [[0.5, 0.5], [0.03, 0.97], [1 / 16] * 16], ids=["even", "clear", "many"]
+)
+def test_the_largest_bound_of_all_stages_holds(shares, monkeypatch):
+    """Over seeds, a bound of any stage is too large in a share RISK of the rows at most."""
+    monkeypatch.setattr("eigenfeat.early.sampling.RISK", 0.1)
+    corners = np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]])
+    known = GaussianCompletion(shrinkage=0, ridge=1e-9).fit(corners)
+    classifier = Slices(tuple(norm.ppf(np.cumsum(shares[:-1]))))
+    model = ReliableClassifier(classifier, known, rule=Sampled(256), correct=False)
+    rule = model.fit(corners, [0, 0, 1, 1]).fitted_.rule
+    rule_input, too_large, n = model.fitted_.rule_input(np.array([[0.0, np.nan]])), 0, 500
+    for seed in range(n):
+        fresh = SampledRule(rule.predict, rule.n_samples, seed)
+        (best,) = fresh.best_classes(rule_input)  # others than those that are counted choose it
+        too_large += fresh.bound(rule_input, np.array([best]))[0] > shares[best]
+    assert binom.sf(too_large - 1, n, 0.1) > 1e-3
+    assert too_large > 0  # and is not much too small
 
 
 @pytest.mark.parametrize("name", ["local", "gem", "forest"])
@@ -123,7 +122,7 @@ def test_errors(rng):
             X, (y == "up").astype(int)
         ).decide(np.where(X > 0, X, np.nan))
 
-    class Odd(Threshold):
+    class Odd(Slices):
         def predict(self, X):
             return np.zeros((len(X), 2))
 

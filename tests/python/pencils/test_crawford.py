@@ -37,6 +37,17 @@ def test_the_number_is_what_a_search_finds(rng, d, indefinite):
         assert found.upper >= expected
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs a longer float")
+def test_the_number_is_not_less_than_its_bound_by_rounding(rng):
+    """At the angle, the smallest eigenvalue in more digits is at least the lower bound."""
+    for _ in range(100):
+        A, B = pencil(rng, 2)
+        found = crawford_number(A, B)
+        turned = [f(np.longdouble(found.angle)) for f in (np.cos, np.sin)]
+        (a, b), (_, c) = turned[0] * A + turned[1] * B
+        assert found.lower <= (a + c - np.hypot(a - c, 2 * b)) / 2
+
+
 def test_pencils_that_are_not_definite_have_none(rng):
     A = np.diag([1.0, -1.0, 0.5])
     for B in (A, -A, np.diag([0.0, 0.0, 1.0]), np.zeros((3, 3))):

@@ -490,7 +490,7 @@ def test_missing_entries_are_a_bin_and_an_indicator_of_their_own():
     assert model.score(X[200:], y[200:]) > 0.8
 
 
-def test_out_of_fold_probabilities(rng, monkeypatch):
+def test_out_of_fold_probabilities(rng):
     """Those of a pool whose views and weights have not seen the fold."""
     y = np.arange(120) % 3
     X = rng.standard_normal((120, 4)) + y[:, None] * [1.5, 0, 0, 0]
@@ -505,6 +505,20 @@ def test_out_of_fold_probabilities(rng, monkeypatch):
     N = rng.standard_normal((900, 4)) + (np.arange(900) % 3)[:, None] * [1.5, 0, 0, 0]
     assert abs(accuracy - model.score(N, np.arange(900) % 3)) < 0.12
     assert TableClassifier().fit(csr_array(X), y).out_of_fold_proba_ is None
+
+
+def test_views_are_pooled_out_of_fold_by_weights_of_the_other_folds(rng):
+    """What a sample weighs moves the weights of views, but not in the sample's own fold."""
+    y = np.arange(200) % 2
+    X = (2 * y - 1)[:, None] + 2 * rng.standard_normal((200, 2))
+    weight = np.ones(200)
+    views = [LogitOfColumn(0), LogitOfColumn(1)]  # which learn nothing
+    even = TableClassifier(views).fit(X, y, weight).out_of_fold_proba_
+    weight[7] = 60.0
+    heavy = TableClassifier(views).fit(X, y, weight).out_of_fold_proba_
+    same = np.isclose(heavy, even, rtol=1e-9).all(axis=1)
+    assert same[7]
+    assert same.mean() < 0.5
 
 
 def test_out_of_fold_probabilities_say_nothing_of_noise(rng):
