@@ -134,6 +134,17 @@ def test_the_scale_is_chosen_by_folds(digits):
     assert_allclose(listed.relative_shift_, 1.0)
 
 
+@pytest.mark.parametrize("moves", ["once", "joint", "components"])
+def test_held_out_samples_have_no_part_in_their_score(rng, moves):
+    """Labels are noise, which moves and an SVM that had seen them would predict."""
+    X, y = rng.standard_normal((80, 40)), np.arange(80) % 2
+    given = {"scales": (0.0, 1.0), "cv": 4}
+    model = MaxMarginShift(PCA(30), **given, moves="once" if moves == "components" else moves)
+    if moves == "components":
+        model = MaxMarginPCA(30, **given, max_iter=5)
+    assert model.fit(X, y).cv_results_["mean_test_score"].max() < 0.7
+
+
 def test_the_only_row_of_a_class_is_in_no_fold(digits):
     X, y = digits
     y = np.where(np.arange(len(y)) == 5, 77, y)
