@@ -493,8 +493,8 @@ class ClassMoments:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            m = self._core
-            used = [] if m is None else [i for i in range(len(self._table)) if m.weight(i) > 0]
+            m, k = self._core, len(self._table)
+            weights = np.array([0.0 if m is None else m.weight(i) for i in range(k)])
             return {
                 "labels": self._table.array,
                 "fixed": self._table.fixed,
@@ -502,9 +502,10 @@ class ClassMoments:
                 "single": self._single,
                 "feature_names": self._names,
                 "n_features": None if m is None else m.n_features,
+                "weights": weights,
                 "sums": [
-                    (i, m.weight(i), m.mean_high(i), m.mean_low(i), m.packed_scatter(i))
-                    for i in used
+                    np.concatenate([m.mean_high(i), m.mean_low(i), m.packed_scatter(i)])
+                    for i in np.flatnonzero(weights).tolist()
                     if m is not None
                 ],
             }
@@ -513,13 +514,15 @@ class ClassMoments:
         self._lock, self._formed, self._few = threading.RLock(), None, None
         self._table = LabelTable.restored(state["labels"], state["fixed"])
         self._dtype, self._single = check_dtype(state["dtype"]), bool(state["single"])
-        self._names = checked_names(state["feature_names"], state["n_features"])
-        if state["n_features"] is not None:
-            self._formed = core.ClassMoments(len(self._table), state["n_features"])
-            for i, weight, *arrays in state["sums"]:
-                if not all(np.isfinite(array).all() for array in arrays):
+        d, weights = state["n_features"], state["weights"]
+        self._names = checked_names(state["feature_names"], d)
+        if d is not None:
+            self._formed = core.ClassMoments(len(self._table), d)
+            used = np.flatnonzero(weights).tolist()
+            for i, sums in zip(used, state["sums"], strict=True):
+                if not np.isfinite(sums).all():
                     raise ValueError("sums: expected finite numbers")
-                self._formed.restore(i, weight, *arrays)
+                self._formed.restore(i, weights[i], *np.split(sums, [d, 2 * d]))
 
 
 def _are_bytes(X: object) -> TypeGuard[npt.NDArray[np.uint8]]:
