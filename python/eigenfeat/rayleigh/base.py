@@ -303,7 +303,7 @@ class FromClassMoments(FromMoments):
         groups = self._groups(y, weight, classes, first)
         if first:
             names = encoded_names(self)
-            samples = MemorySamples.completed(X, groups, weight, self.n_threads, names)
+            samples = MemorySamples.of(X, groups, weight, self.n_threads, names)
             keep_completion(self, samples.completion)
             self._keep_moments(ClassMoments(classes).merge(samples.moments()))
         else:

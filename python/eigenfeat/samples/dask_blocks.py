@@ -69,6 +69,8 @@ class DaskBlocks(RowBlocks):
     ``X = X.persist()``.
     """
 
+    encoder: TableColumns | None = None
+
     def __init__(
         self,
         X: Array | DataFrame,
@@ -76,7 +78,6 @@ class DaskBlocks(RowBlocks):
         sample_weight: Array | Series | str | None = None,
     ) -> None:
         self._given: tuple[Any, Any, Any] = X, y, sample_weight
-        self._encoder: TableColumns | None = None
         self._names: list[Any] | None = None  # of the columns of a data frame
         if is_dask_frame(X):
             self._names = _features(X, y, sample_weight)
@@ -93,21 +94,17 @@ class DaskBlocks(RowBlocks):
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        if self._encoder is not None:
-            return len(self._encoder.feature_names_)
+        if self.encoder is not None:
+            return len(self.encoder.feature_names_)
         return int(self._given[0].shape[1]) if self._names is None else len(self._names)
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns of a data frame, if all are strings."""
         names = self._names
-        known = names is not None and all(isinstance(name, str) for name in names)
-        return tuple(names) if known and names is not None else None
-
-    @property
-    def encoder(self) -> TableColumns | None:
-        """The encoder of a data frame with categories, if they are encoded."""
-        return self._encoder
+        if names is None or not all(isinstance(name, str) for name in names):
+            return None
+        return tuple(names)
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> DaskBlocks:
         """The samples as an estimator reads them.
@@ -136,7 +133,7 @@ class DaskBlocks(RowBlocks):
         elif getattr(estimator, "categorical_features", None) is not None:
             encoder = self._fitted_encoder()
         result = copy.copy(self)
-        result._names, result._encoder = names, encoder
+        result._names, result.encoder = names, encoder
         return result
 
     def _fitted_encoder(self) -> TableColumns | None:
@@ -193,7 +190,7 @@ class DaskBlocks(RowBlocks):
     @property
     def _numbers(self) -> Callable[[Any, int], Any]:
         """The conversion of a partition that begins at a row to an array or a sparse matrix."""
-        return partial(_part_numbers, self._names, self._encoder)
+        return partial(_part_numbers, self._names, self.encoder)
 
     @cached_property
     def _partitions(self) -> list[_Partition]:

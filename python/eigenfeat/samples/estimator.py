@@ -419,7 +419,7 @@ def prepare(
         weight = class_weighted(class_weight, y, weight)
         if mean_weight_1 and weight is not None:
             weight = weight / weight.mean()
-        samples = MemorySamples.completed(X, y, weight, n_threads, encoded_names(estimator))
+        samples = MemorySamples.of(X, y, weight, n_threads, encoded_names(estimator))
     check_two_labels(samples.classes)
     keep_completion(estimator, samples.completion)
     return samples
@@ -474,12 +474,10 @@ def _checked(
             raise ValueError(f"y: expected {len(X)} labels, one per sample, got shape {y.shape}")
         return X, y
     if hasattr(estimator, "categorical_features"):
-        checked: tuple[Any, Any] = validate_columns(
-            estimator, X, y, sample_weight, reset=True, **options
-        )
-        return checked
-    checked = validate_data(estimator, X, y, reset=True, **options)
-    return checked
+        X, y = validate_columns(estimator, X, y, sample_weight, reset=True, **options)
+    else:
+        X, y = validate_data(estimator, X, y, reset=True, **options)
+    return X, y
 
 
 # ---- nested estimators and callbacks ---------------------------------------------------------

@@ -93,8 +93,7 @@ class Block:
         y = None if self.y is None else _array(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         missing = None if self.missing is None else self.missing[rows]
-        X = self.X[rows] if isinstance(self.X, np.ndarray) else take_rows(self.X, rows)
-        return Block(X, y, weight, self.start, missing)
+        return Block(take_rows(self.X, rows), y, weight, self.start, missing)
 
     def core(self, constant: bool) -> CoreRows:
         """The core's view of the features, optionally with a last feature of ones; cached."""
@@ -150,34 +149,21 @@ class MemorySamples:
     def of(
         cls,
         X: Floats | csr_array | ExpandedFeatures,
-        y: ArrayLike,
-        weight: npt.NDArray[np.float64] | None,
-        n_threads: int | None,
-        missing: npt.NDArray[np.bool_] | None = None,
-        completion: GaussianImputer | None = None,
-    ) -> MemorySamples:
-        """Create samples from complete checked arrays; weights are positive or None.
-
-        `missing` (n, d) is the mask of entries that `completion` has filled in.
-        """
-        labels, codes = np.unique(y, return_inverse=True)
-        block = Block(X, codes.astype(np.int32), weight, missing=missing)
-        return cls(block, labels, n_threads, completion)
-
-    @classmethod
-    def completed(
-        cls,
-        X: Floats | csr_array | ExpandedFeatures,
         y: Labels,
         weight: npt.NDArray[np.float64] | None,
         n_threads: int | None,
         names: Sequence[str] | None = None,
     ) -> MemorySamples:
-        """Create samples from arrays that may have missing entries; see `completion.completed`."""
-        if isinstance(X, ExpandedFeatures) or not has_missing(X):
-            return cls.of(X, y, weight, n_threads)
-        rows, missing, gaussian = completed(X, y, weight, n_threads, names)
-        return cls.of(rows, y, weight, n_threads, missing, gaussian)
+        """Create samples from checked arrays; weights are positive or None.
+
+        Missing entries are completed; warnings call the columns by `names`.
+        """
+        missing = gaussian = None
+        if not isinstance(X, ExpandedFeatures) and has_missing(X):
+            X, missing, gaussian = completed(X, y, weight, n_threads, names)
+        labels, codes = np.unique(y, return_inverse=True)
+        block = Block(X, codes.astype(np.int32), weight, missing=missing)
+        return cls(block, labels, n_threads, gaussian)
 
     @property
     def codes(self) -> npt.NDArray[np.int32]:

@@ -321,7 +321,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
             raise ValueError("X: expected at least two samples with weight, got 1 sample")
         weight = np.ones(len(X)) if weight is None else weight / weight.mean()
         codes = np.zeros(len(X), dtype=np.int32)  # one class for all samples
-        rows = MemorySamples.completed(X, codes, weight, self.n_threads, encoded_names(self))
+        rows = MemorySamples.of(X, codes, weight, self.n_threads, encoded_names(self))
         keep_completion(self, rows.completion)
         outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
         return self._samples(rows, self._standardised(outputs, weight)), kept, y.shape
