@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from weakref import WeakSet
 
 import numpy as np
@@ -66,6 +66,8 @@ class DelimitedSource(TableSource):
         arrow(str(path))
         self.dtype = np.dtype(options.dtype or np.float64)
         self._encoding = codecs.lookup(options.encoding or "utf-8").name
+        self.comment = options.comment
+        self.is_plain = self._encoding == "utf-8" and self.comment is None
         self._delimiter = options.delimiter or ("\t" if ending_of(path) == ".tsv" else ",")
         if self._delimiter == options.decimal:
             raise OptionError(
@@ -160,7 +162,7 @@ class DelimitedSource(TableSource):
             typed, start = self._typed, 0
             try:
                 with open_bytes(self.path) as file:
-                    stream = _Stream(file, self.path, self._options.comment)
+                    stream = _Stream(file, self)
                     for n, columns, bad in self._batches(stream, size, wanted):
                         if start + n > done:
                             wrong = bad if bad.any() else None
@@ -169,8 +171,6 @@ class DelimitedSource(TableSource):
                         start += n
                     self._check_quotes(stream, start)
                 return
-            except UnicodeError as error:
-                raise self._undecodable(error) from None
             except pa.ArrowInvalid as error:
                 text = " ".join(str(error).split())
                 too_long = "straddl" in text or "skip" in text  # a line, or a field of several
@@ -179,7 +179,7 @@ class DelimitedSource(TableSource):
                 elif too_long:
                     raise self._too_long(self._record(done)[0]) from None
                 elif "UTF8" in text:
-                    raise self._undecodable(error) from None
+                    raise self.undecodable(error) from None
                 elif "conversion error" in text and typed:
                     self._typed = False
                 else:
@@ -212,7 +212,6 @@ class DelimitedSource(TableSource):
                 block_size=size,
                 skip_rows=self.header_lines,
                 column_names=[str(j) for j in range(self._stored)],
-                encoding=self._encoding,
             ),
             arrow_csv.ParseOptions(
                 delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=leave_out
@@ -286,7 +285,7 @@ class DelimitedSource(TableSource):
 
         With `first`, wrong quotes are accepted, but not a wrong encoding.
         """
-        comment, at, begun = self._options.comment, 0, 0
+        comment, at, begun = self.comment, 0, 0
 
         def lines() -> Iterator[str]:
             nonlocal at, begun
@@ -298,12 +297,11 @@ class DelimitedSource(TableSource):
                     begun = begun or at
                     yield line
 
-        encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         before = csv.field_size_limit(_MAX_LINE_BYTES)
         with (
             damage_named(self.path),
             open_bytes(self.path) as raw,
-            io.TextIOWrapper(raw, encoding, "strict" if first else "replace", newline="") as text,
+            self.text_of(raw, "strict" if first else "replace") as text,
         ):
             try:
                 reader = csv.reader(lines(), delimiter=self._delimiter, strict=not first)
@@ -312,7 +310,7 @@ class DelimitedSource(TableSource):
                         yield begun, fields, reader.line_num
                     begun = 0
             except UnicodeError as error:
-                raise self._undecodable(error) from None
+                raise self.undecodable(error) from None
             except csv.Error as error:
                 if "limit" in str(error):
                     raise self._too_long(begun) from None
@@ -342,7 +340,13 @@ class DelimitedSource(TableSource):
         records = islice(self._records(), row + int(self.named), None)
         return next(((line, fields) for line, fields, _ in records), (1, []))
 
-    def _undecodable(self, error: Exception) -> ValueError:
+    def text_of(self, file: IO[bytes], errors: str = "strict") -> io.TextIOWrapper:
+        """The text of the opened file, with the ends of lines as they are."""
+        encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+        return io.TextIOWrapper(file, encoding, errors, newline="")
+
+    def undecodable(self, error: Exception) -> ValueError:
+        """Return the error of text in another encoding."""
         if self._encoding != "utf-8":
             got = getattr(error, "object", b"")[getattr(error, "start", 0) :][:8]
             return ValueError(f"{self.path}: expected text in {self._encoding}, got {got!r}")
@@ -404,31 +408,37 @@ class DelimitedSource(TableSource):
 
 
 class _Stream:
-    """Bytes of a file without its comments; counts the quotes and lines that are read."""
+    """A file without its comments as bytes in UTF-8; counts the quotes and lines that are read."""
 
     closed = False
 
-    def __init__(self, file: Any, path: Path, comment: str | None) -> None:
-        self._file, self._path = file, path
-        self._comment = None if comment is None else comment.encode()
+    def __init__(self, file: IO[bytes], source: DelimitedSource) -> None:
+        self._file, self._source, self._comment = file, source, source.comment
+        self._text = None if source.is_plain else source.text_of(file)
         self.quotes = self.lines = 0
         self._reading, self._ended = threading.Lock(), False
         _STREAMS.add(self)
 
     def read(self, size: int = -1) -> bytes:
         """Read about `size` bytes; empty at the end of the file."""
-        with self._reading, damage_named(self._path):
-            if self._ended:
-                return b""
-            text: bytes = self._file.read(size) if self._comment is None else b""
-            while self._comment is not None and not text:
-                lines = self._file.readlines(max(size, 1))
-                text = b"".join(line for line in lines if not line.startswith(self._comment))
-                if not lines:
-                    break
-        self.quotes += text.count(b'"')
-        self.lines += text.count(b"\n") or text.count(b"\r")
-        return text
+        with self._reading, damage_named(self._source.path):
+            try:
+                data = b"" if self._ended else self._read(size)
+            except UnicodeError as error:
+                raise self._source.undecodable(error) from None
+        self.quotes += data.count(b'"')
+        self.lines += data.count(b"\n") or data.count(b"\r")
+        return data
+
+    def _read(self, size: int) -> bytes:
+        if self._text is None:
+            return self._file.read(size)
+        if self._comment is None:
+            return self._text.read(size).encode()
+        kept: list[str] = []
+        while not kept and (lines := self._text.readlines(max(size, 1))):
+            kept = [line for line in lines if not line.startswith(self._comment)]
+        return "".join(kept).encode()
 
     def close(self) -> None:
         """Leave the file open: pyarrow closes what it has read."""

@@ -156,15 +156,17 @@ def _checked(given: dict[str, Any]) -> Options:
     """Options from the arguments of `open_rows`; OptionError or ValueError for an invalid one."""
     for name in ("columns", "drop", "categorical", "na_values"):
         value = given[name]
-        if value is None and name != "columns":
-            value = ()
-        if value is not None and (isinstance(value, (str, dict)) or not np.iterable(value)):
-            what = "texts" if name == "na_values" else "names or numbers"
+        if value is None:
+            given[name] = None if name == "columns" else ()
+            continue
+        kinds: tuple[type, ...] = (str,) if name == "na_values" else (str, int, np.integer)
+        what = "texts" if name == "na_values" else "names or numbers"
+        if isinstance(value, (str, dict)) or not np.iterable(value):
             raise OptionError(name, f"expected a list of {what}, got {show(value)}")
-        given[name] = None if value is None else tuple(value)
-    for text in given["na_values"]:
-        if not isinstance(text, str):
-            raise OptionError("na_values", f"expected texts, got {show(text)}")
+        given[name] = tuple(value)
+        for entry in given[name]:
+            if not isinstance(entry, kinds) or isinstance(entry, bool):
+                raise OptionError(name, f"expected {what}, got {show(entry)}")
     for name in ("n_features", "block_rows"):
         if given[name] is not None:
             given[name] = check_count(given[name], name, at_least=1)

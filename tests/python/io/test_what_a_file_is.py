@@ -167,6 +167,30 @@ def test_a_quote_that_is_not_closed_is_named(tmp_path, text, line):
             list(open_rows(tmp_path / "rows.csv", "y", columns=["a"], **options))
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_comments_in_every_encoding(tmp_path, encoding, end):
+    lines = ["\u00a7 one", "x,kind", "1,\u00e4", '\u00a7 "two', '2,"b"', "\u00a7 three"]
+    (tmp_path / "a.csv").write_bytes(end.join([*lines, ""]).encode(encoding))
+    given = None if encoding.startswith("utf-8") else encoding
+    rows = open_rows(tmp_path / "a.csv", "kind", comment="\u00a7", encoding=given)
+    assert matrix_of(rows).tolist() == [[1], [2]]
+    assert labels_of(rows) == ["\u00e4", "b"]
+
+
+@pytest.mark.parametrize("comment", [None, "#"])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "utf-16-le"])
+def test_text_in_another_encoding(tmp_path, comment, encoding):
+    text = "x,kind\n" + "1,a\n" * 9000 + "2,\u00e4\n"
+    (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
+    if encoding == "utf-8":
+        wrong = r"a\.csv: line 9002: expected text in UTF-8, got b'2,\\xe4'; set encoding"
+    else:
+        wrong = rf"a\.csv: expected text in {encoding}, got b'"
+    with pytest.raises(ValueError, match=wrong):
+        list(open_rows(tmp_path / "a.csv", -1, encoding=encoding, comment=comment))
+
+
 def test_blanks_in_a_path_stay(tmp_path):
     path = tmp_path / "two  blanks.csv"
     path.write_text('x,kind\n1,a\n2,"b\n3,b\n')
@@ -181,6 +205,16 @@ def test_the_ending_decides_the_delimiter(tmp_path, name, tab):
     text = b"x\tkind\n1\ta\n2\tb\n" if tab else b"x,kind\n1,a\n2,b\n"
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     assert labels_of(open_rows(tmp_path / name, "kind")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("wrong", [0.5, None, True, b"x", ["x"]], ids=str)
+def test_columns_are_names_or_whole_numbers(tmp_path, wrong):
+    (tmp_path / "a.csv").write_text("x,y,kind\n1,2,a\n")
+    for name in ("columns", "drop", "categorical"):
+        with pytest.raises(OptionError, match=f"^{name}: expected names or numbers, got "):
+            open_rows(tmp_path / "a.csv", **{name: ["y", wrong]})
+    rows = open_rows(tmp_path / "a.csv", columns=[np.int64(1), "0"])
+    assert rows.feature_names == ["y", "x"]
 
 
 def test_long_rows_and_labels(tmp_path):
