@@ -41,6 +41,7 @@ _N_COMPONENTS, _MAX_ROWS = 4, 12  # filters of xDAWN; rows of its covariances
 _MAX_CHANNELS = 64  # principal components replace a larger number
 _LEAST_SHRINKAGE = 1e-3  # of the discriminants' covariance
 _XDAWN_RIDGE = 1e-3  # multiple of the mean eigenvalue
+_MIN_SHARE = 1e-12  # of mean responses in a filter's power / the largest; below it is rounding
 
 
 class Targets(NamedTuple):
@@ -313,8 +314,11 @@ class Xdawn(View):
         signal = np.einsum("kct,kdt->cd", means, means) / times
         power = mean_covariances([X], targets.weight, None, slice(None), "X")[0]
         power += _XDAWN_RIDGE * np.trace(power) / c * np.eye(c)
+        shares, filters = eigh(signal, power)
+        above_rounding = int(np.count_nonzero(shares > _MIN_SHARE * shares[-1]))
         count = max(2, min(_N_COMPONENTS, _MAX_ROWS // (len(means) + 1)))
-        self.filters = eigh(signal, power)[1][:, ::-1][:, :count].T
+        count = min(count, max(1, above_rounding))
+        self.filters = filters[:, ::-1][:, :count].T
         self.responses = (self.filters @ means).reshape(-1, times)
         self.space = TangentSpace()
         stacked = self._stacked(parts)

@@ -78,6 +78,17 @@ def test_each_kind_of_epochs_has_a_view(rng, make, names):
     assert_array_equal(model.predict(X[50:]), (logit > 0).astype(int))
 
 
+def test_responses_are_not_sought_in_rounding(rng):
+    X, y = with_response(rng)
+    X *= np.array([1e9, 1e9, 1, 1, 1, 1])[:, None]  # rounding of channels in another unit is 1e-7
+    order = [3, 5, 1, 0, 4, 2]
+    found = [
+        EpochClassifier(views="xdawn").fit(X[:, some], y).predict_proba(X[:, some])
+        for some in (np.arange(6), order)
+    ]
+    assert_allclose(found[1], found[0], atol=1e-6)
+
+
 def test_pool_of_noise_is_near_the_frequencies_of_the_classes(rng):
     X, _ = noise(rng)
     y = np.repeat(["a", "b"], [60, 20])
