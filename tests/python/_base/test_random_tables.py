@@ -3,20 +3,22 @@
 A fit ends in finite results or in one line that says what is wrong, warns of nothing but what the
 user can mend, and gives the same answer for columns in another order or unit, for samples in
 another order, for repeated samples and their weights, for float32, and for one thread. `.ci/long`
-draws a thousand tables for each estimator, a hundred where a fit takes long.
+draws a thousand tables for each estimator, a hundred where a fit takes long. Where copies of a
+sample are more than its weight, weights four times as large give the same answer instead.
 """
 
 import time
 
 import numpy as np
 import pytest
+from every_estimator import COPIES_DIFFER, RATIOS
 from random_tables import DEFAULTS, TO_THE_END, difference, random_table, results
 from sklearn.utils.validation import has_fit_parameter
 
 SLOW = {"GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "MinimumCostClassifier"}
 SLOW |= {"ReliableClassifier", "ReliableClassifierCV", "ConvolutionClassifier"}
 SLOW |= {"MaxMarginPCA", "ITML", "MaxMarginShift", "LDG"}
-SLOW |= {"SparseLDG"}
+SLOW |= {"SparseLDG", "TableRegressor"}
 SLOWEST = {"MaxMarginPCA", "ITML"}  # a second and more for a table
 # Columns are samples of a series, have parts that are drawn, or weights that start at random.
 OF_ORDER = {"MinimumCostClassifier", "ReliableClassifier"}
@@ -29,8 +31,12 @@ OF_UNITS |= {"MaxMarginShift", "MaxMarginPCA"}
 # filters of channels without power in a class have equal ratios, of which rounding chooses.
 OF_LARGEST, OF_TIES = {"MaximumMarginCriterion"}, {"SpatialFilters"}
 # Samples are drawn or held out, one by one.
-OF_DRAWS = {"GEMClassifier", "TableClassifier, gem", "GEMClassifierCV", "GEMEnsemble"}
-OF_DRAWS |= {"GEM", "MaxMarginShift", "MaxMarginPCA", "ReliableClassifier", "ConvolutionClassifier"}
+OF_DRAWS = {name for name, why in COPIES_DIFFER.items() if why != RATIOS}
+OF_DRAWS |= {"GEM", "ReliableClassifier", "ConvolutionClassifier"}
+# Of equally good splits, a tree takes the one of the column that it tries first; a pool of the
+# other views does not depend on the order of the columns.
+LINEAR_VIEWS = ["columns", "splines", "gem", "gem_ranks", "kernel", "kernel_ranks"]
+WITHOUT_TREES = {"TableRegressor": {"views": LINEAR_VIEWS}}
 # Bits and bytes give pencils equal eigenvalues, whose vectors may be any of their span.
 OF_EQUAL_EIGENVALUES = {"GEMClassifier", "TableClassifier, gem"}
 # Their scales, neighbours and regularisation are given, so that nothing is chosen by folds.
@@ -62,12 +68,17 @@ def check(name, seed):
     if relation == "order" and name not in OF_ORDER:
         order = rng.permutation(table.X.shape[1])
         few = name in OF_EQUAL_EIGENVALUES and table.kinds[0] in ("bool", "uint8")
-        other = results(name, table, table.X[:, order], weight=weight)
+        given = WITHOUT_TREES.get(name, {})
+        known = results(name, table, weight=weight, **given) if given else known
+        other = results(name, table, table.X[:, order], weight=weight, **given)
         same(known, other, name, 0.05 if few else 0.01)
     elif relation == "unit" and name not in OF_UNITS and floats:
         unit = 2.0 ** (-40 if seed % 4 else 40)  # of which no digit changes
         known = results(name, table, weight=weight, **exact) if exact else known
         same(known, results(name, table, unit * table.X, weight=weight, **exact), name, 2e-3)
+    elif relation == "weight" and COPIES_DIFFER.get(name.partition(",")[0]) == RATIOS:
+        count = rng.integers(1, 4, len(table.y))
+        same(results(name, table, weight=count), results(name, table, weight=4 * count), name, 0.01)
     elif relation == "weight" and weighted and name not in OF_DRAWS:
         count = rng.integers(1, 4, len(table.y))
         rows, labels, target = (np.repeat(a, count, 0) for a in (table.X, table.y, table.target))
