@@ -27,7 +27,7 @@ from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS, MOST, check_number, check_vector, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.base import Reducer, components_of
-from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
+from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs, spanning_rows
 from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis
 from eigenfeat.ldg._solving.selection import best_gamma, members
 from eigenfeat.moments.columns import deviations
@@ -323,8 +323,10 @@ class TransferLDG(Reducer):
         """Choose alpha and gamma, and keep the directions of standardised samples."""
         varying = np.isfinite(self.scale_)
         rows = X[:, varying]
-        # With fewer samples than columns, solve in the span of the samples.
-        basis = PrincipalBasis.of(rows).basis if len(rows) < rows.shape[1] else None
+        # With fewer samples than columns or dependent columns, solve in the span of the samples.
+        n, d = rows.shape
+        spanned = n < d or spanning_rows(rows) is not None
+        basis = PrincipalBasis.of(rows).basis if spanned else None
         rows = rows if basis is None else rows @ basis
         parts = rows[source], codes[source], rows[~source], codes[~source]
         domains = TwoDomains(*parts, int(self.n_neighbors), self.n_threads)

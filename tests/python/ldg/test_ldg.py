@@ -73,6 +73,38 @@ def test_fewer_rows_than_columns_is_the_route_by_columns_on_the_span(rng, dtype,
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_directions_lie_in_the_span_of_dependent_columns(rng, dtype):
+    """With gamma 0 a direction in which no samples differ has the smallest eigenvalue, 0."""
+    X, y = blobs(rng, 60, 4, 3)
+    X = np.column_stack([X, X[:, 0], X[:, 1] + X[:, 2], 1e7 * X[:, 3] + 3]).astype(dtype)
+    for standardize in (False, True):
+        model = LDG(gamma=0.0, n_neighbors=5, standardize=standardize)
+        model.set_params(n_components=4).fit(X, y)
+        assert model.eigenvalues_[0] > 1.0
+        assert model.transform(X).std(axis=0).min() > 1e-2
+        np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
+        with pytest.raises(ValueError, match="at most 4, the rank of the centred samples"):
+            model.set_params(n_components=5).fit(X, y)
+
+
+def test_columns_of_small_units_count(rng):
+    X, y = blobs(rng, 60, 3, 3, np.float32)
+    model = LDG(3, gamma=0.5, n_neighbors=5, standardize=False)
+    assert model.fit(X * np.array([1e7, 1, 1e-3], np.float32), y).n_components_ == 3
+
+
+@pytest.mark.parametrize("d", [2_000, 30_000])
+def test_float32_keeps_small_variances_of_many_columns(rng, d):
+    y = np.arange(40) % 3
+    X = rng.standard_normal((40, 5)) @ rng.standard_normal((5, d))
+    X += 0.05 * rng.standard_normal((40, d))
+    X[:, :20] += y[:, None]
+    model = LDG(3, gamma=0.5, n_neighbors=3)
+    values = model.fit(X, y).eigenvalues_
+    np.testing.assert_allclose(model.fit(X.astype(np.float32), y).eigenvalues_, values, rtol=1e-4)
+
+
 def test_constant_columns_become_zero(rng):
     X, y = blobs(rng, 60, 5, 2)
     X[:, 2] = 0.1 + 1e9  # whose mean is rounded

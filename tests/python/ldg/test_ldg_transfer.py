@@ -104,6 +104,16 @@ def test_fewer_rows_than_columns(rng, domains):
     assert_allclose(np.abs(got - got.mean(axis=0)), np.abs(expected), atol=1e-6)
 
 
+def test_directions_lie_in_the_span_of_dependent_columns(domains):
+    Xs, ys, Xt, yt = domains
+    copies = [np.column_stack([X, X[:, 0], 2 * X[:, 1]]) for X in (Xs, Xt)]
+    options = {"n_neighbors": 4, "alpha": 0.3, "gamma": 0.0}
+    model = fitted(TransferLDG(9, **options), copies[0], ys, copies[1], yt)
+    assert model.eigenvalues_[0] > 1e-3 * model.eigenvalues_[-1]
+    with pytest.raises(ValueError, match=r"at most 9 \(rank of the samples\)"):
+        fitted(TransferLDG(10, **options), copies[0], ys, copies[1], yt)
+
+
 def test_scarce_targets(domains):
     Xs, ys, Xt, yt = domains
     two = fitted(TransferLDG(2), Xs, ys, Xt[[0, -1]], yt[[0, -1]])

@@ -2,7 +2,8 @@ r"""Standardised samples, and their coordinates in their span.
 
 LDG's matrices are sums of outer products of differences of samples, so all directions lie in the
 span of the centred samples. With more columns than samples, an orthonormal basis of the span (thin
-QR) gives n - 1 coordinates, in which LDG is solved: O(n^2 d).
+QR) gives n - 1 coordinates, in which LDG is solved: O(n^2 d). Linearly dependent columns have such
+a basis, too: outside the span all samples are equal, and LDG's eigenvalues are 0.
 
 Sparse samples are never made dense. With the kernel ``K = Z Z^T = U Lambda U^T`` of the centred
 samples Z (n, d), ``U Lambda^(1/2)`` are coordinates with the same distances (Parrish 2012, section
@@ -20,10 +21,12 @@ from scipy import linalg, sparse
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_memory
+from eigenfeat.ldg._solving.scatters import EPS, triangle_of
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
 _SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
 _N_MATRICES = 6  # (n, n) arrays in memory while a kernel is decomposed
+_MIN_HEIGHT = 1e-5  # of unit columns over the span of others; squares are above rounding errors
 _MAX_ASYMMETRY = 1e-6  # of entries and negative eigenvalues of a kernel, relative to the largest
 
 
@@ -93,29 +96,76 @@ class Basis:
 def span_of(rows: Floats) -> tuple[Basis, Floats]:
     """Return an orthonormal basis of the span of centred samples (n, d), and coordinates in it.
 
-    The coordinates are the samples themselves if d < n; otherwise (n, r) with r <= n - 1 and equal
-    distances.
+    The coordinates (n, r) have equal distances; r is at most n - 1. They are the samples themselves
+    if there are more samples than columns and the columns are linearly independent.
     """
     n, d = rows.shape
     if d < n or n < 2:
-        return Basis(None, None, d), rows
+        spanning = spanning_rows(rows)
+        if spanning is None:
+            return Basis(None, None, d), rows
+        (reflectors, tau), _ = linalg.qr(spanning.T, mode="raw", check_finite=False)
+        basis = Basis(np.asfortranarray(reflectors), tau, d)
+        return basis, (rows @ basis.expand(np.eye(len(spanning)))).astype(rows.dtype)
     columns = np.asfortranarray(rows.T, dtype=np.float64)
     # Centred samples have at most rank n - 1. Usually they have it, and all but one are a basis.
     (reflectors, tau), upper = linalg.qr(columns[:, :-1], mode="raw", check_finite=False)
     heights = np.abs(np.diagonal(upper))
     order = np.arange(n - 1)
-    if heights.min() <= d * np.finfo(np.float64).eps * heights.max():
+    if heights.min() <= _rounding(rows) * heights.max():
         (reflectors, tau), upper, order = linalg.qr(
             columns[:, :-1], mode="raw", pivoting=True, check_finite=False
         )
         heights = np.abs(np.diagonal(upper))
-    tolerance = 100 * max(n, d) * np.finfo(rows.dtype).eps * heights.max(initial=0.0)
-    rank = max(int((heights > tolerance).sum()), 1)
+    rank = max(int((heights > _rounding(rows) * heights.max()).sum()), 1)
     coordinates = np.zeros((n, rank))
     coordinates[order] = upper[:rank].T
     coordinates[-1] = -coordinates[:-1].sum(axis=0)
     basis = Basis(np.asfortranarray(reflectors[:, :rank]), tau[:rank], d)
     return basis, np.ascontiguousarray(coordinates, dtype=rows.dtype)
+
+
+def spanning_rows(rows: Floats) -> NDArray[np.float64] | None:
+    """Return rows (r, d) with the span of samples (n, d); None if r is d, or there is one sample.
+
+    The rank r < d does not depend on the units of the columns.
+    """
+    if len(rows) < 2 or _clearly_independent(rows):
+        return None
+    triangle = triangle_of(rows.astype(np.float64, copy=False))
+    norms = np.linalg.norm(triangle, axis=0)
+    sizes = np.where(norms > 0, norms, 1.0)
+    upper, order = linalg.qr(triangle / sizes, mode="r", pivoting=True, check_finite=False)
+    heights = np.abs(np.diagonal(upper))
+    rank = max(int((heights > _rounding(rows) * heights[0]).sum()), 1)
+    if rank == len(sizes):
+        return None
+    spanning = np.empty((rank, len(sizes)))
+    spanning[:, order] = upper[:rank]
+    return np.asarray(spanning * sizes)
+
+
+def _clearly_independent(rows: Floats) -> bool:
+    """Whether the columns of a part of the samples are independent by a large margin.
+
+    This is far cheaper than a decomposition of all samples.
+    """
+    n, d = rows.shape
+    part = rows[:: max(1, n // (2 * d))].astype(np.float64)
+    norms = np.linalg.norm(part, axis=0)
+    if not norms.min() > 0:
+        return False
+    part /= norms
+    try:
+        heights = np.diagonal(np.linalg.cholesky(part.T @ part))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(heights.min() > _MIN_HEIGHT)
+
+
+def _rounding(rows: Floats) -> float:
+    """Relative length below which the part of a row or column outside the others is rounding."""
+    return float(max(100 * max(rows.shape) * EPS, 10 * np.finfo(rows.dtype).eps))
 
 
 def smallest_eigenpairs(
