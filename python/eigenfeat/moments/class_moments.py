@@ -373,9 +373,8 @@ class ClassMoments:
         return indices
 
     def _weight_at(self, index: int) -> float:
-        if self._few is not None:
-            return self._few.weight(index)
-        return 0.0 if self._formed is None else self._formed.weight(index)
+        sums = self._few or self._formed
+        return 0.0 if sums is None else sums.weight(index)
 
     def weight(self, c: Hashable) -> float:
         """Sum of the weights of the samples of class `c`."""
@@ -503,11 +502,7 @@ class ClassMoments:
                 "feature_names": self._names,
                 "n_features": None if m is None else m.n_features,
                 "weights": weights,
-                "sums": [
-                    np.concatenate([m.mean_high(i), m.mean_low(i), m.packed_scatter(i)])
-                    for i in np.flatnonzero(weights).tolist()
-                    if m is not None
-                ],
+                "sums": [_sums(m, i) for i in np.flatnonzero(weights).tolist() if m is not None],
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -623,15 +618,16 @@ def moments_of_groups(
 _MAX_BYTE_ROWS = 1 << 22  # samples per call, so that integer sums fit 64 bits
 
 
+def _sums(m: core.ClassMoments, i: int) -> _Array:
+    """High and low parts of the mean of class i, and its packed scatter."""
+    return np.concatenate([m.mean_high(i), m.mean_low(i), m.packed_scatter(i)])
+
+
 def _same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:
     """Whether class i of `a` and class j of `b` agree bit for bit."""
     if a.weight(i) != b.weight(j):
         return False
-    return a.weight(i) == 0 or (
-        np.array_equal(a.mean_high(i), b.mean_high(j))
-        and np.array_equal(a.mean_low(i), b.mean_low(j))
-        and np.array_equal(a.packed_scatter(i), b.packed_scatter(j))
-    )
+    return a.weight(i) == 0 or np.array_equal(_sums(a, i), _sums(b, j))
 
 
 def _update(

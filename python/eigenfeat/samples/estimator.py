@@ -86,12 +86,8 @@ __all__ = [
 ]
 
 DOCUMENTATION_URL = ""  # with a slash at its end; if empty, representations have no link
-FAMILIES = (
-    "ldg",
-    "early",
-    "maxmargin",
-    "embedding",
-)  # folders whose classes have pages under their names
+# Folders whose classes have pages under their names.
+FAMILIES = ("ldg", "early", "maxmargin", "embedding")
 PAGE = "api/generated/{estimator_module}.{estimator_name}.html"
 try:
     from sklearn import callback as _theirs

@@ -49,7 +49,7 @@ CASES = int(os.environ.get("EIGENFEAT_FUZZ", 280))
 SEED = int(os.environ.get("EIGENFEAT_FUZZ_SEED", 0))
 FUZZED = (
     *("GEM", "GEMClassifier, deep", "GEMEnsemble", "MulticlassSVM, sparse"),
-    *("ReliableClassifier, LDA", "KernelLDG"),
+    *("ReliableClassifier, LDA", "KernelLDG", "moments"),
 )
 
 
