@@ -29,7 +29,7 @@ from eigenfeat.samples.columns import TableColumns, column_counts, days_of, merg
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import completes
 
-__all__ = ["FileRows", "Position", "read_ahead"]
+__all__ = ["FileRows", "Position"]
 
 _BLOCK_BYTES = 32e6
 _MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
@@ -169,7 +169,7 @@ class FileRows(RowBlocks):
         encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
         if self._plain is not None:
             return self if encodes else self._plain.prepared_for(estimator, fitted=fitted)
-        allowed = accepts_missing(estimator)
+        allowed = _accepts_missing(estimator)
         missing = allowed and (not fitted or completes(estimator))
         changed: dict[str, Any] = {"missing": self.options.missing or missing}
         encoder = getattr(estimator, "columns_", None) if fitted else None
@@ -295,7 +295,7 @@ class FileRows(RowBlocks):
             If a file cannot be read.
         """
         self.check_features()
-        return read_ahead(self._blocks(Position() if after is None else after))
+        return _read_ahead(self._blocks(Position() if after is None else after))
 
     def _blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
         number, done, rows, skipped = start.file, start.row, start.rows, start.skipped
@@ -486,7 +486,7 @@ def _column_counts(block: Block) -> list[tuple[str, Counter[str | None]]]:
     return column_counts(block.X)
 
 
-def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+def _read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
     """Yield the items; a thread makes the next item while the current item is in use.
 
     Closing the iterator waits for the thread, and closes `items`.
@@ -499,7 +499,7 @@ def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
             del item  # free it before another block is read
 
 
-def accepts_missing(estimator: Any) -> bool:
+def _accepts_missing(estimator: Any) -> bool:
     """Whether an estimator accepts samples with NaN in its fit."""
     try:
         return bool(get_tags(estimator).input_tags.allow_nan)

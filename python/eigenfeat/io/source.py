@@ -36,26 +36,26 @@ _Typed = tuple[Labels, "Mask | None"]
 class Options:
     """Checked arguments of `open_rows`."""
 
-    target: str | int | None = None
-    columns: tuple[str | int, ...] | None = None
-    drop: tuple[str | int, ...] = ()
-    categorical: tuple[str | int, ...] = ()
-    na_values: tuple[str, ...] = ()
-    keep_default_na: bool = True
-    skip_bad: bool = False
-    mark_bad: bool = False
-    missing: bool = False
-    labels: str = "auto"
-    format: str | None = None
-    delimiter: str | None = None
-    header: bool | None = None
-    encoding: str | None = None
-    decimal: str = "."
-    comment: str | None = None
-    n_features: int | None = None
-    zero_based: bool | None = None
-    dtype: str | None = None
-    block_rows: int | None = None
+    target: str | int | None
+    columns: tuple[str | int, ...] | None
+    drop: tuple[str | int, ...]
+    categorical: tuple[str | int, ...]
+    na_values: tuple[str, ...]
+    keep_default_na: bool
+    skip_bad: bool
+    mark_bad: bool
+    missing: bool
+    labels: str
+    format: str | None
+    delimiter: str | None
+    header: bool | None
+    encoding: str | None
+    decimal: str
+    comment: str | None
+    n_features: int | None
+    zero_based: bool | None
+    dtype: str | None
+    block_rows: int | None
 
 
 @dataclass(frozen=True)
