@@ -45,7 +45,7 @@ __all__ = ["GEMClassifier", "default_logit"]
 
 def default_logit() -> MultinomialLogit:
     """The default logit of a classifier."""
-    return MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
+    return MultinomialLogit(tol=3e-3, temperature="auto", solver="auto")
 
 
 class GEMClassifier(
@@ -64,7 +64,7 @@ class GEMClassifier(
         Parameters of the GEM features, as an estimator that is not fitted; None means `GEM()`.
     logit : MultinomialLogit or None, default=None
         Parameters of the logit, as an estimator that is not fitted. None means
-        ``MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")``.
+        ``MultinomialLogit(tol=3e-3, temperature="auto", solver="auto")``.
     depth : int >= 1, default=1
         Number of layers; each takes the expanded projections of the layer before.
     hidden_directions : int >= 1 or "auto", default="auto"

@@ -109,7 +109,7 @@ _MAX_HALVINGS = 30
 # samples with hardly a penalty it was up to 200 times.
 _RECENT_SHARE, _MIN_RECENT = 8, 2
 _ROUGH_GAP, _ROUGH_NOISE = 1e-6, float(np.finfo(np.float32).eps)  # of the objective in float32
-_FIRST_GAP = 8.0  # factor of the first estimate, because the metric may be too large
+_FIRST_GAP = 8.0  # factor of the first estimates, because the metric may be too large
 # Temperature.
 _MAX_TEMPERATURE = 50.0  # the least temperature is its inverse
 _TEMPERATURE_ERROR = 1e-6  # relative
@@ -682,7 +682,7 @@ def _gap(slope: float, history: list[float]) -> float:
     """Larger of the excess in the quadratic model and the decrease in the last steps."""
     model = -0.5 * slope
     steps = len(history) - 1
-    if steps == 0:
+    if steps < _MIN_RECENT:
         return _FIRST_GAP * model
     recent = max(_MIN_RECENT, steps // _RECENT_SHARE)
     return max(model, history[max(steps - recent, 0)] - history[-1])

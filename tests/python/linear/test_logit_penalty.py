@@ -42,7 +42,7 @@ def test_it_has_the_least_held_out_loss_of_exact_fits(exact_folds, fixed):
     assert losses[chosen] <= 1.01 * min(losses)
     # Of many columns, logits divided by their temperature serve nearly alike for each penalty.
     assert 1.01 * min(losses) < max(losses) or (fixed == "auto" and X.shape[1] > len(X))
-    assert model.temperature_ == pytest.approx(found[chosen], rel=0.02)
+    assert model.temperature_ == pytest.approx(found[chosen], rel=0.04)
 
 
 def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
