@@ -64,6 +64,15 @@ def test_classes_far_from_zero_need_a_constant(rng):
     assert few.scale_report_.errors == {}
 
 
+def test_a_constant_stays_if_it_costs_a_few_errors_or_saves_them(rng):
+    for _ in range(3):
+        y = rng.integers(0, 3, 900)
+        gem = GEM().fit(rng.standard_normal((900, 6)) + 0.8 * rng.standard_normal((3, 6))[y], y)
+        errors = gem.scale_report_.errors
+        assert abs(errors["no constant"] - errors[gem.scale_]) < 0.02
+        assert gem.constant_
+
+
 def test_few_rows_and_moments_go_by_the_rule(rng):
     X, y = mixed_units(rng)
     moments = ClassMoments().update(X, y)
