@@ -61,7 +61,7 @@ def test_columns_of_other_names_are_refused(problem):
     assert names(moments.update(numbered, y)) == NAMES
 
 
-def test_names_are_distinct_strings(problem):
+def test_names_are_distinct_strings():
     for wrong in ("abc", ["a", "b", "a"], ["a", 1, "b"], []):
         with pytest.raises(ValueError, match=r"^feature_names: expected "):
             ClassMoments(feature_names=wrong)

@@ -58,7 +58,7 @@ MODES = ("MaxMarginShift, joint", "MaxMarginShift, corrupted")
 
 
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if "," not in n or n in MODES])
-def test_every_parameter_of_every_estimator(name, capfd):
+def test_every_parameter_of_every_estimator(name):
     found = {}
     for parameter in new(name)[0].get_params(deep=False):
         if parameter in EXTREME | {"verbose", "n_threads"} or (

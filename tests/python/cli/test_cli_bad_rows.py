@@ -12,7 +12,6 @@ from table_files import csv_text, svmlight_text, table_of, write_table
 
 import eigenfeat as ef
 from eigenfeat import GEM, open_rows
-from eigenfeat.io import delimited
 
 BAD = [0, 7, 8, 63, 64, 199]
 
@@ -47,9 +46,8 @@ def bad_csv(X):
 
 
 @pytest.fixture(params=["csv", "parquet"])
-def new(request, tmp_path, model, monkeypatch):
+def new(request, tmp_path, model):
     """A file of bad rows, with options."""
-    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1500)
     path, X = tmp_path / f"new.{request.param}", model[1]
     if request.param == "csv":
         path.write_text(bad_csv(X))

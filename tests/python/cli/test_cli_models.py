@@ -155,7 +155,7 @@ def test_inspecting_a_model(files):
     assert err.startswith(f"eigenfeat: {files / 'model.efm'}: ")
 
 
-def test_a_pool_is_described_with_its_views_and_importances(files, problem):
+def test_a_pool_is_described_with_its_views_and_importances(files):
     fitted(files, "--set", "views=columns,boosting")
     found = json.loads(run("inspect", files / "model.efm", "--json")[1])
     assert list(found["views"]) == ["columns"]

@@ -42,7 +42,7 @@ def test_rows_without_anything_and_threads_change_nothing(holes):
         assert_array_equal(other.covariance_, first.covariance_)
 
 
-def test_classes_are_learned_apart_with_one_ridge(rng, holes):
+def test_classes_are_learned_apart_with_one_ridge(holes):
     X = np.concatenate([holes[1], 5 + 2 * holes[1][::-1]])
     y = np.repeat(["a", "b"], 80)
     model = MixtureCompletion(0.1, 0.0).fit(X, y)

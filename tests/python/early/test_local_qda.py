@@ -39,7 +39,7 @@ def test_discriminants_are_the_plain_loops(rng, kn):
     assert_allclose(scores, model.decision_function(points), rtol=1e-9)
 
 
-def test_two_classes_and_probabilities(rng):
+def test_two_classes_and_probabilities():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:], y[50:]
     model = LocalQDA(8, variance_floor=1e-2).fit(X, y)

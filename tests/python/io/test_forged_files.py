@@ -43,7 +43,7 @@ from sklearn.svm import SVC
 from table_files import damaged
 
 import eigenfeat as ef
-from eigenfeat.io.saving import SCHEMA, _nodes
+from eigenfeat.io.saving import SCHEMA
 
 CASES = int(os.environ.get("EIGENFEAT_FUZZ", 280))
 SEED = int(os.environ.get("EIGENFEAT_FUZZ_SEED", 0))
@@ -361,16 +361,19 @@ def test_arrays_of_objects_are_refused(tmp_path):
 )
 def test_attributes_that_do_not_fit_never_crash(tmp_path, change):
     path = saved(tmp_path, "GEMClassifier, deep")
+    text = described("builtins.str", "TypeNode")
 
-    def rekeyed(schema):
+    def rekeyed(node):
+        if node.get("__loader__") == "DictNode":
+            node["key_types"]["content"] = [text] * len(node["content"])
+        node.pop("__id__", None)
+        return node
+
+    def changed(schema):
         change(contents_of(schema))
-        text = described("builtins.str", "TypeNode")
-        for node in _nodes(schema):
-            if node["__loader__"] == "DictNode":
-                node["key_types"]["content"] = [text] * len(node["content"])
-            node.pop("__id__", None)
+        schema.update(json.loads(json.dumps(schema), object_hook=rekeyed))
 
-    change_schema(path, rekeyed)
+    change_schema(path, changed)
     use(path)
 
 

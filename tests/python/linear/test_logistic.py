@@ -133,7 +133,7 @@ def test_expanded_rows(expanded, kind, expansion):
     assert fused.n_features_in_ == rows.shape[1]
 
 
-def test_float32(rng):
+def test_float32():
     X, y = problem("digits")
     wide = tight().fit(X, y)
     narrow = MultinomialLogit(tol=1e-5).fit(X.astype(np.float32), y)

@@ -42,7 +42,7 @@ def test_it_is_the_least_loss(rng, k, size):
     assert temperature(parts) == pytest.approx(1 / best, rel=1e-4)
 
 
-def test_extremes_stay_away_from_0_and_infinity(rng):
+def test_extremes_stay_away_from_0_and_infinity():
     codes = np.arange(40) % 2
     right = np.eye(2)[codes]
     assert 0.02 <= temperature([(right, codes, None)]) < 1

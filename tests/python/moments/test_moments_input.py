@@ -48,7 +48,7 @@ def test_a_bad_entry_is_located_and_changes_nothing(rng, value, form):
     assert 77 in moments.classes_
 
 
-def test_a_bad_first_batch_leaves_an_empty_accumulator(rng):
+def test_a_bad_first_batch_leaves_an_empty_accumulator():
     moments = ClassMoments()
     with pytest.raises(ValueError, match="row 0"):
         moments.update([[np.nan]], [1])

@@ -227,7 +227,7 @@ def test_the_tree_depends_on_means_only(rng):
         class_tree(moments, scale=[1.0])
 
 
-def test_the_tree_is_balanced_whatever_the_means(rng):
+def test_the_tree_is_balanced_whatever_the_means():
     k = 200
     X = np.exp(np.arange(k) / 10.0)[:, None] * np.ones((1, 2))  # gaps grow: widest at the end
     tree = class_tree(ClassMoments().update(X, np.arange(k)))

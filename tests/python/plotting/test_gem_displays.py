@@ -132,7 +132,7 @@ def test_a_spectrum_has_every_pair(gem):
     assert len(display.ax_.get_legend().get_texts()) == 3
 
 
-def test_long_names_stay_inside(gem, tmp_path):
+def test_long_names_stay_inside(tmp_path):
     """Labels with many letters are cut, and titles and legends end within the figure."""
     names = np.array(["a very long name of a class", "b" * 60, "$c_"])[Y]
     model = ef.GEM(n_directions=2).fit(X, names)

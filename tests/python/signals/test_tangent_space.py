@@ -58,7 +58,7 @@ def test_logarithms_agree_with_scipy(rng, r, form):
 
 
 @pytest.mark.parametrize("condition", [1.0, 1.3, 8.0, 60.0, 1e3, 1e6, 1e13])
-def test_logarithms_of_each_condition(rng, condition):
+def test_logarithms_of_each_condition(condition):
     """Each has a rule of its own; diagonal matrices show its error alone."""
     values = np.exp(np.linspace(-0.5, 0.5, 40) * np.log(condition))
     got = core.tangent_vectors(np.diag(values)[None], np.eye(40), 1)[0]
@@ -127,7 +127,7 @@ def test_a_matrix_does_not_depend_on_its_neighbours(rng):
     assert_array_equal(one[:37], whole)
 
 
-def test_matrices_that_are_not_positive_definite_have_a_status(rng):
+def test_matrices_that_are_not_positive_definite_have_a_status():
     bad = np.array([np.eye(3), np.diag([1.0, 1.0, 0.0]), -np.eye(3), np.diag([2.0, 1.0, -1e-3])])
     got, _, status = core.tangent_vectors(bad, np.eye(3), 1)
     assert_array_equal(status, [0, 1, 1, 1])

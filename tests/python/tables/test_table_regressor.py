@@ -110,7 +110,7 @@ def test_mixture_weights_minimise_the_squared_error(rng):
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_trees_are_those_of_scikit_learn(rng, several):
+def test_trees_are_those_of_scikit_learn(several):
     X, y = make_friedman1(200, random_state=0)
     X = X.astype(np.float32)
     targets = np.column_stack([y, -y]) if several else y
@@ -275,7 +275,7 @@ def test_samples_without_weight_have_no_out_of_fold_prediction(rng):
     assert_array_equal(model.predict(X), less.predict(X))
 
 
-def test_missing_entries_are_completed(tmp_path, rng):
+def test_missing_entries_are_completed(rng):
     X, y = quadratic(rng, 900, 6)
     X[:, 1] = X[:, 0] + 0.1 * rng.standard_normal(900)
     gaps = X.copy()
