@@ -211,9 +211,9 @@ class ClassMoments:
             if not as_bytes and self._keeps(n, d):
                 few = (self._few or FewSamples(d)).added(rows, codes, weights)
             if few is None:
-                core = self._with_room(len(table.labels), d)
-                _update(core, rows, codes, weights, threads)
-                self._core = core
+                formed = self._with_room(len(table.labels), d)
+                _update(formed, rows, codes, weights, threads)
+                self._formed = formed
             self._few, self._table, self._names = few, table, names
             entries = rows.data if isinstance(rows, CsrRows) else rows
             self._single |= entries.dtype == np.float32
@@ -304,11 +304,11 @@ class ClassMoments:
             return
         theirs = other._core
         assert theirs is not None  # `other` has samples
-        core = self._with_room(len(table.labels), theirs.n_features)
+        formed = self._with_room(len(table.labels), theirs.n_features)
         class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unlabelled classes are empty
         class_map[: len(places)] = places
-        core.merge(theirs.copy() if theirs is core else theirs, class_map, n_threads)
-        self._core = core
+        formed.merge(theirs.copy() if theirs is formed else theirs, class_map, n_threads)
+        self._formed = formed
 
     @property
     def _core(self) -> core.ClassMoments | None:
@@ -321,10 +321,6 @@ class ClassMoments:
                     _update(formed, batch.rows, batch.codes, batch.weights, _threads.resolve(None))
                 self._formed, self._few = formed, None
             return self._formed
-
-    @_core.setter
-    def _core(self, formed: core.ClassMoments | None) -> None:
-        self._formed, self._few = formed, None
 
     def _keeps(self, n: int, d: int) -> bool:
         """Whether samples are kept after n more of d columns."""
@@ -607,7 +603,7 @@ def moments_of_groups(
             class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unlabelled classes are empty
             class_map[places] = partition
             merged.merge(theirs, class_map, _threads.resolve(None))
-    result._table, result._core = LabelTable.of(list(names)), merged
+    result._table, result._formed = LabelTable.of(list(names)), merged
     result._single = moments._single
     return result
 
