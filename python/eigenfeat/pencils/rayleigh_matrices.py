@@ -61,14 +61,16 @@ class Pooled:
 class Pencil:
     """``S v = lambda N v`` in the units of the input; N = None is the identity.
 
-    ``reason`` names the number that limits the directions to ``max_directions``. With ``smallest``,
-    the directions are the eigenvectors of S with the smallest eigenvalues.
+    ``reason`` names the number that limits the directions to ``max_directions``. ``eps`` is that of
+    the type in which S was rounded: float64 for means. With ``smallest``, the directions are the
+    eigenvectors of S with the smallest eigenvalues.
     """
 
     signal: Array
     noise: Array | None
     max_directions: int
     reason: str = "columns"
+    eps: float = float(np.finfo(np.float64).eps)
     smallest: bool = False
 
 
@@ -94,12 +96,12 @@ PencilOf = Callable[[Pooled, Parameters], Pencil]
 
 def principal(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = E[x x^T], N = I."""
-    return Pencil(pooled.spread(settings.center), None, len(pooled.mean))
+    return Pencil(pooled.spread(settings.center), None, len(pooled.mean), eps=pooled.eps)
 
 
 def vanishing(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = I, N = E[x x^T]."""
-    return Pencil(pooled.spread(settings.center), None, len(pooled.mean), smallest=True)
+    return replace(principal(pooled, settings), smallest=True)
 
 
 def fisher(pooled: Pooled, settings: Parameters) -> Pencil:
@@ -117,7 +119,7 @@ def sliced(pooled: Pooled, settings: Parameters) -> Pencil:
 def oriented(pooled: Pooled, settings: Parameters, noise: ClassMoments | None) -> Pencil:
     """S = E[x x^T], N = E[z z^T]."""
     matrix = None if noise is None else pool(noise).spread(False)
-    return Pencil(pooled.spread(settings.center), matrix, len(pooled.mean))
+    return replace(principal(pooled, settings), noise=matrix)
 
 
 _IN_SPAN = (principal, fisher, sliced)  # directions are in the span of the samples
@@ -235,14 +237,14 @@ def _solved(
         exponent = int(np.frexp(np.diag(signal).max())[1])
         signal = np.ldexp(signal, -exponent)
     if pencil.smallest:
-        values, vectors = _smallest(signal, m, settings.n_threads, pooled.eps)
+        values, vectors = _smallest(signal, m, settings.n_threads, pencil.eps)
     else:
         d = n_columns or len(scale)
         noise, ridge = _with_ridge(pencil, pooled, scale, settings.ridge, d)
         values, vectors = eigenpairs(signal, noise, m, settings.n_threads, ridge, d)
         if settings.n_components is None:
-            values, vectors = _of_rank(values, vectors, pooled.eps)
-        _clear_columns_without_signal(signal, noise, values, vectors, pooled.eps)
+            values, vectors = _of_rank(values, vectors, pencil.eps)
+        _clear_columns_without_signal(signal, noise, values, vectors, pencil.eps)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
     values = np.ldexp(np.maximum(values, 0.0), exponent)

@@ -84,6 +84,18 @@ def test_vca_gives_a_null_space_the_same_basis_whatever_the_rounding(rng):
     assert np.abs(first.transform(X)[:, :5]).max() < 1e-13
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_class_far_away_does_not_hide_the_others(rng, dtype):
+    """Means of classes are not rounded to float32, so that small differences of means count."""
+    y = rng.integers(0, 3, 600)
+    X = rng.standard_normal((600, 20))
+    X[:, 0] += 3.0 * (y == 1)
+    X[:, 1] += 1e4 * (y == 2)
+    model = FisherLDA(scale="none").fit(X.astype(dtype), y)
+    assert model.eigenvalues_.shape == (2,)
+    assert model.score(X.astype(dtype), y) > 0.95
+
+
 def test_directions_without_signal_are_left_out_unless_asked_for(rng):
     X = rng.standard_normal((5, 9))
     for member in (RayleighPCA, OrientedPCA):
