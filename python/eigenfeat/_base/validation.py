@@ -393,7 +393,8 @@ def _is_inside(path: str) -> bool:
 
 ENCODE = (
     "encode such columns first, as skrub.tabular_pipeline(model) does, or scikit-learn's "
-    "OneHotEncoder in a make_column_transformer"
+    "OneHotEncoder in a make_column_transformer; by default, TableClassifier and TableRegressor "
+    "take a data frame with them"
 )
 
 

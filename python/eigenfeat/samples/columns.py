@@ -44,6 +44,7 @@ _MIN_IDENTIFIERS = 50  # samples; different values of fewer samples are no ident
 _IDENTIFIER_SHARE = 0.9  # smallest share of different values in a column of identifiers
 _MAX_COUNTED = 1 << 18  # different values of a column; more are free text
 _NUMBER_SHARE = 0.95  # smallest share of numbers in a column of text that becomes numbers
+_MAX_UNITS = 3  # different units in a column of numbers
 _DATE_PARTS = ("day", "month", "weekday", "hour")
 _MIN_UNKNOWN = 5  # values of a column; fewer unknown ones cause no warning
 
@@ -52,10 +53,22 @@ _Counts = Counter[str | None]
 # Kinds of columns. The kind of a column in several parts is the first of the kinds of its parts.
 _KINDS = ("declared", "category", "date", "number", "empty")
 _COUNTED = ("declared", "category")
+_READ = ("date", "numeric text")  # kinds of text that become numbers
 _DURATIONS = (datetime.timedelta, datetime.time)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?Z?")
 _IDENTIFIER = re.compile(r"(.*[^a-z])?(id|index|key|nr|no|number|row|uuid|unnamed: [0-9]+)")
+# Numbers with separators of thousands, a decimal comma, a sign of currency, percent or a unit.
+_WRITTEN_NUMBER = re.compile(
+    r"[+-]?(?P<currency>[$\u00a3\u00a5\u20ac\u20b9]?) ?[+-]?"
+    r"([0-9]{1,3}([,'.][0-9]{3})+([.,][0-9]+)?|[0-9]+([.,][0-9]+)?)"
+    r"(?P<unit> ?[^\W0-9_]{1,6}[23]?| ?[%\u00b0$\u00a3\u00a5\u20ac\u20b9])?"
+)
+_WRITTEN_DATE = re.compile(
+    r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
+    r"|[0-9]{1,2}[. -]{1,2}[^\W0-9_]{3,9}[., -]{1,2}[0-9]{4}|[^\W0-9_]{3,9} [0-9]{1,2}, [0-9]{4})"
+    r"([ T][0-9]{1,2}:[0-9]{2}.{0,20})?"
+)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -140,7 +153,8 @@ class TableColumns:
         -----
         UserWarning
             If columns are left out: those without values, and text whose values nearly all differ;
-            and if text becomes numbers. The message names the columns.
+            if text becomes numbers; and if text that looks like numbers or dates does not. The
+            message names the columns.
         """
         if sample_weight is not None and (sample_weight == 0).any():
             X = _rows(X, np.flatnonzero(sample_weight))
@@ -154,9 +168,14 @@ class TableColumns:
         self.categories_: dict[Hashable, Categories] = {}
         left_out: dict[str, list[Any]] = {}
         numeric: dict[Any, Mapping[str | None, int]] = {}
+        written: dict[str, dict[Any, str]] = {"numbers": {}, "dates": {}}
         for name, (kind, counts) in zip(names, counted, strict=True):
             if kind in _COUNTED:
-                kind = _kind_of_text(name, counts, kind == "declared")
+                declared = kind == "declared"
+                kind = _kind_of_text(name, counts, declared)
+                looks_like = "" if declared or kind in _READ else _looks_like(counts)
+                if looks_like:
+                    written[looks_like][name] = next(text for text in counts if text is not None)
             if kind in _LEFT_OUT:
                 left_out.setdefault(kind, []).append(name)
                 kind = "left out"
@@ -167,6 +186,7 @@ class TableColumns:
             self.kinds_.append(kind)
         _warn_left_out(left_out)
         _warn_numeric(numeric)
+        _warn_written(written)
         self._name_features()
         return self
 
@@ -558,6 +578,22 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
     return "identifier" if identifies else "category"
 
 
+def _looks_like(counts: Mapping[str | None, int]) -> str:
+    """What the text of a column is for its readers, but not for us: "numbers", "dates" or ""."""
+    texts = [text for text in counts if text is not None]
+    if texts and all(_WRITTEN_DATE.fullmatch(text) for text in texts):
+        return "dates"
+    if len(texts) <= _MAX_INDICATORS or all(_NUMBER.fullmatch(text) for text in texts):
+        return ""
+    units = set()
+    for text in texts:
+        match = _WRITTEN_NUMBER.fullmatch(text)
+        if match is None:
+            return ""
+        units.add((match["currency"], (match["unit"] or "").strip()))
+    return "numbers" if len(units) <= _MAX_UNITS else ""
+
+
 def _is_identifier(counts: Mapping[str | None, int]) -> bool:
     """Whether nearly all values differ, as those of identifiers and of free text."""
     known = sum(count for text, count in counts.items() if text is not None)
@@ -603,6 +639,22 @@ def _warn_numeric(numeric: Mapping[Any, Mapping[str | None, int]]) -> None:
             f"{cells}{such}; convert it first to be sure",
             UserWarning,
         )
+
+
+def _warn_written(written: Mapping[str, Mapping[Any, str]]) -> None:
+    """Warn of columns of text that look like numbers or dates but are not read as such."""
+    advice = {
+        "numbers": "convert them first, such as '1,250.50 kg' to 1250.5",
+        "dates": "write them as 2024-12-31, or convert them first",
+    }
+    for what, columns in written.items():
+        if columns:
+            shown = ", ".join(f"{name!r} ({show(text)})" for name, text in columns.items())
+            warn_caller(
+                f"X: columns of text that look like {what} are not read as {what}: {shown}; "
+                f"{advice[what]}",
+                UserWarning,
+            )
 
 
 def _warn_unknown(unknown: Sequence[tuple[Any, str | None]]) -> None:

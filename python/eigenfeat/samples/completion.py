@@ -300,14 +300,18 @@ def completed(
     gaussian = GaussianImputer.fit(X, weight, n_threads=n_threads)
     warn_empty(gaussian, names)
     missing = np.isnan(X) & ~gaussian.empty
-    for label in np.unique(y).tolist():
-        lacking = np.flatnonzero(missing[y == label].all(axis=0))
-        if len(lacking):
-            warn_caller(
-                f"X: no sample of class {label!r} has an entry in column "
-                f"{_shown_names(lacking[:1], names)}; the samples of other classes complete it",
-                UserWarning,
-            )
+    lacking = {label: missing[y == label].all(axis=0) for label in np.unique(y).tolist()}
+    lacking = {label: columns for label, columns in lacking.items() if columns.any()}
+    for label, columns in list(lacking.items())[:1]:
+        more = len(lacking) - 1
+        classes = "class has" if more == 1 else "classes have"
+        others = f", and {more:,} other {classes} such columns" if more else ""
+        warn_caller(
+            f"X: no sample of class {label!r} has an entry in column "
+            f"{_shown_names(np.flatnonzero(columns)[:1], names)}{others}; the samples of other "
+            f"classes complete {'them' if more else 'it'}",
+            UserWarning,
+        )
     return gaussian.filled(X, n_threads), missing, gaussian
 
 

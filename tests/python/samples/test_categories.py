@@ -201,3 +201,34 @@ def test_dates_are_no_numbers(unit):
 def test_lists_are_refused_by_name():
     with pytest.raises(ValueError, match=r"text in column 'c', got \[1\] in row 1"):
         TableColumns().fit(as_pandas(pd.Series(["a", [1]], dtype=object)))
+
+
+@pytest.mark.parametrize(
+    ("what", "form"),
+    [
+        *(("numbers", form) for form in ("${:,}", "{:,}.50", "{},5", "{}.5 kg", "{}%")),
+        *(("numbers", form) for form in ("-{} \u00b0", "{} m2", "\u20ac {}", "{:,}.5 EUR")),
+        *(("dates", form) for form in ("12/31/{}", "31.12.{}", "{}/12/31", "31 Dec {}")),
+        *(("dates", form) for form in ("Dec 31, {}", "1.2.{} 10:30", "{}-01-01T00:00:00+02:00")),
+    ],
+)
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_text_that_looks_like_numbers_or_dates_is_named(what, form, repeats):
+    """Of different values, which are left out, and of values that become categories."""
+    texts = [form.format(1900 + n) for n in range(100)] * repeats
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        TableColumns().fit(pd.DataFrame({"a": texts, "b": range(len(texts))}))
+    message = str(found[-1].message)
+    assert f"look like {what} are not read as {what}: 'a' ({texts[0]!r});" in message
+    assert len(found) == 1 + (repeats == 1)
+
+
+@pytest.mark.parametrize(
+    "form", ["{}A{}", "A{}", "{}:30", "192.168.0.{}", "{}", "0{}", "{}-{}", "v{}.0"]
+)
+def test_codes_do_not_look_like_numbers_or_dates(form):
+    texts = [form.format(1900 + n, n) for n in range(100)] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableColumns().fit(pd.DataFrame({"a": texts, "b": range(len(texts))}))

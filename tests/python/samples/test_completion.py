@@ -253,6 +253,18 @@ def test_a_class_without_an_entry_in_a_column_is_named():
         assert np.isfinite(model.predict_proba(X)).all()
 
 
+def test_classes_without_an_entry_in_a_column_share_a_warning():
+    X, y = load_iris(return_X_y=True)
+    X[y == 1, 2] = X[y == 2, 3] = X[y == 2, 1] = np.nan
+    with pytest.warns(UserWarning, match="no sample of class") as found:
+        GEMClassifier().fit(X, y)
+    (message,) = [str(one.message) for one in found]
+    assert message == (
+        "X: no sample of class 1 has an entry in column 2, and 1 other class has such columns; the "
+        "samples of other classes complete them"
+    )
+
+
 def test_scatter_is_added_to_one_class():
     X, y = load_iris(return_X_y=True)
     moments = ClassMoments().update(X, y)
