@@ -65,7 +65,7 @@ def fit(options: SimpleNamespace, output: Output) -> None:
     save(model, options.output)
     result = {"output": str(options.output), "estimator": type(model).__name__, **result}
     result |= {"seconds": output.seconds}
-    head = f"{options.output}: {result['estimator']}, {lines[0]}; {result['seconds']:.1f} s"
+    head = f"{options.output}: {result['estimator']}, {lines[0]}; {result['seconds']:.1f}\u00a0s"
     output.result(result, "\n".join([*wrapped(head), *lines[1:]]))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eigenfeat._base.validation import counted, show
-from eigenfeat.cli.files import listed, naming_files, opened_with_model, some_rows
+from eigenfeat.cli.files import listed, naming_files, opened_with_model, seen_in_fit, some_rows
 from eigenfeat.cli.moments import checkpoint_of
 from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
@@ -53,6 +53,8 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     """Permutation importances of the columns of labelled rows."""
     options.model, options.threads = options.file, None
     model, rows = opened_with_model(options, "predict", labelled=True)
+    if seen_in_fit(model, rows):
+        output.say("warning: a file of the fit is measured: importances are too large")
     some = some_rows(options, rows, _MOST_ROWS, output)
     with quietly(), naming_files(rows, str(options.model)):
         evidence = evidence_of(model, some.X, some.y)
@@ -116,9 +118,9 @@ def _estimator(model: Any) -> dict[str, Any]:
     layout = getattr(model, "file_layout_", None) or {}
     about |= {"rows_of_fit": layout["rows"]} if "rows" in layout else {}
     about |= {"target": layout["target"]} if "target" in layout else {}
-    if hasattr(model, "columns_"):
-        kinds, left_out = columns_by_kind(model)
-        about |= {"columns_by_kind": kinds, **({"left_out": left_out} if left_out else {})}
+    kinds, left_out = columns_by_kind(model)
+    about |= {"columns_by_kind": kinds} if hasattr(model, "columns_") else {}
+    about |= {"left_out": left_out} if left_out else {}
     if hasattr(model, "views_"):
         views = model.views_
         about["views"] = {one.name: float(one.weight) for one in views if one.weight > 0}
@@ -161,7 +163,7 @@ def _lines(described: dict[str, Any]) -> list[str]:
         title = name.removeprefix("n_").replace("_", " ")
         entries: list[str] = []
         if name == "columns":
-            entries = [f"{c['name']}: {c['type']}" for c in value]
+            entries = [f"{c['name'] or '(no name)'}: {c['type']}" for c in value]
         elif name == "categories":
             title = "columns of categories"
             entries = [f"{key}: {len(all_)} ({_listed(all_, 50)})" for key, all_ in value.items()]
@@ -196,5 +198,10 @@ def _lines(described: dict[str, Any]) -> list[str]:
 
 def _listed(values: list[Any], width: int) -> str:
     """Values separated by commas, the last ones left out beyond `width` characters."""
-    text = ", ".join("missing" if one is None else repr(one) for one in values[:width])
-    return text if len(text) <= width else f"{text[: width - 3]}..."
+    text = ""
+    for one in values:
+        more = f"{', ' if text else ''}{'missing' if one is None else repr(one)}"
+        if len(text) + len(more) > width:
+            return f"{text}, ..." if text else f"{more[: width - 3]}..."
+        text += more
+    return text

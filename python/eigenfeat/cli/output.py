@@ -177,12 +177,16 @@ WIDTH = min(shutil.get_terminal_size((92, 24)).columns, 100)
 
 
 def wrapped(text: str, title: str = "") -> list[str]:
-    """Lines of a text, none wider than a screen; after a title they are indented."""
+    """Lines of a text, none wider than a screen; after a title they are indented.
+
+    No-break spaces become spaces.
+    """
     first = f"  {title:<9} " if title else ""
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 # ---- signals -------------------------------------------------------------------------------------

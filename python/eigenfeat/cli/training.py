@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
+from eigenfeat._base.validation import show
 from eigenfeat.cli.files import check_output, naming_files, remember_files, rows_of, weights_of
 from eigenfeat.cli.kinds import set_error, unfitted
 from eigenfeat.cli.output import Output, UsageError
@@ -87,7 +88,14 @@ def of_task(options: SimpleNamespace, model: Any, training: Training, output: Ou
     if is_regressor(model) or options.task != "auto" or options.labels != "auto":
         return model
     task, n_values = task_of(labels)
-    numbers = f"{n_values:,} different numbers in the target {target_of(training.rows)!r}"
+    what = f"in the target {target_of(training.rows)!r}"
+    if task == "unclear" and labels.dtype.kind not in "iuf":
+        raise UsageError(
+            f"--task: expected classes or numbers {what}, got {n_values:,} different texts in "
+            f"{len(labels):,} rows, such as {show(labels[0])}; write numbers without units and "
+            "separators of thousands; --task classification makes a class of each text"
+        )
+    numbers = f"{n_values:,} different numbers {what}"
     if task == "unclear":
         raise UsageError(f"--task: expected classification or regression, got auto for {numbers}")
     if task == "classification":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils import get_tags
 
@@ -16,17 +17,14 @@ __all__ = ["columns_by_kind", "kinds_in_words", "model_card", "reasons"]
 
 def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
     """Number of columns of a fitted model by kind, and names of those that it leaves out."""
-    encoder = getattr(model, "columns_", None)
-    if encoder is None:
-        return {"number": int(getattr(model, "n_features_in_", 0))}, []
-    kinds = Counter(encoder.kinds_)
-    left_out = [
-        str(name)
-        for name, kind in zip(encoder.names_, encoder.kinds_, strict=True)
-        if kind == "left out"
-    ]
-    del kinds["left out"]
-    return dict(kinds), left_out
+    encoder, d = getattr(model, "columns_", None), int(getattr(model, "n_features_in_", 0))
+    kinds = ["number"] * d if encoder is None else list(encoder.kinds_)
+    names = getattr(model, "feature_names_in_", range(d)) if encoder is None else encoder.names_
+    empty = np.flatnonzero(getattr(getattr(model, "completion_", None), "empty", []))
+    for j in (empty if encoder is None else encoder.groups_[empty]).tolist():
+        kinds[j] = "left out"
+    left_out = [str(name) for name, kind in zip(names, kinds, strict=True) if kind == "left out"]
+    return dict(Counter(kind for kind in kinds if kind != "left out")), left_out
 
 
 def kinds_in_words(kinds: dict[str, int]) -> str:

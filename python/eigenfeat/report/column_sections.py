@@ -86,12 +86,14 @@ def _effects(evidence: Evidence, importances: DataFrame) -> Html | None:
 
 
 def _draw(ax: Any, evidence: Evidence, effect: DataFrame) -> None:
-    """One effect: lines over numbers, points over categories."""
+    """One effect: lines over numbers and dates, points over categories."""
+    from matplotlib import dates
+
     change, names = np.ptp(effect.to_numpy(), axis=0), evidence.labels
     shown = sorted(np.argsort(-change, kind="stable")[:_MAX_CURVES].tolist())
     if len(names) == 2:
         shown = [1]  # the other probability is one minus this one
-    numeric = effect.index.dtype.kind == "f"
+    numeric = effect.index.dtype.kind in "fM"
     at = effect.index if numeric else range(len(effect))
     for code in shown:
         colour, marker = class_style(code)
@@ -101,6 +103,10 @@ def _draw(ax: Any, evidence: Evidence, effect: DataFrame) -> None:
     if not numeric:
         texts = [short(value, 12) for value in effect.index]
         ax.set_xticks(range(len(texts)), texts, rotation=90 if len(texts) > 4 else 0)
+    if effect.index.dtype.kind == "M":
+        locator: Any = ax.xaxis.get_major_locator()
+        concise: Any = dates.ConciseDateFormatter
+        ax.xaxis.set_major_formatter(concise(locator))
     what = "prediction" if evidence.regression else "probability"
     if len(shown) == 1 and not evidence.regression:
         what = f"probability of {short(names[shown[0]], 12)}"

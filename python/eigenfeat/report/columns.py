@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss
 
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat.expansion.features import take_rows
+from eigenfeat.samples.columns import days_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -62,14 +63,15 @@ def column_effect(model: Any, X: Any, column: int, name: str) -> DataFrame | Non
 
     This is the partial dependence of scikit-learn, also for categories and missing values. At most
     400 samples, drawn at random, are used. The frame has a line for each value, a quantile of
-    numbers or one of the most frequent categories as text, and a column for each class.
+    numbers or dates or one of the most frequent categories as text, and a column for each class.
     """
     import pandas as pd
 
     X, _ = _some(X, np.arange(X.shape[0]))
     given = pd.Series(X.iloc[:, column] if hasattr(X, "iloc") else X[:, column])
     given = given.reset_index(drop=True)
-    shown = _quantiles(given) if pd.api.types.is_numeric_dtype(given) else _categories(given)
+    ordered = _ordered(given)
+    shown = _categories(given) if ordered is None else _quantiles(ordered)
     if len(shown) < 2:
         return None
     means = []
@@ -97,9 +99,24 @@ def _proba(model: Any, X: Any) -> _Array:
     return normalised
 
 
-def _quantiles(numbers: Series[Any]) -> Series[float]:
+def _ordered(given: Series[Any]) -> Series[Any] | None:
+    """A column as numbers or times; None for categories, booleans and other text than dates."""
+    import pandas as pd
+
+    types = pd.api.types
+    if types.is_numeric_dtype(given) and not types.is_bool_dtype(given):
+        return given.dropna().astype(float)
+    if isinstance(given.dtype, pd.CategoricalDtype) or types.is_bool_dtype(given):
+        return None
+    days = days_of(given)
+    if np.isinf(days).any() or np.isnan(days).all():
+        return None
+    return pd.Series(pd.to_datetime(days, unit="D", origin="unix"))
+
+
+def _quantiles(numbers: Series[Any]) -> Series[Any]:
     """Different quantiles of a column, with the samples that have them as the index."""
-    known = numbers.dropna().astype(float).sort_values(kind="stable")
+    known = numbers.dropna().sort_values(kind="stable")
     at = np.linspace(0.02, 0.98, _MAX_POINTS) * max(len(known) - 1, 0)
     return known.iloc[np.unique(np.rint(at).astype(int)) if len(known) else []].drop_duplicates()
 

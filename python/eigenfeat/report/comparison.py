@@ -155,7 +155,7 @@ def _is_regression(task: str, labels: NDArray[Any]) -> bool:
     if found == "unclear":
         raise ValueError(
             f"task: expected 'classification' or 'regression', got 'auto' for {n_values:,} "
-            "different numbers in y"
+            f"different {'numbers' if labels.dtype.kind in 'iuf' else 'texts'} in y"
         )
     return found == "regression"
 

@@ -224,7 +224,7 @@ def _errors(evidence: Evidence) -> Html | None:
     if evidence.shape is None:
         lines = [
             (f"{at:,}", evidence.labels[evidence.true[at]], evidence.labels[evidence.predicted[at]],
-             f"{sure[at]:.3f}", f"{evidence.proba[at, evidence.true[at]]:.3g}")
+             f"{sure[at]:.3f}", _chance(evidence.proba[at, evidence.true[at]]))
             for at in worst[:8]
         ]  # fmt: skip
         head = ("sample", "true class", "predicted as", "probability", "of the true class")
@@ -245,6 +245,11 @@ def _errors(evidence: Evidence) -> Html | None:
         ax.set_title(f"{' as '.join(names)}\n{sure[at]:.3f}", fontsize=9)
     caption = "Title: true class, predicted class, and the probability of the predicted class."
     return picture(figure, caption)
+
+
+def _chance(share: float) -> str:
+    """A probability with three decimals, or with its power of 10."""
+    return f"{share:.3f}" if share >= 0.001 else f"{share:.1e}"
 
 
 # ---- directions and reductions -------------------------------------------------------------------

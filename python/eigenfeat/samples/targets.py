@@ -324,13 +324,16 @@ def _random_vectors(outputs: _Array, weights: _Array, count: int, random: Any) -
 
 
 def task_of(labels: Any) -> tuple[str, int]:
-    """The task that labels are of, "classification", "regression" or "unclear"; their number."""
+    """The task that labels are of, "classification", "regression" or "unclear"; their number.
+
+    Text that differs in more than half of the samples is unclear: it may be numbers with units.
+    """
     target = np.asarray(labels)
-    if target.dtype.kind not in "iuf":
-        return "classification", 0
     n_values = len(np.unique(target))
-    if n_values < _MIN_REGRESSION_VALUES:
+    if n_values < _MIN_REGRESSION_VALUES or target.dtype.kind == "b":
         return "classification", n_values
+    if target.dtype.kind not in "iuf":
+        return "unclear" if 2 * n_values > len(target) else "classification", n_values
     fractions = target.dtype.kind == "f" and bool((target != np.rint(target)).any())
     if fractions or len(target) < _MIN_SAMPLES_PER_CLASS * n_values:
         return "regression", n_values

@@ -83,3 +83,43 @@ def test_whole_numbers_that_may_be_classes_are_asked_about(houses):
     status, _, err = run(*FIT)
     assert status == 2
     assert "--task: expected classification or regression, got auto for 120 different num" in err
+
+
+@pytest.mark.parametrize("form", ["{:,.2f}", "{} EUR"])
+def test_text_that_differs_in_most_rows_is_no_target(houses, form):
+    houses["price"] = [form.format(price) for price in np.arange(500) * 1000]
+    houses[:400].to_csv("train.csv", index=False)
+    text = repr(houses["price"][0])
+    status, _, err = run(*FIT)
+    assert status == 2
+    assert "--task: expected classes or numbers in the target 'price', got 400 different te" in err
+    assert f"such as {text}; write numbers without units" in err
+    status, _, err = run("compare", "train.csv", "--target", "price")
+    assert status == 2
+    assert "--task: expected 'classification' or 'regression', got 'auto' for 400 differ" in err
+
+
+@pytest.mark.filterwarnings("ignore:.*columns without any value")
+def test_columns_without_a_value_are_left_out_by_name(houses):
+    """Also where the columns are numbers, without an encoder."""
+    for columns in (["area", "zone"], ["area"]):
+        houses[[*columns, "price"]].assign(void=np.nan).to_csv("train.csv", index=False)
+        out = run(*FIT, "--task", "regression", "--set", "views=columns")[1]
+        assert "  left out  void (no value" in out
+        assert f"  columns   1 number{', 1 category' * (len(columns) - 1)}\n" in out
+        assert "left out: 'void'" in run("inspect", "m.efm")[1]
+
+
+def test_inspect_says_that_rows_of_the_fit_are_measured(houses):
+    run(*FIT, "--set", "views=columns", "--task", "regression")
+    warning = "a file of the fit is measured: importances are too large"
+    assert warning in run("inspect", "m.efm", "train.csv")[2]
+    assert warning not in run("inspect", "m.efm", "new.csv")[2]
+
+
+def test_errors_of_numbers_have_equal_decimals(houses):
+    houses["price"] = np.arange(500.0) % 61  # whose mean absolute error is 15.25
+    houses[:488].to_csv("train.csv", index=False)
+    out = run(*FIT, "--set", "views=columns", "--task", "regression")[1]
+    digits = [line.split()[3:5] for line in out.splitlines() if line.startswith("mean absolute")]
+    assert [len(text.partition(".")[2]) for text in digits[0]] == [4, 4]

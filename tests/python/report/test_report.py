@@ -34,6 +34,7 @@ from sklearn.preprocessing import OneHotEncoder
 import eigenfeat as ef
 from eigenfeat import EpochClassifier, TableClassifier, report
 from eigenfeat.early import ReliableClassifier
+from eigenfeat.report.columns import column_effect
 
 VOID = {"meta", "img", "br"}
 
@@ -395,3 +396,25 @@ def test_bad_arguments_are_named(tmp_path):
         report.write_report(model, X, Y[:3], file)
     assert file.read_text() == "as it was"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("form", ["datetime64[ns]", "str", "object"])
+def test_effects_of_dates_are_in_order_of_time(form):
+    days = pd.Series(pd.date_range("2024-01-01", periods=60))
+    text = days.dt.strftime("%Y-%m-%d")
+    day = {"datetime64[ns]": days, "str": text, "object": days.dt.date.astype(object)}[form]
+    frame = pd.DataFrame({"day": day, "flag": [True, False] * 30})
+    frame = frame.sample(frac=1, random_state=0).reset_index(drop=True)
+    frame.loc[3, "day"] = None
+    y = np.random.default_rng(0).normal(size=60)
+    model = ef.TableRegressor(views="columns").fit(frame, y)
+    effect = column_effect(model, frame, 0, "day")
+    assert effect.index.dtype.kind == "M"
+    assert effect.index.is_monotonic_increasing
+    at = frame.assign(day=effect.index[4] if form.startswith("d") else str(effect.index[4].date()))
+    if form == "object":
+        at["day"] = effect.index[4].date()
+    np.testing.assert_allclose(effect.iloc[4, 0], model.predict(at).mean(), rtol=1e-9)
+    assert column_effect(model, frame, 1, "flag").index.tolist() == ["False", "True"]
+    page = report.write_report(model, frame, y)
+    assert "Mean prediction by the value of a column." in page
