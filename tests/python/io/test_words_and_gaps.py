@@ -195,10 +195,11 @@ def test_a_file_warns_and_encodes_as_its_frame(tmp_path, credit, monkeypatch):
     block = first.prepared_for(model, fitted=True).table()
     np.testing.assert_array_equal(model.predict_proba(block.X), expected.predict_proba(X))
     monkeypatch.chdir(tmp_path)
-    for more in ((), ("--task", "regression", "--target", "debts", "--set", "views=columns")):
+    fit = ("fit", "fit.csv", "-o", "m.efm", "--set", "views=columns", "--target")
+    for more in (("kind",), ("debts", "--task", "regression")):
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            status, _, err = run("fit", "fit.csv", "--target", "kind", "-o", "m.efm", *more)
+            status, _, err = run(*fit, *more)
         assert status == 0
         assert "warning: columns of whole numbers that look like row numbers or" in err
         assert "'customer_id'" in err
