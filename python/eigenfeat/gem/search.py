@@ -390,7 +390,7 @@ def _tried(
         gem = model.nested("gem")
         asked = gem.scale, gem.constant
         model.set_params(**choices.get(asked, {}))
-        layers, first = solve_layers(train, model.depth_options(), _silent, moments)
+        layers, first = solve_layers(train, model.depth_options(), lambda *_: None, moments)
         choices[asked] = {"gem__scale": first.scale_, "gem__constant": first.constant_}
         moments = first.moments_
         features, held_features = train.mapped(layers), held_out.mapped(layers)
@@ -421,10 +421,6 @@ def _paths(base: GEMClassifier, trials: list[Trial]) -> list[list[tuple[float, T
         others = {name: v for name, v in trial["params"].items() if name != "logit__penalty"}
         paths.setdefault(repr(others), []).append((penalty, trial))
     return [sorted(path, key=itemgetter(0), reverse=True) for path in paths.values()]
-
-
-def _silent(text: str, started: float) -> None:
-    """Ignore a line of a candidate."""
 
 
 def _losses(block: Block, logit: MultinomialLogit) -> tuple[float, float, float]:

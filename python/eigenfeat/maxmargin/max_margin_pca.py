@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import CrossValidation, Floats, Rows
-from eigenfeat._base.validation import MOST
+from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.maxmargin._joint import check_reach, spread
 from eigenfeat.maxmargin._movers import MovedSamples
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
@@ -163,10 +162,9 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             self.objective_ = result.history[-1] if result.history else np.nan
             self.n_iter_ = max(len(result.history), 1)
             if not result.converged:
-                warnings.warn(
+                warn_caller(
                     f"MaxMarginPCA: {self.max_iter} sweeps were not enough; raise max_iter or tol",
                     ConvergenceWarning,
-                    stacklevel=2,
                 )
         return self
 

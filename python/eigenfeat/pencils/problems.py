@@ -504,10 +504,10 @@ class ClassMatrices:
         n_columns: int | None = None,
     ) -> None:
         self._unions, self._groups = unions, groups
-        self.n_features = self._d = unions.means.shape[1]
-        self._columns = self._d if n_columns is None else n_columns
+        self.n_features = unions.means.shape[1]
+        self._columns = self.n_features if n_columns is None else n_columns
         self._border, self._about_mean = options.bordered, options.about_mean
-        self.order = self._d + self._border
+        self.order = self.n_features + self._border
         self.scale = None if options.scale is None else np.asarray(options.scale)
         self._mean_unit: float | None = None
         self.centre = None
@@ -517,6 +517,7 @@ class ClassMatrices:
         self._auto_ridge = isinstance(options.ridge, str)
         self._needs_spectra = self._auto_ridge or options.noise_threshold
         self.ridges = np.full(len(groups), np.nan if self._auto_ridge else options.ridge)
+        # Eigenvalues (d,) of denominators without their ridges, ascending.
         self._spectra: dict[int, _Array] = {}
 
     def batch(self, items: _Rows) -> Batch:
@@ -556,17 +557,12 @@ class ClassMatrices:
         """Mean (d,) of a group's samples."""
         return self._unions.mean(self._groups[group])
 
-    def _union(self, group: int) -> tuple[_Array, _Array]:
-        """Mean about the origin, and covariance."""
-        mean, covariance = self._unions.of(self._groups[group])
-        return mean if self.centre is None else mean - self.centre, covariance
-
     def _shifts(self, groups: _Rows) -> _Array:
         shifts = self.ridges[groups] * self.units[groups]
         if not self._border:
             return shifts
         out = np.zeros((len(groups), self.order))
-        out[:, : self._d] = shifts[:, None]
+        out[:, : self.n_features] = shifts[:, None]
         return out
 
     def effective_samples(self, group: int) -> float:
@@ -574,10 +570,6 @@ class ClassMatrices:
         shares = self._groups[group].dense(len(self._unions.weights))
         weight = float(shares @ self._unions.weights)
         return weight * weight / float(shares**2 @ self._unions.weights)
-
-    def spectrum(self, group: int) -> _Array:
-        """Eigenvalues (d,) of a denominator without its ridge, ascending."""
-        return self._spectra[group]
 
     def noise_edges(self, items: _Rows) -> _Array:
         """Eigenvalue (n,) of each problem that sampling noise alone would hardly reach."""
@@ -597,8 +589,8 @@ class ClassMatrices:
         self.units[group] = unit
         if not self._needs_spectra:
             return
-        values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
-        beyond = np.zeros(self._columns - self._d)  # eigenvalues outside the span
+        values = np.linalg.eigvalsh(matrix[: self.n_features, : self.n_features])
+        beyond = np.zeros(self._columns - self.n_features)  # eigenvalues outside the span
         self._spectra[group] = np.concatenate([beyond, np.maximum(values, 0.0)])
         if self._auto_ridge:
             self.ridges[group] = quiet_ridge(self._spectra[group], self.effective_samples(group))
@@ -640,9 +632,10 @@ class ClassMatrices:
         )
 
     def _sufficient_ridge(self, group: int) -> float | None:
-        mean, covariance = self._union(group)
-        matrix = self._formed(covariance, None if self._about_mean else mean)
-        return _smallest_ridge(matrix, self.units[group], self._d)
+        mean, covariance = self._unions.of(self._groups[group])
+        own = mean if self.centre is None else mean - self.centre
+        matrix = self._formed(covariance, None if self._about_mean else own)
+        return _smallest_ridge(matrix, self.units[group], self.n_features)
 
     def _formed(
         self, covariance: _Array, mean: _Array | None, *, overwrite: bool = False
@@ -651,7 +644,7 @@ class ClassMatrices:
 
         With `overwrite`, a matrix without a border replaces the covariance.
         """
-        d, border, divisors = self._d, self._border, self.scale
+        d, border, divisors = self.n_features, self._border, self.scale
         in_place = overwrite and not border
         out = covariance if in_place else np.empty((d + border, d + border))
         for first in range(0, d, _BLOCK_ROWS):
