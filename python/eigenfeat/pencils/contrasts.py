@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import Generator, check_vector, check_whole, real_array, show
+from eigenfeat._base.validation import Generator, check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments, moments_of_groups
 from eigenfeat.moments.columns import signed
 
@@ -422,7 +422,6 @@ def random_partitions(
         share = _PAIRS_TIMES_CLASSES // n_classes
         least = max(_MIN_GROUP_PAIRS, min(2 * n_features, _MAX_GROUP_PAIRS))
         n_pairs = max(least, min(share, _MAX_GROUP_PAIRS))
-    check_whole(n_pairs, "n_pairs", at_least=1)
     # Six classes or fewer have one partition, into single classes.
     count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
     places = np.arange(n_classes) % n_groups

@@ -328,6 +328,9 @@ def problems_of(
     solved = moments if span is None else span.moments
     pairs, scale = options.pairs, options.scale
     kind, count = _kind_and_count(pairs)
+    if count is not None:
+        most = len(labels) * (len(labels) - 1) if kind == "confusion" else None
+        check_whole(count, "pairs", at_least=1, at_most=most)
     if kind == "auto":
         pairs = kind = "all" if len(labels) <= MAX_CLASSES_ALL else "random_groups"
     if kind == "random_groups":

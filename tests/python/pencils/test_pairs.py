@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eigenfeat import ClassMoments
-from eigenfeat.pencils import class_pairs
+from eigenfeat.pencils import class_pairs, pair_directions
 from eigenfeat.pencils.confusion import confusion_pairs, confusion_pairs_from
 
 KINDS = ["all", "hypercube"]
@@ -183,3 +183,17 @@ def test_misuse_of_confusion_is_named(rng, call, message):
 def test_misuse_is_named(kind, message):
     with pytest.raises(ValueError, match=message):
         class_pairs([0, 1, 2], kind)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "bound"),
+    [
+        (("confusion", 43), r"in 1\.\.42"),
+        (("random_groups", 0), ">= 1"),
+        (("confusion", 0), "in 1"),
+    ],
+)
+def test_a_wrong_number_of_pairs_is_named_as_it_is_given(rng, pairs, bound):
+    moments = ClassMoments().update(*cloud(rng))
+    with pytest.raises(ValueError, match=f"^pairs: expected an integer {bound}"):
+        pair_directions(moments, pairs)
