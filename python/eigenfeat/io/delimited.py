@@ -52,6 +52,7 @@ _SCANNED_BYTES = 32 << 20  # of text of all files, from which types of columns a
 _HEADER_RECORDS = 200  # records compared with the first line to detect a header
 _HEADER_CHARACTERS = 1 << 18  # of records; after more, a single record is compared
 _SECONDS_OF_LAST_READS = 0.1  # for pyarrow's threads to notice the end of their streams
+_THOUSANDS = r"^[+-]?[0-9]{1,3}([,.' ][0-9]{3})+([.,][0-9]+)?$"
 _TYPES = {"number": "double", "text": "string"}  # names of the kinds in descriptions of files
 
 
@@ -381,6 +382,8 @@ class DelimitedSource(TableSource):
         if place is None or place >= self._stored:
             text = "" if goal is None or goal >= self._stored else fields[goal].strip()
             what = self.unfit_label(text)
+            if self.label_kind in ("int", "uint", "float"):
+                what += _advice_on_number(text)
             if text in self._missing:
                 what = MISSING_LABEL
                 if text:
@@ -399,12 +402,19 @@ class DelimitedSource(TableSource):
             what = f"expected a number, got {show(text)}"
             if not any(character.isalnum() for character in text):
                 what += f"; na_values (--na-values '{text}') makes it a missing value"
-            elif other := next((mark for mark in ".," if is_number(text, mark)), ""):
-                what += (
-                    f"; if {other!r} is its decimal point, set decimal={other!r} (--decimal "
-                    f"{other}); if it separates thousands, remove it"
-                )
+            else:
+                what += _advice_on_number(text)
         return BadRowError(self.path, "line", line, self.names[place], what)
+
+
+def _advice_on_number(text: str) -> str:
+    """What to do about a number with another decimal point or with separators of thousands."""
+    if other := next((mark for mark in ".," if is_number(text, mark)), ""):
+        return (
+            f"; if {other!r} is its decimal point, set decimal={other!r} (--decimal {other}); if "
+            "it separates thousands, remove it"
+        )
+    return "; remove the separators of thousands" if re.match(_THOUSANDS, text) else ""
 
 
 class _Stream:

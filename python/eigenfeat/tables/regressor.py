@@ -372,17 +372,20 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: 
 
 
 def _numbers(y: Any) -> Any:
-    """Return targets as given; raise ValueError for text that is not numbers."""
+    """Return targets as given; raise ValueError for dates, and for text that is not numbers."""
     if is_collection(y) or (not isinstance(y, Sequence) and not hasattr(y, "__array__")):
         return y
     given = np.asarray(y)
-    if given.dtype.kind in "USO":
-        try:
-            given.astype(np.float64)
-        except (TypeError, ValueError):
-            words = [one for one in given.ravel().tolist() if isinstance(one, str)]
-            if words:
+    if given.dtype.kind in "mM":
+        raise ValueError(
+            "y: expected numbers, got dates or durations; convert them first, for example to days"
+        )
+    for one in given.ravel().tolist() if given.dtype.kind in "USO" else ():
+        if isinstance(one, str):
+            try:
+                float(one)
+            except ValueError:
                 raise ValueError(
-                    f"y: expected numbers, got {show(words[0])}; use TableClassifier for classes"
+                    f"y: expected numbers, got {show(one)}; use TableClassifier for classes"
                 ) from None
     return y

@@ -298,6 +298,17 @@ def test_decimal_commas_and_separators_of_thousands_are_named(tmp_path):
         open_rows(path, "kind", decimal=",")
 
 
+def test_targets_with_separators_are_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    for text, advice in (
+        ("1,000,000.50", "; remove the separators of thousands"),
+        ("1,5", "; if ',' is its decimal point, set decimal=',' (--decimal ,); if it separates "),
+    ):
+        path.write_text(f'size;price\n1;2\n2;"{text}"\n')
+        with pytest.raises(BadRowError, match=re.escape(f"got '{text}'{advice}")):
+            list(open_rows(path, "price", delimiter=";", labels="float"))
+
+
 def test_the_first_bad_row_is_named_where_all_rows_are_bad(tmp_path):
     path = tmp_path / "rows.tsv"
     path.write_text("size\tkind\n170,5\tp\n180,25\tq\n")

@@ -345,3 +345,13 @@ def test_dask_collections_are_predicted_lazily(rng, several):
         assert_allclose(found.compute(), method(X), rtol=1e-4, atol=1e-4)
     found = model.predict_interval(lazy, coverage=0.5).compute()
     assert_allclose(found, model.predict_interval(X, 0.5), rtol=1e-4, atol=1e-4)
+
+
+def test_targets_that_are_no_numbers_are_named():
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=r"^y: expected numbers, got 'low'; use TableClassifier"):
+        TableRegressor().fit(X, np.array(["1", "2.5", "low", "4", "5", "6"], dtype=object))
+    days = np.arange(6).astype("datetime64[D]")
+    for dates in (days, days - days[0]):
+        with pytest.raises(ValueError, match=r"^y: expected numbers, got dates or durations; con"):
+            TableRegressor().fit(X, dates)
