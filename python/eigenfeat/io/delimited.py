@@ -383,7 +383,7 @@ class DelimitedSource(TableSource):
             text = "" if goal is None or goal >= self._stored else fields[goal].strip()
             what = self.unfit_label(text)
             if self.label_kind in ("int", "uint", "float"):
-                what += _advice_on_number(text)
+                what += _advice_on_number(text, self._options.decimal)
             if text in self._missing:
                 what = MISSING_LABEL
                 if text:
@@ -403,13 +403,14 @@ class DelimitedSource(TableSource):
             if not any(character.isalnum() for character in text):
                 what += f"; na_values (--na-values '{text}') makes it a missing value"
             else:
-                what += _advice_on_number(text)
+                what += _advice_on_number(text, self._options.decimal)
         return BadRowError(self.path, "line", line, self.names[place], what)
 
 
-def _advice_on_number(text: str) -> str:
+def _advice_on_number(text: str, decimal: str) -> str:
     """What to do about a number with another decimal point or with separators of thousands."""
-    if other := next((mark for mark in ".," if is_number(text, mark)), ""):
+    other = "," if decimal == "." else "."
+    if is_number(text, other) and not is_number(text, decimal):
         return (
             f"; if {other!r} is its decimal point, set decimal={other!r} (--decimal {other}); if "
             "it separates thousands, remove it"
