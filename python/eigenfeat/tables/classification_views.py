@@ -73,8 +73,10 @@ _FOREST = (
 _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
     (10_000, {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}),
     (20_000, {"max_iter": 200, "min_samples_leaf": 10}),
-    (np.inf, {"max_iter": 100, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
+    (np.inf, {"max_iter": 75, "learning_rate": 0.15, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
 )
+_MAX_REFITTED = 30_000  # samples that boosting is fitted to again after the choice of its steps
+_MAX_TREES = 2_000  # trees of boosting, all classes together
 _STEP = 25  # multiples of this number of boosting steps are tried
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
@@ -340,23 +342,38 @@ class ForestClassifierView(ForestView):
 
 
 class BoostingClassifierView(BoostingView):
-    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class."""
+    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class.
+
+    Beyond 30,000 samples it is fitted once, to all samples that are not held out.
+    """
 
     steps: int
+    is_final = False  # whether `cross_fit` has left nothing to fit
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """As `View.cross_fit`, with the number of steps of the least log loss."""
-        self.steps = samples.sized(_BOOSTING)["max_iter"]
-        parts = []
-        for train, held in folds.parts:
-            self.fit(samples.subset(train))
-            parts.append(self._staged(samples.table.subset(held)))
-        staged = np.concatenate(parts, axis=1)
+        most = max(_MAX_TREES // len(samples.rows.classes), _STEP)
+        self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
+        parts, staged = folds.parts, []
+        fits_once = samples.size > _MAX_REFITTED
+        if fits_once:
+            parts = [(np.setdiff1d(np.arange(len(samples)), folds.held), folds.held)]
+        for train, held in parts:
+            super().fit(samples.subset(train))
+            staged.append(self._staged(samples.table.subset(held)))
+        stages = np.concatenate(staged, axis=1)
         codes, weight = samples.targets[folds.held], samples.weight_of(folds.held)
-        best = int(np.argmin([loss_at_best(logits, codes, weight)[0] for logits in staged]))
+        best = int(np.argmin([loss_at_best(logits, codes, weight)[0] for logits in stages]))
         self.steps = (best + 1) * _STEP
-        chosen: _Array = staged[best]
+        if fits_once:
+            self.trees = self.trees.first(len(self.trees.roots) * (best + 1) // len(stages))
+        self.is_final = fits_once
+        chosen: _Array = stages[best]
         return chosen
+
+    def fit(self, samples: Samples) -> None:
+        if not self.is_final:
+            super().fit(samples)
 
     def _staged(self, table: Table) -> _Array:
         """Logits (stages, n, k) after each 25 steps."""

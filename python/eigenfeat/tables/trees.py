@@ -7,7 +7,7 @@ indices of a loaded file. scikit-learn grows the trees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that is rounding
 _CHOSEN = 16  # sums and differences of columns
 _SCREENED = 4_000  # samples of the boosting that chooses them
-_STEPS_OF_SCREEN = 40
+_STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31
 
 
 class Nodes(NamedTuple):
@@ -64,7 +64,8 @@ def grow(
     with threadpool_limits(threads, user_api="openmp"):
         if len(read) > n_first + _CHOSEN:
             some = np.random.RandomState(boosting.random_state).permutation(len(X))[:_SCREENED]
-            short = clone(boosting).set_params(max_iter=_STEPS_OF_SCREEN)
+            leaves = min(boosting.max_leaf_nodes, _MAX_LEAVES_OF_SCREEN)
+            short = clone(boosting).set_params(max_iter=_STEPS_OF_SCREEN, max_leaf_nodes=leaves)
             short.fit(X[some], y[some], None if weight is None else weight[some])
             gains = np.zeros(len(read))
             for tree in chain.from_iterable(short._predictors):
@@ -174,6 +175,13 @@ class Trees:
             depth = int(predictor.get_max_depth())
             trees.append(Nodes(left, right, feature, nodes["num_threshold"], values, depth))
         return cls.of(trees, X)
+
+    def first(self, count: int) -> Trees:
+        """The first `count` trees."""
+        end = np.append(self.roots, len(self.left))[count]
+        names = ("feature", "threshold", "left", "right", "values")
+        nodes = {name: getattr(self, name)[:end] for name in names}
+        return replace(self, roots=self.roots[:count], **nodes)
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Sums (n, q) of all trees' outputs."""

@@ -124,8 +124,10 @@ def test_boosting_is_that_of_scikit_learn():
     X, y = make_friedman1(200, random_state=0)
     boosting = HistGradientBoostingRegressor(max_iter=10, early_stopping=False).fit(X, y)
     trees = Trees.of_boosting([(0, one) for (one,) in boosting._predictors], 1, X)
-    found = trees.predict(X)[:, 0] + boosting._baseline_prediction[0, 0]
-    assert_allclose(found, boosting.predict(X), rtol=1e-6)
+    stages = list(boosting.staged_predict(X))
+    for steps in (1, 4, 10):
+        found = trees.first(steps).predict(X)[:, 0] + boosting._baseline_prediction[0, 0]
+        assert_allclose(found, stages[steps - 1], rtol=1e-6)
 
 
 def test_several_outputs(rng):

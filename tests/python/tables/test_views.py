@@ -397,11 +397,27 @@ def test_a_time_limit_leaves_views_out_by_name(kind):
     assert set(notes) == {"time limit of 1e-09 s"}
 
 
+def test_boosting_of_many_samples_is_fitted_once(rng, monkeypatch):
+    fit, sizes = HistGradientBoostingClassifier.fit, []
+
+    def counted(self, X, *arguments):
+        sizes.append(len(X))
+        return fit(self, X, *arguments)
+
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", counted)
+    X = rng.standard_normal((31_000, 2))
+    y = X[:, 0] * X[:, 1] > 0.3 * rng.standard_normal(len(X))
+    model = TableClassifier("boosting").fit(X[:30_500], y[:30_500])
+    assert sizes == [25_500]
+    assert log_loss(y[30_500:], model.predict_proba(X[30_500:])) < 1.1 * model.views_[0].log_loss
+
+
 @pytest.mark.long
 def test_boosting_of_many_samples_and_classes_is_stable(rng):
     X = rng.integers(0, 8, (6_100, 4)).astype(float)
     y = (np.abs(X[:, 0] - X[:, 1]) + np.maximum(X[:, 2], X[:, 3])).astype(int)  # 15 classes
     model = TableClassifier(["boosting"]).fit(X[:5_100], y[:5_100])
+    assert len(model.views_[0].model.trees.roots) <= 2_000
     assert log_loss(y[5_100:], model.predict_proba(X[5_100:])) < 0.8
 
 
