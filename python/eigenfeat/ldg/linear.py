@@ -115,14 +115,13 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if problem.spread_out and several:
             candidates = self._choose_on_held_out(problem, candidates)
         n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
-        candidates["n_neighbors"] = [n_neighbors]
-        ridges = candidates["fisher_ridge"]
-        ridge = ridges[0] if len(ridges) == 1 else self._tried(problem, candidates)[0]
+        ridge = self._choose_ridge(problem, candidates | {"n_neighbors": [n_neighbors]})
+        self.n_neighbors_, self.fisher_ridge_ = n_neighbors, ridge
         if ridge is not None:
             problem.first = fisher_directions(problem.coordinates, problem.codes, ridge)
         samples = problem.coordinates, problem.codes, problem.n_classes
+        # V and A (3.9, 3.10), and the smallest eigenvectors of V - gamma A (3.12)
         scatters = local_scatters(*samples, n_neighbors, n_threads=self.n_threads)
-        self.n_neighbors_, self.fisher_ridge_ = n_neighbors, ridge
         self.gamma_ = self._choose_gamma(problem, scatters, candidates["gamma"])
         self.eigenvalues_, vectors = self._solve(problem, scatters, candidates["n_components"])
         self._keep(problem, vectors)
@@ -208,6 +207,11 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         accuracies = selection.local_qda_accuracies(problem, counts, folds)
         problem.record("n_neighbors", counts, accuracies)
         return int(counts[int(np.argmax(accuracies))])
+
+    def _choose_ridge(self, problem: Problem, candidates: dict[str, Any]) -> float | None:
+        ridges = candidates["fisher_ridge"]
+        ridge: float | None = ridges[0]
+        return ridge if len(ridges) == 1 else self._tried(problem, candidates)[0]
 
     def _choose_gamma(
         self, problem: Problem, scatters: LocalScatters, candidates: list[float]
