@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.core import core
 from eigenfeat._base.labels import by_class, fold_indices, thinned
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, Floats, Labels, RandomState, Rows, Targets, Weights
@@ -360,20 +361,25 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         searched = sample_problem(problem, self._penalty(1.0), self.tol)
         energies: Any = [self.penalty] if penalties is None else penalties
         chooses = penalties is None and self.penalty == "auto"
-        choice, parts, start = None, [], None
+        choice, parts = None, []
         if chooses or self.temperature == "auto":
             parts = draw_folds(problem.rows.codes, len(self.classes_), random)
         if chooses or (self.temperature == "auto" and len(energies) == 1):
             choice = self._choose(searched, parts, PENALTIES if chooses else energies)
             energies = [PENALTIES[choice.number]] if chooses else energies
-            start = choice.weights if len(parts) == 1 else None
+        options: dict[str, Any] = {}
+        if choice is not None and len(parts) == 1:
+            options["start"] = choice.weights
+            if not chooses and searched.has_small_kernel():
+                options["metric"] = choice.metric
+                options["share"] = len(parts[0][0]) / problem.n_samples
         path = minima(
             searched,
             [self._penalty(energy) for energy in energies],
             tolerance=self.tol,
             max_iterations=self.max_iter,
-            start=start,
             callback=self._watch if self._is_watched() else None,
+            **options,
         )
         for i, (energy, minimum) in enumerate(zip(energies, path, strict=True)):
             model: Any = self if i == len(energies) - 1 else clone(self)
@@ -515,6 +521,7 @@ class Choice:
     losses: dict[int, float]  # of the penalties that all folds tried, by index
     logits: Logits  # held-out logits of the penalty, fold after fold
     weights: _Array | None  # (p, k) of the penalty in the last fold; None without folds
+    metric: core.Metric | None  # of the last fold and its largest penalty, if of a subsample
 
 
 def choose_penalty(
@@ -537,11 +544,13 @@ def choose_penalty(
         queries = FeaturePasses(held, problem.constant)
         is_first, n_held = n_held == 0, n_held + queries.n_samples
         problem = sample_problem(problem, penalties[0], _TOLERANCE)
+        metric = problem.search_metric(penalties[tried.start])
         path = minima(
             problem,
             penalties[tried.start : tried.stop],
             tolerance=_TOLERANCE,
             max_iterations=_MAX_ITERATIONS,
+            metric=metric,
         )
         losses = {}
         for i, minimum in zip(tried, path, strict=True):
@@ -560,5 +569,7 @@ def choose_penalty(
         if n_held >= _MIN_CHOOSING:
             tried = tried[max(at - 1, 0) : at + 2]
     if not losses:
-        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
-    return Choice(best, fixed or temperature(logits[best]), losses, logits[best], weights[best])
+        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None, None)
+    last = metric if problem.n_original is None and problem.has_small_kernel() else None
+    T = fixed or temperature(logits[best])
+    return Choice(best, T, losses, logits[best], weights[best], last)

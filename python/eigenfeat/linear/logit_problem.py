@@ -240,11 +240,15 @@ class LogitProblem(FeaturePasses):
         return W
 
     def fold(self, train: Codes, held: Codes) -> tuple[LogitProblem, LabelledSamples]:
-        """The problem of training samples, read into memory if small, and held-out samples."""
+        """The problem of training samples, read into memory if small, and held-out samples.
+
+        The mean squares of the features are those of all samples.
+        """
         rows = self.rows.subset(train)
         if not rows.in_memory and rows.n_samples * rows.n_features * 8 <= _MAX_READ_BYTES:
             rows = with_features(rows, rows.together())
-        problem = LogitProblem(rows, constant=self.constant, common=self.common)
+        problem = self._on(rows)
+        problem.total *= rows.n_samples / self.n_samples
         return problem, self.rows.subset(held)
 
     def _far_means(self, sums: _Array, squares: _Array) -> _Array | None:
@@ -381,33 +385,38 @@ class LogitProblem(FeaturePasses):
         # Rounding of a float32 Gram matrix with the diagonal total / 2; in a kernel, of its trace.
         least = max(4, p * dual) * float(np.finfo(np.float32).eps) * self.total
         share = self.total / weight
-        floor: _Array | float = 0.0
-        if sample is not None:
-            # Features that are rare, or large in few samples, may be missing from the subsample.
-            every = self.total * self.mean_squares
-            missing = every - share * squares
-            floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
-            if coarse and dual:
-                pilot = part.block.take(draw_subsample(part.n_samples, _PILOT_SAMPLES))
-                outside = pilot.core(self.constant).residual(
-                    pilot.weight, scale, least, self.n_threads
-                )
-                least = max(least, 0.5 * self.total * min(outside / p, 1.0))
+        # Features that are rare, or large in few samples, may be missing from a subsample or fold.
+        every = self.total * self.mean_squares
+        missing = every - share * squares
+        floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
+        if sample is not None and coarse and dual:
+            pilot = part.block.take(draw_subsample(part.n_samples, _PILOT_SAMPLES))
+            outside = pilot.core(self.constant).residual(pilot.weight, scale, least, self.n_threads)
+            least = max(least, 0.5 * self.total * min(outside / p, 1.0))
         factorise = partial(factorise, factor=0.5 * share, n_threads=self.n_threads)
         return positive_metric(factorise, np.maximum(plain * scale**2, least) + floor)
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
         """The most accurate metric that does not take most of the time of a search."""
+        count = self.n_metric_samples()
+        sample = None if count == self.n_samples else draw_subsample(self.n_samples, count)
+        return self.metric(penalty, sample, coarse=True)
+
+    def n_metric_samples(self) -> int:
+        """Number of samples of `search_metric`: all, or those of a Gram matrix or a kernel."""
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * k  # operations per feature
         most = _MAX_GRAM_PASSES * evaluation
         if n * min(n, p) <= most or self.sparse:  # a subsample misses rare features
-            return self.metric(penalty, coarse=True)
+            return n
         count = _SAMPLES_PER_FEATURE * p
         if count < n and count * p <= most:
-            return self.metric(penalty, draw_subsample(n, count), coarse=True)
-        count = int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
-        return self.metric(penalty, draw_subsample(n, count), coarse=True)
+            return count
+        return int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
+
+    def has_small_kernel(self) -> bool:
+        """Whether `search_metric` is the kernel of a subsample."""
+        return self.n_metric_samples() < min(self.n_samples, self.varying)
 
 
 def _check_no_loss(columns: Codes, how: str) -> None:
@@ -584,21 +593,25 @@ def minima(
     max_iterations: int,
     start: _Array | None = None,
     callback: Callable[[Minimum], bool] | None = None,
+    metric: core.Metric | None = None,
+    share: float = 1.0,
 ) -> Iterator[Minimum]:
-    """Minima for several penalties, in the metric of the largest one.
+    """Minima for several penalties, by default in the metric of the largest one.
 
     Each search starts from the minimum before; the first one from `start` or from zero weights.
-    A problem with a feature for each sample starts from zero weights.
+    A problem with a feature for each sample starts from zero weights. A given `metric` is that of
+    a `share` of the samples.
     """
     if problem.n_original is not None:
         tolerance, start = min(tolerance, _REDUCED_TOLERANCE), None
-    metric = problem.search_metric(max(penalties, key=lambda one: one.energy))
+    if metric is None:
+        metric = problem.search_metric(max(penalties, key=lambda one: one.energy))
     rough = problem.in_float32()
     W = np.zeros(problem.shape) if start is None else start
     for penalty in penalties:
         result = minimise(
             problem.objective_of(penalty),
-            lambda gradient: metric.solve(gradient, problem.n_threads),
+            lambda gradient: share * metric.solve(gradient, problem.n_threads),
             W,
             tolerance=tolerance,
             max_iterations=max_iterations,

@@ -81,3 +81,17 @@ def test_searches_take_numbers(digits):
         search.fit(*digits)
     chosen = GEMClassifierCV(gem_classifier(**SMALL), grid={"logit__penalty": [0.1, 0.01]}, cv=2)
     assert chosen.fit(*digits).best_params_["logit__penalty"] in (0.1, 0.01)
+
+
+def test_the_metric_of_a_fold_leads_to_the_minimum_of_all_samples():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((5_200, 2_700), dtype=np.float32)
+    X[:, 2_699] = 0.0
+    X[random.integers(5_200), 2_699] = 1.0  # in one sample, of the fold or not
+    y = (X[:, :20].sum(axis=1) + random.standard_normal(5_200) > 0).astype(int)
+    model = MultinomialLogit(temperature="auto", tol=1e-3, n_threads=1).fit(X, y)
+    exact = MultinomialLogit(tol=1e-5).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    assert model.objective_ <= 1.005 * exact.objective_
+    again = MultinomialLogit(temperature="auto", tol=1e-3, n_threads=2).fit(X, y)
+    assert_array_equal(again.coef_, model.coef_)
