@@ -41,9 +41,7 @@ __all__ = [
     "GaussianCompletion",
     "MixtureCompletion",
     "affine_of",
-    "all_pair_variances",
     "filled",
-    "usual_distances",
 ]
 
 _Array = NDArray[np.float64]
@@ -151,11 +149,6 @@ class PatternGaussians:
         return np.concatenate([np.stack(table, axis=1) for table in tables])
 
     @cached_property
-    def pair_variances(self) -> _Array:
-        """Conditional variances (q, G, ell, ell) of differences of features."""
-        return all_pair_variances(self.covariances)
-
-    @cached_property
     def spectra(self) -> Spectra:
         """Spectra of the conditional correlations."""
         return spectra_of(self.items)
@@ -170,15 +163,6 @@ class PatternGaussians:
         ]
 
 
-def all_pair_variances(covariance: _Array) -> _Array:
-    """Variances (..., k, k) of s_c - s_h for scores s, plus a bound of their rounding errors."""
-    k = covariance.shape[-1]
-    diagonal = np.einsum("...kk->...k", covariance)
-    total = diagonal[..., None] + diagonal[..., None, :]
-    variance = np.maximum(total - 2.0 * covariance, 0) + 4 * k * _EPS * total
-    return np.where(np.eye(k, dtype=bool), 0.0, variance)
-
-
 @dataclass(frozen=True, eq=False)
 class Conditional:
     """Conditional distributions of n samples: each a Gaussian, or a mixture of G Gaussians.
@@ -191,8 +175,6 @@ class Conditional:
         Conditional means.
     pattern : (n,) array of int
         Index of the pattern of missing entries of each sample.
-    distances : (n, G) array
-        Squared Mahalanobis distances of the known entries from the mean of each Gaussian.
     patterns : PatternGaussians
         Gaussians of each pattern, whose covariances all samples of the pattern share.
     """
@@ -200,27 +182,17 @@ class Conditional:
     weights: _Array
     means: _Array
     pattern: NDArray[np.intp]
-    distances: _Array
     patterns: PatternGaussians
 
     def take(self, rows: Codes) -> Conditional:
         """Select samples by index."""
-        return Conditional(
-            self.weights[rows],
-            self.means[rows],
-            self.pattern[rows],
-            self.distances[rows],
-            self.patterns,
-        )
+        return Conditional(self.weights[rows], self.means[rows], self.pattern[rows], self.patterns)
 
     def part(self, g: int, rows: Codes) -> Conditional:
         """Part g of the mixture, for the samples `rows`."""
+        means = self.means[rows, g : g + 1]
         return Conditional(
-            np.ones((len(rows), 1)),
-            self.means[rows, g : g + 1],
-            self.pattern[rows],
-            self.distances[rows, g : g + 1],
-            self.patterns.parts[g],
+            np.ones((len(rows), 1)), means, self.pattern[rows], self.patterns.parts[g]
         )
 
     @property
@@ -291,54 +263,51 @@ class GaussianMixture(OmitsCaches):
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
         n, parts = len(rows), len(self.weights)
         weights, means = np.empty((n, parts)), np.empty((n, parts, ell))
-        distances, pattern = np.empty((n, parts)), np.empty(n, dtype=np.intp)
+        pattern = np.empty(n, dtype=np.intp)
         groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]] = []
         for entries, members in patterns_of(~np.isnan(rows)):
             models = self.models(entries, affine, n_threads)
             at = np.array([entries.known])
-            given = self._given(models, rows[np.ix_(members, entries.order)], at)
-            weights[members], means[members], distances[members] = (one[:, 0] for one in given)
+            weight, mean = self._given(models, rows[np.ix_(members, entries.order)], at)
+            weights[members], means[members] = weight[:, 0], mean[:, 0]
             pattern[members] = len(groups)
             groups.append((models, at))
-        return Conditional(weights, means, pattern, distances, PatternGaussians(groups))
+        return Conditional(weights, means, pattern, PatternGaussians(groups))
 
     def after(
         self, rows: _Array, at: NDArray[np.int64], models: list[PrefixGaussian]
     ) -> Conditional:
         """Condition samples (n, d) on their first entries, for each of p numbers of entries."""
-        weights, means, distances = self._given(models, rows, at)
+        weights, means = self._given(models, rows, at)
         n, p, parts, ell = means.shape
         return Conditional(
             weights.reshape(n * p, parts),
             means.reshape(n * p, parts, ell),
             np.tile(np.arange(p), n),
-            distances.reshape(n * p, parts),
             PatternGaussians([(models, at)]),
         )
 
     def running(self, statistics: RunningStatistics, rows: Codes) -> Conditional:
         """Condition series, of which equally many first entries are included, on these entries."""
         densities, known = statistics.log_densities[:, rows].T, statistics.known[rows[:1]]
-        peaks = np.concatenate([model.peaks[known] for model in statistics.models])
         return Conditional(
             np.ones_like(densities) if len(self.weights) == 1 else self._posterior(densities),
             np.ascontiguousarray(statistics.means[:, rows].swapaxes(0, 1)),
             np.zeros(len(rows), dtype=np.intp),
-            2.0 * (peaks - densities),
             PatternGaussians([(statistics.models, known)]),
         )
 
     def _given(
         self, models: list[PrefixGaussian], rows: _Array, at: NDArray[Any]
-    ) -> tuple[_Array, _Array, _Array]:
-        """Weights (n, p, G), means (n, p, G, ell) and distances (n, p, G) after `at` entries."""
+    ) -> tuple[_Array, _Array]:
+        """Weights (n, p, G) and means (n, p, G, ell) of the parts after each of `at` entries."""
         innovations = [model.innovations(rows, int(at[-1])) for model in models]
         pairs = list(zip(models, innovations, strict=True))
         means = np.stack([model.means(e, at) for model, e in pairs], axis=2)
+        if len(models) == 1:
+            return np.ones(means.shape[:3]), means
         densities = np.stack([model.log_densities(e, at) for model, e in pairs], axis=-1)
-        distances = 2.0 * (np.stack([model.peaks[at] for model in models], axis=-1) - densities)
-        weights = np.ones_like(densities) if len(models) == 1 else self._posterior(densities)
-        return weights, means, distances
+        return self._posterior(densities), means
 
     def _posterior(self, densities: _Array) -> _Array:
         """Weights (..., G) of the parts, by their log densities of the known entries."""
@@ -410,7 +379,7 @@ class RunningStatistics:
     means : (G, n, ell) array
         Conditional means of features.
     log_densities : (G, n) array
-        Log densities of the known entries.
+        Log densities of the known entries, up to a constant that all parts share.
     """
 
     def __init__(self, models: list[PrefixGaussian], n: int) -> None:
@@ -439,30 +408,12 @@ class RunningStatistics:
 
     def _include(self, rows: Codes, X: _Array, s: int, t: int) -> None:
         """Include entries s, ..., t - 1 of series of which the first s are included."""
-        entries = X[rows, s:t]
         for g, model in enumerate(self.models):
-            e = model.further_innovations(self._innovations[g, rows, :s], entries)
+            e = model.further_innovations(self._innovations[g, rows, :s], X[rows, s:t])
             self._innovations[g, rows, s:t] = e
             self.means[g, rows] += np.einsum("nt,tl->nl", e, model.gains[s:t])
-            squares = np.einsum("nt,nt->n", e, e)
-            self.log_densities[g, rows] += model.peaks[t] - model.peaks[s] - 0.5 * squares
-
-
-def usual_distances(completion: Completion, X: _Array, y: NDArray[Any]) -> _Array:
-    """Mean squared Mahalanobis distances (d + 1, G) of the first 0, ..., d entries.
-
-    The means are over samples (X, y) of the fit, for each part over at most 256 of its class.
-    """
-    mixture = completion.mixture_
-    models = mixture.prefix_models(n_threads=completion.n_threads)
-    own = [np.arange(len(X))] if mixture.n_fixed or len(models) == 1 else []
-    if len(models) > 1:
-        own += [np.flatnonzero(y == label) for label in completion.classes_]
-    means = [
-        np.square(model.innovations(X[rows[:: -(-len(rows) // 256)]], X.shape[1])).mean(axis=0)
-        for model, rows in zip(models, own, strict=True)
-    ]
-    return np.pad(np.cumsum(means, axis=1), ((0, 0), (1, 0))).T
+            logs = np.log(np.diagonal(model.factor)[s:t]).sum()
+            self.log_densities[g, rows] -= 0.5 * np.einsum("nt,nt->n", e, e) + logs
 
 
 # ---- completions

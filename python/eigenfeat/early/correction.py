@@ -1,13 +1,10 @@
 r"""Corrections of a rule by held-out samples, and the theorems about them.
 
 The score of a decision is the rule's largest tau for it; ties are broken by the number of known
-entries. With the rule "pairwise", decisions with a tau of at least `reliability` are ordered by a
-second bound, in which the variances of a sample are multiplied by how far its known entries are
-from the model (`PairwiseRule.score`). A corrected rule decides a sample once the rule itself does
-and the score exceeds a threshold. Held-out samples choose the threshold, so that the promise does
-not depend on the model behind the score: the theorems hold for every score. With the rule
-"prefixes" the threshold alone decides. For promises by time the number of known entries comes
-first: decisions begin at one time, at which many samples are decided.
+entries. A corrected rule decides a sample once the rule itself does and the score exceeds a
+threshold. Held-out samples choose the threshold, so that the promise does not depend on the model
+behind the score. With the rule "prefixes" the threshold alone decides. For promises by time the
+number of known entries comes first: decisions begin at one time, at which many samples are decided.
 
 **One threshold.** :math:`S` of a held-out sample is the largest score of its wrong decisions, those
 that differ from the complete sample, over all times. Above a threshold :math:`s \ge S` the sample
@@ -254,7 +251,7 @@ class Correction:
     length : int
         Number of entries of complete samples.
     time_weight : float
-        Weight of the share of known entries, which is added to the score of the rule.
+        A score is the rule's largest tau plus this weight times the share of known entries.
     needs_tau : bool
         Whether the rule's largest tau must reach the required tau, too.
     """
@@ -273,18 +270,19 @@ class Correction:
         last = len(self.share) - 1
         return np.where(at <= last, self.thresholds[np.minimum(at, last)], np.inf)
 
-    def least_score(self, tau: _Array, known: _Codes) -> _Array:
-        """Smallest score (m,), without the weight of time, that is certified at tau (m,)."""
-        return np.asarray(self.threshold(tau) + SLACK - self.time_weight * known / self.length)
+    def least_tau(self, tau: _Array, known: _Codes) -> _Array:
+        """Smallest tau (m,) of the rule alone at which decisions are certified at tau (m,)."""
+        least = self.threshold(tau) + SLACK - self.time_weight * known / self.length
+        return np.maximum(least, tau if self.needs_tau else LEAST_TAU)
 
     def certified(self, score: _Array) -> _Array:
         """Largest certified share (m,) of decisions with these scores; 0 without any."""
         below = np.searchsorted(self.thresholds, score) - 1
         return np.where(below >= 0, self.share[np.maximum(below, 0)], 0.0)
 
-    def certified_tau(self, tau: _Array, score: _Array, known: _Codes) -> _Array:
-        """Largest certified tau (m,) of decisions with a tau (m,) of the rule alone and a score."""
-        certified = self.certified(score + self.time_weight * known / self.length)
+    def certified_tau(self, tau: _Array, known: _Codes) -> _Array:
+        """Largest certified tau (m,) of decisions with a tau (m,) of the rule alone."""
+        certified = self.certified(tau + self.time_weight * known / self.length)
         return np.minimum(tau, certified) if self.needs_tau else np.where(tau > 0, certified, 0.0)
 
 

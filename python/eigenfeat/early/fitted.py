@@ -27,7 +27,6 @@ from eigenfeat.early.completion import (
     RunningStatistics,
     affine_of,
     filled,
-    usual_distances,
 )
 from eigenfeat.early.correction import (
     LEAST_TAU,
@@ -201,7 +200,7 @@ class FittedModel:
 
     # ---- decisions
 
-    def tau(self, rule_input: RuleInput, best: _Codes) -> _Array:
+    def score(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """The rule's largest tau (n,) for the class `best`, without the correction.
 
         It is 0 for classes other than the targets. Classifiers of the known values multiply it by
@@ -214,35 +213,21 @@ class FittedModel:
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """Largest tau (n,) at which each sample is decided as its class `best`; 0 for none."""
-        tau = self.tau(rule_input, best)
+        tau = self.score(rule_input, best)
         if self.correction is None:
             return tau
-        score = self.rule.score(rule_input, best, tau)
-        return self.correction.certified_tau(tau, score, self._known(rule_input))
+        return self.correction.certified_tau(tau, self._known(rule_input))
 
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
         """Mask of the samples that are decided as their class `best` at tau (n,)."""
-        least, score = self.least(tau, self._known(rule_input))
-        if not (score <= 1).any():
-            return np.zeros(len(best), dtype=bool)
+        if self.correction is not None:
+            tau = self.correction.least_tau(tau, self._known(rule_input))
+            if not (tau <= 1).any():
+                return np.zeros(len(best), dtype=bool)
         if rule_input.prefixes is not None:
-            return self.tau(rule_input, best) >= least
-        decided = self.rule.decides(rule_input, best, least)
-        if self.is_target is not None:
-            decided &= self.is_target[best]
-        rows = np.flatnonzero(decided & (score > least))
-        if len(rows):
-            of_rows = self.rule.score(rule_input.take(rows), best[rows], least[rows])
-            decided[rows] = of_rows >= score[rows]
-        return decided
-
-    def least(self, tau: _Array, known: _Codes) -> tuple[_Array, _Array]:
-        """Smallest taus (n,) of the rule and smallest scores (n,) of decisions at tau (n,)."""
-        if self.correction is None:
-            return tau, tau
-        score = self.correction.least_score(tau, known)
-        floor = tau if self.correction.needs_tau else LEAST_TAU
-        return np.maximum(floor, np.minimum(score, self.rule.refined_from)), score
+            return self.score(rule_input, best) >= tau
+        decided = self.rule.decides(rule_input, best, tau)
+        return decided if self.is_target is None else decided & self.is_target[best]
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """Largest tau (n,) at which each sample would be decided, and its class."""
@@ -312,10 +297,6 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
     scores = None
     if isinstance(discriminants, Linear) and name in ("pairwise", "chebyshev", "mahalanobis"):
         scores = _scores_of(discriminants, affine)
-    rule = _rule(estimator, name, ClassCodes(classes, classifier))
-    if name == "pairwise" and estimator.correct and estimator.rule != "prefixes":
-        usual = usual_distances(completion, X, y)
-        rule = PairwiseRule(usual, float(estimator.reliability))
     target = estimator.target
     return FittedModel(
         layout=layout,
@@ -327,7 +308,7 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
         affine=affine,
         scores=scores,
         discriminants=discriminants,
-        rule=rule,
+        rule=_rule(estimator, name, ClassCodes(classes, classifier)),
         n_threads=estimator.n_threads,
         is_target=None if target is None else np.isin(classes, np.ravel(target)),
     )
@@ -612,10 +593,8 @@ def _held_out_decisions(
         row, time = np.nonzero(running[:, at] & (right_too | (now != final[:, None])))
         if len(row):
             items = row * (at.stop - at.start) + time
-            rule_input = rule_input.take(items)
-            tau = model.tau(rule_input, best[items])
-            scores = model.rule.score(rule_input, best[items], tau)
-            scores = scores + _time_weight(promises) * times[at][time] / model.layout.width
+            tau = model.score(rule_input.take(items), best[items])
+            scores = tau + _time_weight(promises) * times[at][time] / model.layout.width
             decided = tau >= (least if right_too else LEAST_TAU)
             score[row, begin + time] = np.where(decided, scores, 0.0)
     return HeldOutDecisions(score, codes)

@@ -423,8 +423,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         """Replace the correction of `fit` by that of further samples.
 
         The promises are then theorems, as with ``held_out=0.5``, and the fit uses all of its
-        samples. Fit with a correction, too: with ``correct=False`` decisions of the rule "pairwise"
-        are often later.
+        samples.
 
         Parameters
         ----------

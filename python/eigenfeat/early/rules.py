@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from eigenfeat.early.local_qda import LocalQDA
 
 __all__ = [
-    "DEGREES",
     "SLACK",
     "ClassCodes",
     "Discriminants",
@@ -47,6 +46,7 @@ __all__ = [
     "Quadratic",
     "Rule",
     "RuleInput",
+    "all_pair_variances",
     "clopper_pearson",
     "discriminants_of",
     "lower_bounds",
@@ -60,7 +60,6 @@ Separable = tuple[_Array, _Array | None, _Array | None, _Array | None]
 
 EPS = float(np.finfo(float).eps)
 MAX_ROUNDING = 1e300  # bound of rounding errors, so that they stay finite
-DEGREES = 3.0  # degrees of freedom of `PairwiseRule.score` (bench/papers/RESULTS.md)
 SLACK = 1e-12  # rounding error of shares that are compared with tau
 
 
@@ -364,7 +363,6 @@ class Rule(ABC):
     """Base class of rules."""
 
     cost: int = 1  # number of complete samples that are classified per evaluation
-    refined_from: float = np.inf  # smallest tau whose score may differ from tau
 
     @abstractmethod
     def best_classes(self, rule_input: RuleInput) -> _Codes:
@@ -378,9 +376,14 @@ class Rule(ABC):
         """Mask of the samples that are decided as their class `best` at tau (n,)."""
         return np.asarray(self.bound(rule_input, best) >= tau)
 
-    def score(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> _Array:
-        """Scores (n,) of decisions with bounds tau (n,), for the threshold of the correction."""
-        return tau
+
+def all_pair_variances(covariance: _Array) -> _Array:
+    """Variances (..., k, k) of s_c - s_h for scores s, plus a bound of their rounding errors."""
+    k = covariance.shape[-1]
+    diagonal = np.einsum("...kk->...k", covariance)
+    total = diagonal[..., None] + diagonal[..., None, :]
+    variance = np.maximum(total - 2.0 * covariance, 0) + 4 * k * EPS * total
+    return np.where(np.eye(k, dtype=bool), 0.0, variance)
 
 
 def square_roots(covariances: _Array) -> _Array:
@@ -392,7 +395,6 @@ def square_roots(covariances: _Array) -> _Array:
 # ---- the pairwise rule
 
 
-@dataclass(frozen=True, eq=False)
 class PairwiseRule(Rule):
     """P(g(X) = c | z) >= 1 - sum_h P(f_c(X) < f_h(X) | z), Boole's inequality.
 
@@ -400,58 +402,22 @@ class PairwiseRule(Rule):
     mixture.
     """
 
-    usual: _Array | None = None  # (d + 1, G): `usual_distances` of the completion
-    refined_from: float = np.inf  # r of `score`
-
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         return np.asarray(rule_input.scores.argmax(axis=1))
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`."""
-        return self._bound(rule_input.conditional, best)
-
-    def score(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> _Array:
-        """As `Rule.score`: ``r + (1 - r) b`` if tau is at least r = `refined_from`, otherwise tau.
-
-        b is the bound with all variances of a sample multiplied by its spread
-        ``(nu + D) / (nu + U)``, as in the conditional distributions of Student's t with nu degrees
-        of freedom. D is the squared Mahalanobis distance of the known entries, U the mean distance
-        of training samples; both are averaged over the parts of a mixture by their weights. Samples
-        whose known entries are far from the model have a large spread.
-        """
-        r, rows = self.refined_from, np.flatnonzero(tau >= self.refined_from)
-        if self.usual is None or not len(rows):
-            return tau
         conditional = rule_input.conditional
-        if len(rows) < len(tau):
-            conditional = conditional.take(rows)
-        known = len(self.usual) - 1 - conditional.missing
-        distance, usual = (
-            np.einsum("ng,ng->n", conditional.weights, one)
-            for one in (conditional.distances, self.usual[known])
-        )
-        spread = (DEGREES + distance) / (DEGREES + usual)
-        score = tau.copy()
-        score[rows] = r + (1.0 - r) * self._bound(conditional, best[rows], np.sqrt(spread))
-        return score
-
-    def _bound(
-        self, conditional: Conditional, best: _Codes, deviation: _Array | None = None
-    ) -> _Array:
-        """The bound (n,), with all deviations of a sample multiplied by a number (n,)."""
         weights = conditional.weights
         # Parts with smaller weights change the sum less than its rounding errors.
         rows, parts = np.nonzero(weights > EPS)
-        variances = conditional.patterns.pair_variances[
-            conditional.pattern[rows], parts, best[rows]
-        ]
+        variances = all_pair_variances(conditional.patterns.covariances)
+        variances = variances[conditional.pattern[rows], parts, best[rows]]
         means = conditional.means[rows, parts]
         behind = means - means[np.arange(len(rows)), best[rows]][:, None]
         random = variances > 0
         deviations = np.sqrt(np.where(random, variances, 1.0))
-        if deviation is not None:
-            deviations *= deviation[rows, None]
         # Without variance, as for `best` itself, the larger score wins; `best` wins a tie.
         tails = np.where(random, ndtr(behind / deviations), behind > 0).sum(axis=1)
         total = np.bincount(rows, weights[rows, parts] * tails, minlength=len(best))

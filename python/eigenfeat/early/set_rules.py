@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, ndtr
 
 from eigenfeat._base.core import core
-from eigenfeat.early.completion import all_pair_variances
 from eigenfeat.early.rules import (
     Quadratic,
     Rule,
     RuleInput,
+    all_pair_variances,
     rounding_of_quadratics,
     rounding_share,
 )

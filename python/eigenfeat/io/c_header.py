@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
-from eigenfeat.early.completion import all_pair_variances
 from eigenfeat.early.minimum_cost import MinimumCostClassifier
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.reliable_search import ReliableClassifierCV
-from eigenfeat.early.rules import DEGREES, PairwiseRule
+from eigenfeat.early.rules import PairwiseRule, all_pair_variances
 from eigenfeat.early.series import decision_times, taus_of
 from eigenfeat.early.stopping import Regression
 from eigenfeat.signals.convolutions import ConvolutionClassifier
@@ -148,8 +147,10 @@ def _stream_header(
             f"{model.rule_!r} with {show(fitted.classifier)}"
         )
     times = times[(times > 0) & (times < layout.length)]
-    least, score = fitted.least(np.full(len(times), tau), times * layout.channels)
-    times, least, score = times[score <= 1], least[score <= 1], score[score <= 1]
+    least = np.full(len(times), tau)  # tau without a correction
+    if fitted.correction is not None:
+        least = fitted.correction.least_tau(least, times * layout.channels)
+        times, least = times[least <= 1], least[least <= 1]
     is_target = np.ones(len(fitted.classes), dtype=bool)
     if fitted.is_target is not None:
         is_target = fitted.is_target
@@ -168,12 +169,6 @@ def _stream_header(
                 scales[i, g] = np.where(apart > 0, 1 / (np.sqrt(2) * apart), 0.0)
     looks = np.full(layout.length + 1, -1)
     looks[times] = np.arange(len(times))
-    # The score of the rule is r + (1 - r) (1 - doubt) if its bound is at least r.
-    usual, r = np.zeros((len(times), len(parts))), fitted.rule.refined_from
-    refined = np.full(len(times), -1.0)  # decided by the bound alone
-    if fitted.rule.usual is not None:
-        usual = fitted.rule.usual[times * layout.channels]
-        refined = np.where(score > least, (1.0 - score) / (1.0 - r), -1.0)
     arrays = {
         "START_SCORES": np.stack([one.feature_mean for one in parts]),
         "START_WEIGHTS": np.log(mixture.weights),
@@ -183,15 +178,12 @@ def _stream_header(
         "FACTORS": factors[:, rows, columns],
         "GAINS": np.stack([one.gains for one in parts]),
         "RISKS": 1.0 - least,  # allowed probability of other classes
-        "USUAL": usual,
-        "REFINED": refined,
         "PAIRS": scales,
     }
     words = {
         "TAU": format(tau, ".15g"),
         "CHANNELS": layout.channels,
         "LENGTH": layout.length,
-        "DEGREES": format(DEGREES, ".1f"),
         "PARTS": len(parts),
         "FIXED": mixture.n_fixed,
         "ENTRIES": d,

@@ -80,8 +80,6 @@ class PrefixGaussian:
         """Innovations (n, t - s) of entries s to t - 1, given those (n, s) of the first s."""
         s, t = innovations.shape[1], innovations.shape[1] + entries.shape[1]
         rest = entries - np.einsum("ns,ts->nt", innovations, self.factor[s:t, :s])
-        if t - s == 1:
-            return np.asarray((rest - self.mean[s]) / self.factor[s, s])
         block = np.ascontiguousarray(self.factor[s:t, s:t])
         return core.prefix_innovations(block, self.mean[s:t], rest, t - s, self.n_threads)
 
@@ -93,12 +91,6 @@ class PrefixGaussian:
     def log_densities(self, innovations: _Float64s, steps: ArrayLike) -> _Float64s:
         """Log densities (n, p) of the first entries."""
         return core.prefix_log_densities(self.factor, innovations, _steps(steps), self.n_threads)
-
-    @cached_property
-    def peaks(self) -> _Float64s:
-        """Log densities (d + 1,) of the first 0, ..., d entries at their mean."""
-        logs = 0.5 * np.log(2.0 * np.pi) + np.log(np.diagonal(self.factor))
-        return -np.cumsum(np.append(0.0, logs))
 
     @cached_property
     def variance_table(self) -> _Float64s:
