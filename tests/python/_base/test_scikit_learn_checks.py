@@ -108,8 +108,6 @@ def declared_of(estimator):
     declared = dict(DECLARED.get(type(estimator).__name__, {}))
     if getattr(estimator, "solver", None) == "frank_wolfe":
         declared["check_class_weight_classifiers"] = "costs that differ by 1e7 take more epochs"
-    if getattr(estimator, "depth", 1) > 1:
-        declared["check_methods_sample_order_invariance"] = "second layers compute in float32"
     if isinstance(getattr(estimator, "views", None), list):  # which take no sparse samples
         declared.pop("check_sample_weight_equivalence_on_sparse_data", None)
     return {} if getattr(estimator, "variance_floor", None) == 0.1 else declared
