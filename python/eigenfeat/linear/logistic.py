@@ -370,9 +370,9 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         options: dict[str, Any] = {}
         if choice is not None and len(parts) == 1:
             options["start"] = choice.weights
-            if not chooses and searched.has_small_kernel():
+            if not chooses and choice.metric is not None and searched.has_small_kernel():
                 options["metric"] = choice.metric
-                options["share"] = len(parts[0][0]) / problem.n_samples
+                options["share"] = choice.total / searched.total
         path = minima(
             searched,
             [self._penalty(energy) for energy in energies],
@@ -522,6 +522,7 @@ class Choice:
     logits: Logits  # held-out logits of the penalty, fold after fold
     weights: _Array | None  # (p, k) of the penalty in the last fold; None without folds
     metric: core.Metric | None  # of the last fold and its largest penalty, if of a subsample
+    total: float  # sum of the weights of the samples to train on in the last fold
 
 
 def choose_penalty(
@@ -569,7 +570,7 @@ def choose_penalty(
         if n_held >= _MIN_CHOOSING:
             tried = tried[max(at - 1, 0) : at + 2]
     if not losses:
-        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None, None)
+        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None, None, 0.0)
     last = metric if problem.n_original is None and problem.has_small_kernel() else None
     T = fixed or temperature(logits[best])
-    return Choice(best, T, losses, logits[best], weights[best], last)
+    return Choice(best, T, losses, logits[best], weights[best], last, problem.total)

@@ -248,7 +248,7 @@ class LogitProblem(FeaturePasses):
         if not rows.in_memory and rows.n_samples * rows.n_features * 8 <= _MAX_READ_BYTES:
             rows = with_features(rows, rows.together())
         problem = self._on(rows)
-        problem.total *= rows.n_samples / self.n_samples
+        problem.total = problem.sum(_weight, merge=operator.add)
         return problem, self.rows.subset(held)
 
     def _far_means(self, sums: _Array, squares: _Array) -> _Array | None:
@@ -600,7 +600,7 @@ def minima(
 
     Each search starts from the minimum before; the first one from `start` or from zero weights.
     A problem with a feature for each sample starts from zero weights. A given `metric` is that of
-    a `share` of the samples.
+    samples with a `share` of the weight.
     """
     if problem.n_original is not None:
         tolerance, start = min(tolerance, _REDUCED_TOLERANCE), None
@@ -804,6 +804,11 @@ def _on_features(
 def feature_sums(features: CoreRows, block: Block, n_threads: int) -> tuple[_Array, _Array, float]:
     """Sums and sums of squares (p,) of the features, and the weight; merged by `add`."""
     return *features.sums(block.weight, n_threads), _total(block)
+
+
+def _weight(features: CoreRows, block: Block, n_threads: int) -> float:
+    """Sum of the weights; merged by `+`."""
+    return _total(block)
 
 
 def _logits(features: CoreRows, block: Block, n_threads: int, W: _Array) -> Logits:

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from flat_gem import gem_classifier
 from logit_problems import held_out_logits, wide_problem
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
 from eigenfeat import GEMClassifierCV, MultinomialLogit
-from eigenfeat.linear.logistic import PENALTIES, draw_folds
-from eigenfeat.linear.logit_problem import log_loss, temperature
+from eigenfeat.linear.logistic import PENALTIES, choose_penalty, draw_folds
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, log_loss, minima, temperature
 from eigenfeat.samples import ArrayBlocks
+from eigenfeat.samples.estimator import prepare
+from eigenfeat.samples.labelled import MemorySamples
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none", "penalty": "auto"}
 
@@ -95,3 +97,32 @@ def test_the_metric_of_a_fold_leads_to_the_minimum_of_all_samples():
     assert model.objective_ <= 1.005 * exact.objective_
     again = MultinomialLogit(temperature="auto", tol=1e-3, n_threads=2).fit(X, y)
     assert_array_equal(again.coef_, model.coef_)
+
+
+def test_the_metric_of_a_fold_that_is_no_kernel_of_a_subsample_is_not_used():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((5_002, 2_650), dtype=np.float32)
+    y = (X[:, :20] @ random.standard_normal((20, 11)) + random.gumbel(size=(5_002, 11))).argmax(1)
+    model = MultinomialLogit(temperature="auto", tol=1e-2, n_threads=1).fit(X, y)
+    problem = LogitProblem(MemorySamples.of(X, y, None, 1), constant=True, centre=True)
+    penalty = Penalty(model.penalty, model.ridge, model.l2)
+    ((train, held),) = draw_folds(y, 11, np.random.RandomState(0))
+    assert problem.has_small_kernel()
+    assert not problem.fold(train, held)[0].has_small_kernel()
+    start = choose_penalty([problem.fold(train, held)], [penalty]).weights
+    (found,) = minima(
+        problem, [penalty], tolerance=1e-2, max_iterations=model.max_iter, start=start
+    )
+    assert_allclose(model.temperature_ * model.coef_, found.point[:-1].T, rtol=1e-6)
+
+
+@pytest.mark.parametrize("block_rows", [None, 7])
+def test_a_fold_has_the_weight_of_its_samples(rng, block_rows):
+    X, y, weight = rng.standard_normal((60, 3)), np.arange(60) % 2, rng.uniform(0.1, 9.0, 60)
+    rows = MemorySamples.of(X, y, weight, 1)
+    if block_rows:
+        blocks = ArrayBlocks(X, y, weight, block_rows)
+        rows = prepare(MultinomialLogit(), blocks, None, None, moments=False)
+    train = np.arange(20)
+    fold, _ = LogitProblem(rows, constant=True).fold(train, np.arange(20, 60))
+    assert fold.total == pytest.approx(weight[train].sum())
