@@ -314,6 +314,18 @@ def _sources(
                 f"{source.path}: expected the feature columns of {first.path} "
                 f"({_columns(first)}), got {_columns(source)}"
             )
+        for place in first.identified(first.choice.features if first.named else ()):
+            if isinstance(place, int):  # other columns have its name
+                name = first.names[place]
+                expected, found = (
+                    [j for j, other in enumerate(one.names) if other == name]
+                    for one in (first, source)
+                )
+                if len(found) > 1 and found != expected:
+                    raise ValueError(
+                        f"{source.path}: expected {show(name)} as columns {show(expected)[1:-1]}, "
+                        f"as in {first.path}, got columns {show(found)[1:-1]}; rename them"
+                    )
     return sources
 
 

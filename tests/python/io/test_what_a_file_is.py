@@ -317,6 +317,16 @@ def test_one_of_several_columns_of_a_name_is_a_feature(tmp_path, rng, choice):
     assert (status, "in which 'a' occurs 2 times" in err) == (2, True)
 
 
+@pytest.mark.parametrize("choice", [{"drop": [2]}, {"columns": ["a", 1]}])
+def test_columns_of_a_name_have_equal_places_in_all_files(tmp_path, choice):
+    """Otherwise the second file would give its second column `b` in place of the first one."""
+    for name, header in (("one.csv", "a,b,b,kind"), ("two.csv", "b,b,a,kind")):
+        (tmp_path / name).write_text(f"{header}\n1,2,3,p\n4,5,6,q\n")
+    wrong = r"two\.csv: expected 'b' as columns 1, 2, as in .*one\.csv, got columns 0, 1; rename"
+    with pytest.raises(ValueError, match=wrong):
+        open_rows([tmp_path / "one.csv", tmp_path / "two.csv"], "kind", **choice)
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
     """A column without a name, such as pandas' index, a name twice, and a column of lists."""
