@@ -101,10 +101,13 @@ def checkpoint_of(content: Any, path: Path) -> tuple[ClassMoments, dict[str, Any
     """
     try:
         moments, identity = content["moments"], dict(content["identity"])
-        return moments, identity | {"files": [*identity["files"]]}, Position(**content["position"])
+        position = Position(**content["position"])
+        if isinstance(moments, ClassMoments):
+            return moments, identity | {"files": [*identity["files"]]}, position
     except (LookupError, TypeError, ValueError):
-        got = type(content).__name__
-        raise FileFormatError(f"{path}: expected a checkpoint of moments, got {got}") from None
+        pass
+    got = f"a dictionary of {show([*content])}" if isinstance(content, dict) else show(content)
+    raise FileFormatError(f"{path}: expected a checkpoint of moments, got {got}")
 
 
 class Checkpoint:

@@ -72,8 +72,8 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the object or a part of it, such as a lambda, cannot be written; the message names the
-        attribute.
+        If the object or a part of it, such as a lambda or a class label that is a date, cannot be
+        written; the message names the attribute.
     OSError
         If the file cannot be written; an existing file is then unchanged.
 
@@ -131,7 +131,7 @@ def _unsaved(part: Any, name: str) -> str:
 
 
 def _check_names(node: Any, name: str) -> None:
-    """ValueError for functions, types and keys of dictionaries that a file cannot give back.
+    """ValueError for functions, types, keys and class labels that a file cannot give back.
 
     `node` is a part of the schema of a model; the message begins with its `name`.
     """
@@ -154,6 +154,11 @@ def _check_names(node: Any, name: str) -> None:
             if key["__class__"] in ("bool", "bool_", "NoneType"):
                 what = key["__class__"]
                 raise ValueError(f"{name}: expected keys that are text or numbers, got {what}")
+    if kind == "ClassMoments":
+        for part in _nodes(node["content"]["content"]["labels"]):
+            if not is_trusted(part["__loader__"], part["__module__"], part["__class__"]):
+                what = f"{part['__module__']}.{part['__class__']}"
+                raise ValueError(f"{name}: expected classes that are numbers or text, got {what}")
     for key, part in node.items():
         _check_names(part, name if key == "content" else f"{name}.{key}")
 

@@ -1,10 +1,13 @@
 """Files of moments: exact round trips, and errors for damaged and foreign files."""
 
 import os
+import pickle
 import stat
 import struct
 import tracemalloc
 import zipfile
+from datetime import date, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -54,7 +57,7 @@ def refusal(path):
     ids=str,
 )
 def test_round_trip_is_exact(tmp_path, rng, labels):
-    path, X = tmp_path / "moments.npz", rng.standard_normal((3, 4))
+    path, X = tmp_path / "moments", rng.standard_normal((3, 4))
     moments = ClassMoments(dtype="float32").update(X, labels)
     flat = np.asarray(labels).ravel()
     assert moments.classes_.tolist() == sorted(set(flat.tolist()))
@@ -207,6 +210,23 @@ def test_a_failed_save_leaves_the_old_file_and_no_scraps(path, moments, monkeypa
         ef.save(moments.update([[1.0, 2.0, 3.0]], ["a"]), path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["m.efm"]
+
+
+@pytest.mark.parametrize(
+    "label", [date(2024, 1, 1), Decimal(1), timedelta(1), ("a", date(2024, 1, 1))], ids=str
+)
+def test_labels_that_files_cannot_hold_are_named(path, label):
+    before, labels = path.read_bytes(), np.empty(20, dtype=object)
+    labels[:] = [label] * 20
+    moments = ClassMoments(classes=labels[:1]).update(np.eye(20, 2), labels)
+    what = rf"expected classes that are numbers or text, got .*{type(label).__name__}"
+    what = what.replace("tuple", "date")
+    for model, name in ((moments, "model"), ({"a": [moments]}, r"model\.a\[0\]")):
+        with pytest.raises(ValueError, match=f"^{name}: {what}$"):
+            ef.save(model, path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["m.efm"]
+    assert pickle.loads(pickle.dumps(moments)) == moments
 
 
 def test_links_and_permissions_stay(path, moments):

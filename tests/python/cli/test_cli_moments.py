@@ -161,7 +161,15 @@ def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch):
     run(*moments(folder, output="other.efm"))
     status, _, err = run(*moments(folder, "--resume", "--checkpoint", folder / "other.efm"))
     assert status == 1
-    assert "expected a checkpoint of moments, got ClassMoments" in err
+    assert "expected a checkpoint of moments, got ClassMoments(" in err
+    position = {"file": 0, "row": 0, "rows": 0, "skipped": 0}
+    others = {"moments": [], "identity": {"files": []}, "position": position}
+    for content in (others, {"moments": ClassMoments()}):
+        ef.save(content, folder / "other.efm")
+        for command in (moments(folder, "--resume", "--checkpoint"), ("inspect",)):
+            status, _, err = run(*command, folder / "other.efm")
+            assert status == 1
+            assert f"expected a checkpoint of moments, got a dictionary of {[*content]}" in err
     assert run(*moments(folder))[0] == 0  # without --resume it is replaced
 
 
