@@ -76,7 +76,7 @@ _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
     (np.inf, {"max_iter": 75, "learning_rate": 0.15, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
 )
 _MAX_REFITTED = 30_000  # samples that boosting is fitted to again after the choice of its steps
-_MAX_TREES = 2_000  # trees of boosting, all classes together
+_MAX_TREES = 2_000  # trees of boosting, all classes together, if each class has `_STEP` or more
 _STEP = 25  # multiples of this number of boosting steps are tried
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
