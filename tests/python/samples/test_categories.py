@@ -225,7 +225,11 @@ def test_text_that_looks_like_numbers_or_dates_is_named(what, form, repeats):
 
 
 @pytest.mark.parametrize(
-    "form", ["{}A{}", "A{}", "{}:30", "192.168.0.{}", "{}", "0{}", "{}-{}", "v{}.0"]
+    "form",
+    [
+        *("{}A{}", "A{}", "{}:30", "192.168.0.{}", "{}", "0{}", "{}-{}", "v{}.0"),
+        *("{1:02}-{1:02}-{0}", "{0}/{1:02}/1", "{1:02} Main {0}"),
+    ],
 )
 def test_codes_do_not_look_like_numbers_or_dates(form):
     texts = [form.format(1900 + n, n) for n in range(100)] * 2
