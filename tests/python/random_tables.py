@@ -199,7 +199,7 @@ USEFUL = (
     r"|n_samples: expected|temperature|LDG: rows of"
 )
 # What is solved to a tolerance that shows in the comparison is solved to the end.
-TO_THE_END = {"MulticlassSVM": {"tol": 1e-8, "max_iter": 100_000}}
+TO_THE_END = {"MulticlassSVM": {"tol": 1e-8, "max_iter": 10_000}}
 
 
 def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **parameters):
