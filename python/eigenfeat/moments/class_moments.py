@@ -407,6 +407,11 @@ class ClassMoments:
                 return [self._few.variance(index) for index in indices]
             return [] if formed is None else [np.diag(formed.covariance(i)).copy() for i in indices]
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether `few_samples` returns samples."""
+        return self._few is not None
+
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
         """Samples (n, d), labels and weights (n,), if they were kept; otherwise None.
 

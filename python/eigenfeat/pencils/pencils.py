@@ -429,8 +429,10 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
     """`pair_directions` with its arguments in one object (Algorithm 1, lines 2 to 5)."""
     labels = _active_classes(moments)
     options = options.checked(moments.n_features_in_)
-    about_mean = bool(options.constant) or options.about_mean
-    span = span_of(moments, options.scale, about_mean=about_mean)
+    span = None
+    if moments.keeps_samples:
+        about_mean = bool(options.constant) or options.about_mean
+        span = span_of(moments, options.scale, about_mean=about_mean)
     problems, matrices, options = matrices_of(moments, labels, options, span)
     result = _solve_problems(problems, matrices, options)
     if (result.status != Status.OK).any():

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import Floats, Targets, Weights
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
+from eigenfeat.ldg._solving.coordinates import triangle_of
 from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassDeviations,
     Factors,
-    triangle_of,
 )
 from eigenfeat.moments.columns import signed
 from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples

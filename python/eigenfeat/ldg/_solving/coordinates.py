@@ -21,7 +21,6 @@ from scipy import linalg, sparse
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_memory
-from eigenfeat.ldg._solving.scatters import EPS, triangle_of
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
 _SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
@@ -145,6 +144,17 @@ def spanning_rows(rows: Floats) -> NDArray[np.float64] | None:
     return np.asarray(spanning * sizes)
 
 
+def triangle_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return R (d, d) of the QR decomposition of rows, block by block."""
+    n, d = rows.shape
+    size = max(4096, 4 * d)
+    triangle = np.empty((0, d))
+    for i in range(0, n, size):
+        stacked = np.vstack([triangle, rows[i : i + size]])
+        triangle = linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][:d]
+    return triangle
+
+
 def _clearly_independent(rows: Floats) -> bool:
     """Whether the columns of a part of the samples are independent by a large margin.
 
@@ -165,7 +175,9 @@ def _clearly_independent(rows: Floats) -> bool:
 
 def _rounding(rows: Floats) -> float:
     """Relative length below which the part of a row or column outside the others is rounding."""
-    return float(max(100 * max(rows.shape) * EPS, 10 * np.finfo(rows.dtype).eps))
+    return float(
+        max(100 * max(rows.shape) * np.finfo(np.float64).eps, 10 * np.finfo(rows.dtype).eps)
+    )
 
 
 def smallest_eigenpairs(

@@ -18,6 +18,7 @@ from scipy.linalg import qr
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import RealArray
+from eigenfeat.ldg._solving.coordinates import triangle_of
 from eigenfeat.pencils.rayleigh_matrices import count_components, eigenpairs
 
 Array = NDArray[np.float64]
@@ -209,17 +210,6 @@ def between_means(means: Array, counts: NDArray[Any]) -> tuple[Array, Array]:
     between = means - mean
     between[:, np.ptp(means, axis=0) == 0] = 0.0
     return mean, between
-
-
-def triangle_of(rows: Array) -> Array:
-    """Return R (d, d) of the QR decomposition of rows, block by block."""
-    n, d = rows.shape
-    size = max(4096, 4 * d)
-    triangle = np.empty((0, d))
-    for i in range(0, n, size):
-        stacked = np.vstack([triangle, rows[i : i + size]])
-        triangle = qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][:d]
-    return triangle
 
 
 def largest_ratios(
