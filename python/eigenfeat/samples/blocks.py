@@ -331,7 +331,7 @@ def joined(parts: list[Block]) -> Block:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Arrays, CSR matrices or data frames as one."""
+    """Concatenate the rows of arrays, CSR matrices or data frames."""
     if hasattr(parts[0], "columns"):
         import pandas
 

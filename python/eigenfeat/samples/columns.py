@@ -582,7 +582,7 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
 
 
 def _looks_like(counts: Mapping[str | None, int]) -> str:
-    """What the text of a column is for its readers, but not for us: "numbers", "dates" or ""."""
+    """Return "numbers" or "dates" if a person would read a column of categories so, else ""."""
     texts = [text for text in counts if text is not None]
     if texts and all(_WRITTEN_DATE.fullmatch(text) for text in texts):
         return "dates"

@@ -324,7 +324,7 @@ def _random_vectors(outputs: _Array, weights: _Array, count: int, random: Any) -
 
 
 def task_of(labels: Any) -> tuple[str, int]:
-    """The task that labels are of, "classification", "regression" or "unclear"; their number.
+    """Return "classification", "regression" or "unclear", and the number of distinct labels.
 
     Text that differs in more than half of the samples is unclear: it may be numbers with units.
     """

@@ -348,7 +348,7 @@ class BoostingClassifierView(BoostingView):
     """
 
     steps: int
-    is_final = False  # whether `cross_fit` has left nothing to fit
+    is_final = False  # whether `cross_fit` made the final fit
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """As `View.cross_fit`, with the number of steps of the least log loss."""
@@ -372,6 +372,7 @@ class BoostingClassifierView(BoostingView):
         return chosen
 
     def fit(self, samples: Samples) -> None:
+        """As `View.fit`."""
         if not self.is_final:
             super().fit(samples)
 

@@ -159,7 +159,7 @@ class View:
         return np.concatenate(parts)
 
     def fit(self, samples: Samples) -> None:
-        """Fit to samples; nothing is left to do if `cross_fit` has fitted to all of them."""
+        """Fit to samples; a view whose `cross_fit` made the final fit has nothing to do."""
 
     def outputs(self, table: Table) -> _Array:
         """Outputs of samples."""
