@@ -25,9 +25,9 @@ _MAX_UNSCALED = 2.0**20  # samples between its inverse and this are not scaled
 class DualSvm:
     """A multiclass SVM, solved epoch by epoch.
 
-    Samples X (n, d) of the classes `labels` (n,) in [0, n_classes) have positive `costs` (n,) of
-    their losses. With `constant`, a last feature of ones is penalised like the others. `solver` is
-    "sequential" or "frank_wolfe", and `seed` that of the random orders.
+    The samples X (n, d) have classes `labels` (n,) in [0, n_classes), and positive `costs` (n,) by
+    which their losses are multiplied. With `constant`, a last feature of ones is penalised like the
+    others. `solver` is one of `SOLVERS`; `seed` draws the orders in which samples are visited.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DualSvm:
             )
         rows = _divided(rows, self._scale, wide=scaled.min() < 1e-25 or scaled.max() > 1e25)
         kind = core.CrammerSinger32 if rows.dtype == np.float32 else core.CrammerSinger64
-        # Relative increase of the dual that rounding errors hide.
+        # Rounding errors hide an increase of the dual by less than this fraction of the primal.
         self.rounding = 1e-9 if rows.dtype == np.float32 else 1e-15
         self._solver: Any = kind(
             **(vars(rows) if isinstance(rows, CsrRows) else {"X": rows}),
@@ -69,9 +69,9 @@ class DualSvm:
             seed=seed,
         )
 
-    def run(self, epochs: int, tolerance: float) -> int:
-        """Run epochs until the gap is at most `tolerance` times the primal; return their number."""
-        return int(self._solver.run(epochs, tolerance, self._n_threads))
+    def run_epoch(self, tolerance: float) -> bool:
+        """Run an epoch, unless the gap is at most `tolerance` times the primal; return whether."""
+        return bool(self._solver.run(1, tolerance, self._n_threads))
 
     @property
     def primal(self) -> float:

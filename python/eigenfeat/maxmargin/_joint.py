@@ -1,13 +1,14 @@
-"""Samples and SVM moved together: equation 7 of the paper, by quasi-Newton steps.
+"""Minimisation over moved samples and an SVM together: equation 7 of the paper.
 
-In the paper's Gaussians q only the means m_n are free, and the objective is
+Only the means m_n of the paper's Gaussians q are free. The objective is
 
     J(m, W) = 1/2 |W|^2 + sum_n |m_n - x_n|^2 / (2 sigma2)
               + sum_n C_n max_y (margin [y != y_n] + (w_y - w_{y_n})^T m_n).
 
-For any W the optimal m are known (`hinge_envelope` of the core), so that J is minimised over W
-only. Alternating exact minimisation over m and W would stop at once for separable classes: samples
-outside the margin have no loss and do not move, and W is optimal for samples that do not move.
+For any W, `hinge_envelope` of the core computes the optimal m. Quasi-Newton steps minimise J over W
+only. Minimising exactly over m and W in turns would stop at once for separable classes:
+samples outside the margin have no loss and do not move, and W is optimal for samples that do not
+move.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from eigenfeat._base.validation import show
 from eigenfeat.maxmargin.svm import hinge_costs
 
 _Array = NDArray[np.float64]
-_GAP = 1e-9  # of a sample's quadratic program, relative to its cost
-_MAX_STEPS = 1_000  # of a sample's quadratic program
-_MAX_EXPONENT = 250  # of the power of two by which samples are scaled
+_GAP = 1e-9  # duality gap of a sample's quadratic program, relative to its cost
+_MAX_STEPS = 1_000  # steps of a sample's quadratic program
+_MAX_EXPONENT = 250  # largest exponent of the power of two by which samples are divided
 _SIZE_RATIO = 1.05  # sizes of moves within this ratio count as equal
 _MAX_TRIALS = 12  # values of sigma2 that are tried for one size
 _FIRST_POWER = 0.25  # moves of separable samples grow with this power of sigma2
@@ -35,9 +36,9 @@ _FIRST_POWER = 0.25  # moves of separable samples grow with this power of sigma2
 class JointMoves:
     """Means and weights at which J is stationary, for successive values of `sigma2`.
 
-    The samples X (n, d) have labels y and weights of their losses. Parameters and classes of the
-    `svm` define J; the search starts at its `class_coef_` and `dual_coef_` if it was fitted to
-    these samples. A minimisation takes at most `max_iter` steps, and stops when a step decreases J
+    The samples X (n, d) have labels y, and `weight` (n,) multiplies their losses. The parameters
+    and classes of the fitted `svm` define J; the search starts at its `class_coef_` and
+    `dual_coef_`. A minimisation takes at most `max_iter` steps, and stops when a step decreases J
     by less than the fraction `tol` of its first value.
     """
 
@@ -102,7 +103,10 @@ class JointMoves:
         self.n_iter = int(result.nit)
 
     def reach(self, size: float, sigma2: float) -> bool:
-        """Minimise at a sigma2 whose moves have about this size; the search starts at `sigma2`."""
+        """Minimise at a sigma2 whose moves have about this size; return whether samples move.
+
+        The search for this sigma2 starts at the given one.
+        """
         power, before = _FIRST_POWER, (0.0, 0.0)
         for _ in range(_MAX_TRIALS):
             self.minimise(sigma2)
@@ -150,8 +154,8 @@ class JointMoves:
 
     def _evaluate(self, weights: _Array) -> tuple[float, _Array]:
         """Return J minus the gaps of the samples' programs, and the gradient."""
-        of_rows = weights[:, : self._d]
-        gram = np.ascontiguousarray(of_rows @ of_rows.T)
+        of_features = weights[:, : self._d]  # without the intercepts
+        gram = np.ascontiguousarray(of_features @ of_features.T)
         self._duals, values, self._gaps = core.hinge_envelope(
             scores=np.ascontiguousarray(self._rows @ weights.T),
             gram=gram,
@@ -167,7 +171,7 @@ class JointMoves:
         self._value = 0.5 * float(np.vdot(weights, weights)) + float(values.sum())
         duals = self._duals
         gradient = weights - duals.T @ self._rows
-        gradient[:, : self._d] -= self._variance * ((duals.T @ duals) @ of_rows)
+        gradient[:, : self._d] -= self._variance * ((duals.T @ duals) @ of_features)
         return self._value, gradient
 
 

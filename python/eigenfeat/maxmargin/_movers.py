@@ -21,9 +21,8 @@ COARSE_TOL = 1e-4  # tolerance of the joint minimisations that compare scales
 class MovedSamples:
     """Samples X (n, d) with labels y that the SVM moves once (equation 9).
 
-    The SVM is fitted to the samples of positive `weight` (n,), the weights of the losses; the
-    others have no class and do not move. `fit_extractor` returns an extractor that is fitted to
-    moved samples.
+    `weight` (n,) multiplies the losses. Samples of weight 0 have no class and do not move; the SVM
+    was fitted to the other samples. `fit_extractor` fits an extractor to moved samples.
     """
 
     def __init__(
@@ -82,26 +81,21 @@ class JointlyMoved(MovedSamples):
         self.joint: JointMoves | None = None
         if self.unit > 0:
             self.joint = self.joint_moves(self.X, max_iter=max_iter, tol=tol)
-        self._path: list[tuple[float, float]] = []
+        self._latest: tuple[float, float] | None = None  # scale and its sigma2
 
     def sigma2_of(self, scale: float) -> float:
         """Return a sigma2 for moves of about this size; the search starts at the latest one."""
         if self.joint is None or scale == 0.0:
             return 0.0
-        if self._path and self._path[-1][0] == scale:
-            return self._path[-1][1]
+        near, sigma2 = self._latest or (0.08, 1.0 / self.unit)
         # Moves of separable samples grow with the fourth root of sigma2.
-        near = self._path[-1] if self._path else (0.08, 1.0 / self.unit)
-        start = float(near[1] * np.clip((scale / near[0]) ** 4, 1e-12, 1e12))
-        if not self._path:
-            self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
-        result = self.joint.reach(scale * self.around, start)
-        sigma2 = self.joint.sigma2 if result else 0.0
-        self._path.append((scale, sigma2))
-        return sigma2
+        start = float(sigma2 * np.clip((scale / near) ** 4, 1e-12, 1e12))
+        moved = self.joint.reach(scale * self.around, start)
+        self._latest = scale, self.joint.sigma2 if moved else 0.0
+        return self._latest[1]
 
     def rows(self, sigma2: float) -> NDArray[Any]:
-        """Return moved samples; the search starts from the SVM, independently of earlier calls."""
+        """Return moved samples; the minimisation starts at the SVM, whatever was called before."""
         self.moves[self.known] = 0.0
         if self.joint is not None and sigma2 > 0:
             self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
@@ -110,8 +104,11 @@ class JointlyMoved(MovedSamples):
         return self._moved_by(1.0)
 
     def features(self, sigma2: float) -> Any:
-        """Return an extractor fitted to the samples at the end of the search for `sigma2`."""
-        if self.joint is None or not self._path or self._path[-1][1] != sigma2 or sigma2 == 0.0:
+        """Return an extractor fitted to the samples at the end of the search for `sigma2`.
+
+        `sigma2` is the latest result of `sigma2_of`, or 0.
+        """
+        if self.joint is None or sigma2 == 0.0:
             return super().features(sigma2)
         self.moves[self.known] = self.joint.moves
         return self._fit_extractor(self._moved_by(1.0))
@@ -137,8 +134,9 @@ class CorruptedSamples(MovedSamples):
         if self.unit > 0 and sigma2 > 0:
             X, y = self.X[self.known], self.y[self.known]
             random = np.random.RandomState(self._seed)
-            made = corrupted_copies(X, y, self.weight, self.svm, sigma2, self._n_copies, random)
-            copies[self.known] = made
+            copies[self.known] = corrupted_copies(
+                X, y, self.weight, self.svm, sigma2, self._n_copies, random
+            )
         return copies.reshape(-1, self.X.shape[1])
 
 
@@ -156,8 +154,8 @@ class CorruptedSamples(MovedSamples):
 #
 #     p_n(x)  <=  const N(x; m_n, sigma2 I),
 #
-# and a draw from this Gaussian is accepted with probability
-# ``exp(h_n(m_n) + g^T (x - m_n) - h_n(x))``: copies are independent draws from p_n. The
+# and accepting draws x from this Gaussian with probability
+# ``exp(h_n(m_n) + g^T (x - m_n) - h_n(x))`` makes copies that are independent draws from p_n. The
 # probability depends only on the scores of x, so draws are accepted or rejected in the span of the
 # weights.
 
@@ -193,7 +191,8 @@ def corrupted_copies(
     duals, _, _ = core.hinge_envelope(*given)
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)
-    # With coef = along @ basis, basis of orthonormal rows, scores of noise are along @ its part.
+    # coef = along @ basis, where the rows of basis are orthonormal; so the scores of noise are
+    # along @ (basis @ noise).
     lengths, turned = np.linalg.eigh(gram)
     nonzero = lengths > len(lengths) * np.finfo(float).eps * max(lengths[-1], 0.0)
     along = turned[:, nonzero] * np.sqrt(lengths[nonzero])

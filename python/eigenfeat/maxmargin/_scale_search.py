@@ -25,8 +25,8 @@ from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.splits import checked_splits, cv_results
 
 _MAX_MEAN = 10.0  # in standard deviations; a column with a larger mean is centred
-_MAX_DEVIATION = 8.0  # deviations from 1/8 to 8 suit a C of about 1
-COARSE_GAP = 1e-2  # tolerance of the SVMs that compare scales
+_MAX_DEVIATION = 8.0  # standard deviations from 1/8 to 8 suit a C of about 1
+_COARSE_GAP = 1e-2  # tolerance of the SVMs that compare scales
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
 
@@ -53,7 +53,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     column_mean_: NDArray[np.float64]
     column_scale_: NDArray[np.float64]
 
-    _scores_units: ClassVar[bool] = False  # whether extractors transform scaled samples
+    _extracts_from_units: ClassVar[bool] = False  # whether extractors take scaled samples
 
     def _mover(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         raise NotImplementedError
@@ -73,15 +73,15 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         check_two_labels(np.unique(y[known]))
         raw = X.toarray() if sp.issparse(X) else X
         # A given C or sigma2 refers to unscaled columns.
-        own = self.svm is not None or not isinstance(self.sigma2, str)
-        scale = "none" if own and self.scale == "auto" else self.scale
+        is_given = self.svm is not None or not isinstance(self.sigma2, str)
+        scale = "none" if is_given and self.scale == "auto" else self.scale
         self.column_mean_, self.column_scale_ = units(raw[known], scale)
         X = self._in_units(raw)
         self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
         self.svm_.fit(X[known], y[known], weight[known])
         mover = self._mover(X, y, weight, self.svm_, False)
         if isinstance(self.sigma2, str):
-            seen = X if self._scores_units else raw
+            seen = X if self._extracts_from_units else raw
             self.sigma2_ = self._chosen(X, seen, y, weight, mover, scales)
         else:
             self.sigma2_ = float(self.sigma2)
@@ -107,16 +107,16 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     def _feature_units(self, features: NDArray[Any]) -> tuple[Any, Any]:
         """Return the mean and the divisor of features for the SVM that scores them."""
         scale = self.column_scale_
-        if self._scores_units:
+        if self._extracts_from_units:
             return 0.0, 1.0
         return (0.0, scale[0]) if (scale == scale[0]).all() else units(features, "auto")
 
     def _chosen(
         self, X: Any, seen: Any, y: Any, weight: Any, mover: Any, scales: NDArray[np.float64]
     ) -> float:
-        """Return the best scale on held-out samples.
+        """Return the sigma2 of the best scale on held-out samples.
 
-        `seen` are the samples that extractors transform.
+        Extractors transform the samples `seen`.
         """
         scores, chosen = np.zeros((len(scales), 1)), 0
         if mover.unit > 0:
@@ -157,20 +157,20 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         return self._mover(X, y, weight, svm, True)
 
     def _score(self, extractor: Any, X: Any, y: Any, weight: Any, train: Any, test: Any) -> float:
-        """Return the weighted accuracy of an SVM on samples `test` of features fitted to others."""
-        known, asked = extractor.transform(X[train]), extractor.transform(X[test])
+        """Return the weighted accuracy on the samples `test` of an SVM of extracted features."""
+        fitted, held_out = extractor.transform(X[train]), extractor.transform(X[test])
         if self._has_units:
-            mean, scale = self._feature_units(known)
-            known, asked = (known - mean) / scale, (asked - mean) / scale
-        svm = self._coarse_svm(known, y[train], weight[train])
-        return float(svm.score(asked, y[test], weight[test]))
+            mean, scale = self._feature_units(fitted)
+            fitted, held_out = (fitted - mean) / scale, (held_out - mean) / scale
+        svm = self._coarse_svm(fitted, y[train], weight[train])
+        return float(svm.score(held_out, y[test], weight[test]))
 
     def _coarse_svm(self, X: Any, y: Any, weight: Any) -> MulticlassSVM:
         """Fit an SVM to compare scales, for which an approximate fit suffices."""
         svm: MulticlassSVM = clone(self.svm_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return svm.set_params(tol=max(svm.tol, COARSE_GAP)).fit(X, y, weight)
+            return svm.set_params(tol=max(svm.tol, _COARSE_GAP)).fit(X, y, weight)
 
     def _splits(self, X: Any, y: Any, known: Any) -> list[tuple[Any, Any]]:
         """Return training and held-out indices; the only sample of a class is never held out."""

@@ -25,8 +25,8 @@ from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
 
-COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # looser, for fits that only compare scales
-_INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the minimisation over the weights in a sweep
+_COARSE_TOL, _COARSE_SWEEPS = 1e-2, 20  # limits of fits that only compare scales
+_INNER_STEPS, _INNER_TOL = 20, 1e-12  # limits of the minimisation over the weights in a sweep
 
 _Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     (150, 2)
     """
 
-    _scores_units: ClassVar[bool] = True
+    _extracts_from_units: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, MOST, closed="both")],
@@ -197,8 +197,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
                 f"n_components: expected at most {min(X.shape)}, the smaller of the numbers of "
                 f"samples and features, got {self.n_components}"
             )
-        sweeps = min(int(self.max_iter), COARSE_SWEEPS) if coarse else int(self.max_iter)
-        tol = max(float(self.tol), COARSE_TOL) if coarse else float(self.tol)
+        sweeps = min(int(self.max_iter), _COARSE_SWEEPS) if coarse else int(self.max_iter)
+        tol = max(float(self.tol), _COARSE_TOL) if coarse else float(self.tol)
         return _Components(X, y, weight, svm, int(self.n_components), sweeps, tol)
 
     def __sklearn_tags__(self) -> Any:
@@ -219,7 +219,7 @@ class _Components(MovedSamples):
         self._m, self._sweeps, self._tol = n_components, sweeps, tol
 
     def features(self, sigma2: float) -> _Components:
-        """Return the components for a sigma2; sweeps start from those of the moved samples."""
+        """Compute the components for a sigma2; sweeps start at those of the moved samples."""
         centred, m = self._centred, self._m
         with np.errstate(over="ignore", invalid="ignore"):
             moved = centred + sigma2 * self.moves
@@ -242,15 +242,12 @@ class _Components(MovedSamples):
     def _sweep(self, W: _Array, sigma2: float) -> _Array:
         X, known = self._centred, self.known
         total = float(np.vdot(X, X))
-        joint = None
+        joint = self.joint_moves(X @ W.T, max_iter=_INNER_STEPS, tol=_INNER_TOL)
+        joint.start(self.svm.class_coef_ @ W.T, self.svm.dual_coef_)
         self.converged = False
         for _ in range(self._sweeps):
             Z = X @ W.T
-            if joint is None:
-                joint = self.joint_moves(Z, max_iter=_INNER_STEPS, tol=_INNER_TOL)
-                joint.start(self.svm.class_coef_ @ W.T, self.svm.dual_coef_)
-            else:
-                joint.replace_rows(Z[known])
+            joint.replace_rows(Z[known])
             joint.minimise(sigma2)
             rest = max(total - float(np.vdot(Z, Z)), 0.0) / (2.0 * sigma2)
             self.history.append(joint.objective + rest)

@@ -208,30 +208,30 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
     def _run(self, svm: DualSvm) -> None:
         """Run epoch by epoch, so that Ctrl-C acts between epochs."""
-        started, still = time.perf_counter(), False
+        started, at_rest = time.perf_counter(), False
         objectives: list[float] = []
         duals: list[float] = []
         gaps: list[float] = []
-        while len(objectives) < self.max_iter and svm.run(1, self.tol) == 1:
+        while len(objectives) < self.max_iter and svm.run_epoch(self.tol):
             objectives.append(svm.primal)
             duals.append(svm.dual)
             text = f"epoch {len(objectives)}: objective {svm.primal:.6g}, gap "
             text += f"{svm.gap / svm.primal:.1e}, {svm.support} support vectors"
             self._log(text, started)
             gaps.append(svm.gap)
-            still = _at_rest(gaps, duals, svm.rounding * svm.primal)
-            if self._step_done() or still:
+            at_rest = _is_at_rest(gaps, duals, svm.rounding * svm.primal)
+            if self._step_done() or at_rest:
                 break
         self.objective_, self.duality_gap_ = svm.primal, svm.gap
         self.objective_history_, self.dual_history_ = objectives, duals
         self.n_iter_, self.n_support_ = len(objectives), svm.support
         if svm.gap > self.tol * svm.primal:
-            why = (
-                "give float64 samples or raise tol" if still else "raise max_iter, or scale samples"
-            )
+            advice = "raise max_iter, or scale samples"
+            if at_rest:
+                advice = "give float64 samples or raise tol"
             warn_caller(
                 f"MulticlassSVM: {self.n_iter_} epochs left a gap of {svm.gap / svm.primal:.1e} of "
-                f"the objective; {why}",
+                f"the objective; {advice}",
                 ConvergenceWarning,
             )
 
@@ -242,7 +242,7 @@ def _without_constants(X: Any) -> Any:
     An intercept makes them redundant, and they slow convergence.
     """
     ends = X.min(axis=0), X.max(axis=0)
-    low, high = (np.ravel(one.toarray() if sp.issparse(X) else one) for one in ends)
+    low, high = (np.ravel(row.toarray() if sp.issparse(X) else row) for row in ends)
     sizes = np.abs([low, high])
     constant = (np.sign(low) == np.sign(high)) & (sizes.min(axis=0) > sizes.max(axis=0) / 2)
     constant[constant] = deviations(X[:, constant]) == 0
@@ -256,7 +256,7 @@ def _without_constants(X: Any) -> Any:
     return out
 
 
-def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:
+def _is_at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:
     """Whether neither the dual nor the gap improved in the last `PATIENCE` epochs."""
     if len(gaps) <= PATIENCE:
         return False
