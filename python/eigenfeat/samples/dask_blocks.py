@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -203,11 +203,12 @@ class DaskBlocks(RowBlocks):
         ]
         if is_frame:
             parts = X.to_delayed()
-            lengths = _lengths(parts)
-            arrays = optimize(*_aligned(_measured(arrays), lengths))
+            length = _delayed(len)
+            lengths = _computed([length(part) for part in parts])
+            arrays = optimize(*_aligned(map(_measured, arrays), lengths))
         else:
             X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-            X, *arrays = _measured([X, *arrays])
+            X, *arrays = map(_measured, [X, *arrays])
             lengths = X.chunks[0]
             # Optimised together, so that a common source is read once.
             X, *arrays = optimize(X, *_aligned(arrays, lengths))
@@ -341,7 +342,7 @@ def _series_values(series: Any, dtype: np.dtype[Any]) -> Any:
     return series.to_numpy(dtype=dtype)
 
 
-def _aligned(arrays: list[Any], lengths: Sequence[int]) -> list[Any]:
+def _aligned(arrays: Iterable[Any], lengths: Sequence[int]) -> list[Any]:
     """Labels and weights in chunks of these lengths."""
     n, out = sum(lengths), []
     for array, name in zip(arrays, _NAMES, strict=True):
@@ -353,27 +354,11 @@ def _aligned(arrays: list[Any], lengths: Sequence[int]) -> list[Any]:
     return out
 
 
-def _measured(arrays: list[Any]) -> list[Any]:
-    """The arrays with known lengths of chunks, from one pass over arrays of unknown lengths."""
-    unknown = [a for a in arrays if a is not None and np.isnan(a.chunks[0]).any()]
-    lengths = iter(_lengths([part for a in unknown for part in a.to_delayed().ravel()]))
-    make = dask_module("dask.array").Array
-    out = []
-    for a in arrays:
-        if any(a is other for other in unknown):
-            rows = tuple(next(lengths) for _ in a.chunks[0])
-            a = make(a.__dask_graph__(), a.name, (rows, *a.chunks[1:]), meta=a._meta)
-        out.append(a)
-    return out
-
-
-def _lengths(parts: list[Any]) -> list[int]:
-    length = _delayed(_length)
-    return _computed([length(part) for part in parts])
-
-
-def _length(part: Any) -> int:
-    return int(part.shape[0])
+def _measured(array: Any) -> Any:
+    """The array with known lengths of chunks; None stays None."""
+    if array is None or not np.isnan(array.chunks[0]).any():
+        return array
+    return copy.copy(array).compute_chunk_sizes()
 
 
 # ---- Dask ----------------------------------------------------------------------------------------
