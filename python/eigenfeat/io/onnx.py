@@ -27,7 +27,7 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.io.onnx_graph import Graph, all_classes, layer_features
+from eigenfeat.io.onnx_graph import Graph, layer_features
 from eigenfeat.io.onnx_input import completed, input_rows
 from eigenfeat.io.onnx_pool import pool, regression_pool
 from eigenfeat.ldg.direct import DirectLDA
@@ -38,7 +38,7 @@ from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML
 from eigenfeat.ldg.transfer import TransferLDG
-from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logistic import MultinomialLogit, all_classes
 from eigenfeat.tables.classifier import TableClassifier
 from eigenfeat.tables.regressor import TableRegressor
 from eigenfeat.tables.views import EstimatorView

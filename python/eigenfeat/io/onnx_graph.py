@@ -14,7 +14,7 @@ from eigenfeat.expansion.features import check_powers
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
 
-__all__ = ["Graph", "all_classes", "layer_features"]
+__all__ = ["Graph", "layer_features"]
 
 OPSET = 17
 IR_VERSION = 8
@@ -147,15 +147,6 @@ def _compressed(graph: Graph, projections: str, shares: NDArray[Any]) -> str:
     least = graph.scalar(float(np.finfo(np.float32).tiny))
     roots = graph.node("Sqrt", graph.node("Max", sizes, least))
     return graph.node("Div", projections, graph.affine(roots, (shares > 0).T.astype(float), None))
-
-
-def all_classes(model: Any) -> tuple[Any, Any]:
-    """Weights (k, p) and intercept (k,) of a logit."""
-    coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
-    if len(coef) == 1:  # the first of two classes has the score 0
-        coef = np.vstack([np.zeros_like(coef), coef])
-        intercept = np.concatenate([np.zeros(1), intercept])
-    return coef, intercept
 
 
 def _expanded(graph: Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:

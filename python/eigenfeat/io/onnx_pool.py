@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
-from eigenfeat.io.onnx_graph import LEARNING, Graph, all_classes, layer_features
+from eigenfeat.io.onnx_graph import LEARNING, Graph, layer_features
 from eigenfeat.io.onnx_input import completed
+from eigenfeat.linear.logistic import all_classes
 from eigenfeat.linear.logit_problem import LOG_FLOOR
 from eigenfeat.tables.classification_views import ForestClassifierView, LogitView
 from eigenfeat.tables.classifier import TableClassifier
@@ -127,7 +128,7 @@ def _outputs(table: _Table, name: str, view: Any) -> str:
         return _forest_logits(graph, sums, view.trees) if logits else sums
     if isinstance(view, LogitView):
         coef, intercept = all_classes(view.logit)
-        terms = _logit_terms(table, name, view, np.asarray(coef.T, dtype=np.float64))
+        terms = _logit_terms(table, name, view, coef.T)
     else:
         terms, intercept = _ridge_terms(table, view), view.ridge.intercept
     return graph.node("Add", graph.node("Sum", *terms), graph.constant(intercept))

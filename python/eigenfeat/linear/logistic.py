@@ -65,6 +65,7 @@ __all__ = [
     "Features",
     "LinearModel",
     "MultinomialLogit",
+    "all_classes",
     "choose_penalty",
     "draw_folds",
 ]
@@ -82,6 +83,15 @@ _MIN_CHOOSING = 60  # held-out samples; with fewer, each fold tries all penaltie
 _RISE = 0.02  # relative rise of the log loss after which no smaller penalty is tried
 _TIE = 0.002  # relative difference of log losses that is noise; the larger penalty is taken
 _TOLERANCE, _MAX_ITERATIONS = 1e-2, 30  # looser, for fits to folds
+
+
+def all_classes(model: Any) -> tuple[_Array, _Array]:
+    """Weights (k, p) and intercept (k,) of a linear classifier; the first of two classes has 0."""
+    coef = np.asarray(model.coef_, dtype=np.float64)
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(coef))
+    if len(coef) == 1:
+        return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+    return coef, intercept
 
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):

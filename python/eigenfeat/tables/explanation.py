@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.linear.logistic import MultinomialLogit, all_classes
 from eigenfeat.samples.estimator import complete
 from eigenfeat.tables.classification_views import GemView
 from eigenfeat.tables.classifier import TableClassifier
@@ -21,7 +22,6 @@ from eigenfeat.tables.regressor import TableRegressor
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows
-    from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.tables.representations import Table
 
 __all__ = ["Contributions", "contributions"]
@@ -193,7 +193,7 @@ def _parts(model: Any, X: Any) -> tuple[_Scores, _Array]:
             out[_Part(view.name)] = scale * summand_of(model, view, table)
             if view.name in ("columns", "splines"):
                 linear = isinstance(one, RidgeView)
-                coef = one.ridge.coef if linear else _all_classes(one.logit)[0].T
+                coef = one.ridge.coef if linear else all_classes(one.logit)[0].T
                 out |= _by_column(model, table, view.name, view.weight * scale * coef)
     return out, constant
 
@@ -211,20 +211,11 @@ def _by_column(model: Any, table: Table, features: str, coef: _Array) -> _Scores
     }
 
 
-def _all_classes(logit: MultinomialLogit) -> tuple[_Array, _Array]:
-    """Weights (k, p) and intercept (k,)."""
-    coef = np.asarray(logit.coef_, dtype=np.float64)
-    intercept = np.asarray(logit.intercept_, dtype=np.float64)
-    if len(coef) == 1:  # one logit, of the second class over the first
-        return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
-    return coef, intercept
-
-
 def _by_pair(
     name: str, features: Any, layer: Layer, logit: MultinomialLogit, weight: float
 ) -> tuple[_Scores, _Array]:
     """Weighted scores of the directions of each pair, and the weighted intercept."""
-    coef, intercept = (weight * one for one in _all_classes(logit))
+    coef, intercept = (weight * one for one in all_classes(logit))
     pairs = [(a, b) for a, b in layer.pairs.tolist()]
     n_inputs = features.shape[1] - layer.width  # columns of the input have no pair
     of_feature = [None] * n_inputs + pairs * (layer.width // max(len(pairs), 1))
