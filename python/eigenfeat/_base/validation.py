@@ -45,6 +45,7 @@ __all__ = [
     "check_weights",
     "check_whole",
     "checked_names",
+    "column_names",
     "counted",
     "differing_name",
     "has_missing",
@@ -309,10 +310,9 @@ def check_flag(value: object, name: str) -> bool:
         raise ValueError(f"{name}: expected True or False, got {show(value)}") from None
 
 
-def check_count(value: object, name: str, *, at_least: int) -> int:
-    """Return an integer of at most 31 bits."""
-    count = check_whole(value, name, at_least=at_least)
-    return check_whole(count, name, at_least=at_least, at_most=MOST)
+def check_count(value: object, name: str) -> int:
+    """Return a positive integer of at most 31 bits."""
+    return check_whole(check_whole(value, name, at_least=1), name, at_least=1, at_most=MOST)
 
 
 def check_path(value: str | os.PathLike[str]) -> str:
@@ -484,7 +484,7 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
         ) from error
 
 
-def refuse_infinity(X: Any, start: int = 0, name: str = "X") -> None:
+def refuse_infinity(X: Any, start: int, name: str = "X") -> None:
     """Raise ValueError that names the first infinite number in a data frame's columns of floats."""
     _refuse_cells(np.isinf, X, start, name)
 
@@ -493,7 +493,7 @@ def _refuse_cells(
     wrong: Callable[[Any], Any], X: Any, start: int, name: str, advice: str = ""
 ) -> None:
     """Raise ValueError that names the first cell with a `wrong` number."""
-    for column in _column_names(X) if is_table(X) else ():
+    for column in column_names(X) if is_table(X) else ():
         values = np.asarray(X[column])
         if values.dtype.kind == "f" and (rows := np.flatnonzero(wrong(values))).size:
             raise ValueError(
@@ -502,8 +502,8 @@ def _refuse_cells(
             )
 
 
-def _column_names(X: Any) -> list[Any]:
-    """Return the names of the columns of a data frame or an Arrow table."""
+def column_names(X: Any) -> list[Any]:
+    """Return the names of the columns of a data frame or of an Arrow table."""
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
@@ -523,7 +523,7 @@ def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
 def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Yield names (or indices) and entries of the columns that are not numeric."""
     if hasattr(X, "columns") and hasattr(X, "__dataframe__"):
-        for name in _column_names(X):
+        for name in column_names(X):
             column = np.asarray(X[name])
             if column.dtype.kind in "OUST":
                 yield name, column.astype(object)

@@ -169,7 +169,7 @@ def _checked(given: dict[str, Any]) -> Options:
                 raise OptionError(name, f"expected {what}, got {show(entry)}")
     for name in ("n_features", "block_rows"):
         if given[name] is not None:
-            given[name] = check_count(given[name], name, at_least=1)
+            given[name] = check_count(given[name], name)
     target, dtype = given["target"], check_dtype(given["dtype"])
     if not isinstance(target, (str, int, np.integer, os.PathLike, type(None))):
         raise OptionError("target", f"expected a column by name or number, got {show(target)}")

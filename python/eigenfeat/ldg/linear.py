@@ -154,7 +154,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             if value is not None and check_number(value, "fisher_ridge", at_least=0.0) == 0:
                 raise ValueError("fisher_ridge: expected a positive number or None, got 0")
         for value in chosen["n_neighbors"]:
-            check_count(value, "n_neighbors", at_least=1)
+            check_count(value, "n_neighbors")
         for value in chosen["gamma"]:
             check_number(value, "gamma", at_least=0.0)
         for value in chosen["n_components"]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import as_objects, is_missing
-from eigenfeat._base.validation import is_table, show, warn_caller
+from eigenfeat._base.validation import column_names, is_table, show, warn_caller
 from eigenfeat.samples.categories import (
     Categories,
     category_codes,
@@ -350,7 +350,7 @@ def _rows(X: Any, some: NDArray[np.intp]) -> Any:
 
 def _names(X: Any) -> list[Any]:
     """Names of the columns of a table; ValueError if two are equal."""
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    names = column_names(X)
     _check_unique(names)
     return names
 
