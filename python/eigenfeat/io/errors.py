@@ -111,14 +111,19 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
         raise ValueError(f"{os.fspath(path)}: {what} {text[:120]}") from None
 
 
+def is_gzip(path: Path) -> bool:
+    """Whether a file's name ends in .gz."""
+    return path.suffix.lower() == ".gz"
+
+
 def ending_of(path: Path) -> str:
     """Ending of a file's name in lower case, without .gz."""
-    return Path(path.stem if path.suffix == ".gz" else path).suffix.lower()
+    return Path(path.stem if is_gzip(path) else path).suffix.lower()
 
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressed if its name ends in .gz."""
-    return gzip.GzipFile(path) if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
+    return gzip.GzipFile(path) if is_gzip(path) else open(path, "rb")  # type: ignore[return-value]
 
 
 def fraction_of(file: Any, path: Path) -> float:

@@ -19,7 +19,7 @@ from eigenfeat._base.validation import check_count, check_dtype, show
 from eigenfeat.io.arrays import ArraySource
 from eigenfeat.io.columnar import IpcSource, ParquetSource
 from eigenfeat.io.delimited import DelimitedSource, Scans, settle_types
-from eigenfeat.io.errors import OptionError, ending_of
+from eigenfeat.io.errors import OptionError, ending_of, is_gzip
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.source import Options, Source
 from eigenfeat.io.svmlight import SvmlightSource, settle_columns
@@ -217,7 +217,7 @@ def _check_values(options: Options) -> None:
 
 def format_of(path: Path) -> str | None:
     """Format of a file by its name; None if it is not known."""
-    names = ("csv", "svmlight") if path.suffix == ".gz" else FORMATS
+    names = ("csv", "svmlight") if is_gzip(path) else FORMATS
     return next((name for name in names if ending_of(path) in FORMATS[name][1]), None)
 
 

@@ -199,11 +199,12 @@ def test_blanks_in_a_path_stay(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "tab"), [("A.TSV", True), ("a.tsv.gz", True), ("a.tsv.csv", False)]
+    ("name", "tab"),
+    [("A.TSV", True), ("a.tsv.gz", True), ("A.TSV.GZ", True), ("a.tsv.csv", False)],
 )
 def test_the_ending_decides_the_delimiter(tmp_path, name, tab):
     text = b"x\tkind\n1\ta\n2\tb\n" if tab else b"x,kind\n1,a\n2,b\n"
-    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.lower().endswith("gz") else text)
     assert labels_of(open_rows(tmp_path / name, "kind")) == ["a", "b"]
 
 
