@@ -102,6 +102,8 @@ class CsrRows:
 
 def show(value: object, limit: int = 60) -> str:
     """Return `value` as text for an error message, at most `limit` characters long."""
+    if isinstance(value, (date, np.datetime64)):
+        value = str(value)
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 

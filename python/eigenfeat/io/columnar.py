@@ -303,7 +303,11 @@ def _exact(column: Any) -> npt.NDArray[Any]:
     if not column.null_count and str(column.type) in {*_PLAIN, "bool"}:
         values = column.to_numpy(zero_copy_only=False)
         return values
-    return np.array(column.to_pylist(), dtype=object)
+    try:
+        return np.array(column.to_pylist(), dtype=object)
+    except OverflowError:  # Python's dates end with the year 9999
+        days: npt.NDArray[Any] = column.cast("timestamp[us]").to_numpy(zero_copy_only=False)
+        return days
 
 
 def _decoded(column: Any) -> Any:

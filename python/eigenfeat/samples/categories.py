@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.labels import is_missing
 from eigenfeat._base.state import OmitsCaches
 
-__all__ = ["Categories", "category_codes", "category_text", "distinct_values"]
+__all__ = ["Categories", "category_codes", "category_text", "distinct_values", "listed_values"]
 
 _DECIMAL = re.compile(r"[+-]?(0|[1-9][0-9]*)\.[0-9]+")
 _NUMBER = re.compile(r"([+-]?)0*([0-9]+)(\.[0-9]*)?")
@@ -37,6 +37,8 @@ def category_text(value: Any) -> str | None:
         return str(int(value)) if np.isfinite(value) and value == int(value) else str(value)
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
+        if isinstance(value, int):
+            value = str(np.datetime64(value, "us").astype("datetime64[s]")).replace("T", " ")
     if isinstance(value, Decimal):
         text = format(value, "f")
     elif isinstance(value, bytes):
@@ -47,6 +49,15 @@ def category_text(value: Any) -> str | None:
         text = text.rstrip("0").rstrip(".")
         return "0" if text == "-0" else text
     return _MIDNIGHT.sub("", text) or None
+
+
+def listed_values(values: NDArray[Any]) -> list[Any]:
+    """Values of an array as Python's objects; dates beyond the year 9999 stay NumPy's."""
+    listed: list[Any] = values.tolist()
+    if values.dtype.kind == "M":  # Python's dates end there, and `tolist` returns integers
+        pairs = zip(listed, values, strict=True)
+        return [date if isinstance(value, int) else value for value, date in pairs]
+    return listed
 
 
 def distinct_values(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
@@ -60,7 +71,7 @@ def distinct_values(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     numbers: dict[Hashable, int] = {}
     distinct: list[Any] = []
     places = []
-    for value in values.tolist():
+    for value in listed_values(values):
         # 1, 1.0 and True are equal keys of a dictionary.
         key = value if type(value) is str or value is None else (type(value), value)
         place = numbers.setdefault(key, len(numbers))

@@ -27,6 +27,7 @@ from eigenfeat.samples.categories import (
     category_codes,
     category_text,
     distinct_values,
+    listed_values,
 )
 
 __all__ = [
@@ -426,7 +427,7 @@ class _Column:
             durations = self._converted("timedelta64[us]", np.timedelta64("NaT"))
             return np.asarray(durations / np.timedelta64(1, "s"))
         out = np.full(len(self), np.nan)
-        for row, value in enumerate(self.values.tolist()):
+        for row, value in enumerate(listed_values(self.values)):
             number = _number(value)
             if number is not None:
                 out[row] = number

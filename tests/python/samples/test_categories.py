@@ -189,7 +189,7 @@ def test_dates_are_no_numbers(unit):
     encoder = TableColumns().fit(table)
     dates = pd.Series(pd.date_range("2020-01-01", periods=4)).astype(f"datetime64[{unit}]")
     with pytest.raises(
-        ValueError, match=r"^X: expected numbers in column 'x', .* got .*2020, 1, 1"
+        ValueError, match=r"^X: expected numbers in column 'x', .* got '2020-01-01 "
     ):
         encoder.transform(table.assign(x=dates))
     hours = pd.Series(pd.to_timedelta([1, 2, 3, 4], unit="h")).astype(f"timedelta64[{unit}]")

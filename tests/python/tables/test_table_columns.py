@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from table_files import loans
 
-from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
+from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
 from eigenfeat.samples.columns import TableColumns, has_categories
 
 
@@ -110,6 +111,26 @@ def test_dates_are_days_and_parts_of_the_calendar(column):
     np.testing.assert_allclose(found, [[18321 + 18.5 / 24, 2, 5, 18], [np.nan] * 4])
     with pytest.raises(ValueError, match=r"expected dates in column 'd'.* 'soon' in row 1"):
         columns.transform(new.assign(d=["2020-02-29", "soon"]))
+
+
+def test_dates_beyond_the_year_9999_are_no_numbers():
+    day = "12024-02-29"
+    columns = TableColumns().fit(pd.DataFrame({"x": [1.0, 2.0]}))
+    dates = pd.Series(np.array(["NaT", day], dtype="datetime64[s]"))
+    with pytest.raises(ValueError, match=rf"expected numbers in column 'x'.*{day}.* in row 1"):
+        columns.transform(pd.DataFrame({"x": dates}))
+    as_category = TableColumns().fit(pd.DataFrame({"x": 3 * ["a", day]}))
+    assert as_category.transform(pd.DataFrame({"x": dates}))[1].tolist() == [1.0, 0.0]
+
+
+def test_days_beyond_the_calendar_of_python(tmp_path):
+    days = np.array(["2024-02-29", "NaT", "12024-02-29"], dtype="datetime64[D]")
+    table = pa.table({"d": pa.array(days), "x": [1.0, 2.0, 3.0], "y": ["a", "b", "a"]})
+    parquet.write_table(table, tmp_path / "days.parquet")
+    table = table.drop_columns("y")
+    expected = TableColumns().fit(table).transform(table)
+    (block,) = open_rows(tmp_path / "days.parquet", "y").frames()
+    np.testing.assert_array_equal(TableColumns().fit(block.X).transform(block.X), expected)
 
 
 # ---- numbers as text, row numbers ----------------------------------------------------------------
