@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
@@ -20,11 +20,12 @@ import numpy.typing as npt
 from sklearn import base
 
 from eigenfeat._base.file_errors import naming
+from eigenfeat._base.validation import show
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import OptionError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
-from eigenfeat.io.rows import FileRows
+from eigenfeat.io.rows import CSV_DEFAULTS, FileRows
 from eigenfeat.io.saving import load
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.blocks import stacked
@@ -79,7 +80,7 @@ def rows_of(
     `target` is the column of labels if the options name none.
     """
     names = signature(open_rows).parameters
-    given = {name: value for name, value in vars(options).items() if name in names}
+    given = {n: value for n, value in vars(options).items() if n in names and value is not None}
     for name in ("columns", "drop", "categorical", "na_values"):
         if name in given:
             given[name] = listed(given[name])
@@ -121,19 +122,35 @@ def opened_with_model(
             "predict_proba": "one that gives probabilities",
             "transform": "one that makes features (fit --features)",
             "predict_early": "an early classifier (fit --model reliable)",
+            "predict_interval": "a regression of tables (fit --task regression)",
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
     if labelled and predicts_numbers(model):
         options.labels = "float"
-    named = getattr(options, "target", None)
-    target = (getattr(model, "file_layout_", None) or {}).get("target")
+    named, layout = getattr(options, "target", None), getattr(model, "file_layout_", None) or {}
+    recalled = {n: layout[n] for n in CSV_DEFAULTS if n in layout and getattr(options, n) is None}
+    vars(options).update(recalled)
     try:
-        rows = rows_of(options, labelled=labelled, target=target)
+        rows = rows_of(options, labelled=labelled, target=layout.get("target"))
+        return model, rows.prepared_for(model, fitted=True)
+    except UsageError:
+        raise
     except OptionError as error:
-        if named is not None or error.option != "target":
-            raise
-        raise UsageError(f"--target: {error.text}, the target of {options.model}") from None
-    return model, rows.prepared_for(model, fitted=True)
+        text = f"--{error.option.replace('_', '-')}: {error.text}"
+        if named is None and error.option == "target":
+            text += f", the target of {options.model}"
+        raise UsageError(text + _recalled(recalled, options.model)) from None
+    except ValueError as error:
+        raise ValueError(f"{error}{_recalled(recalled, options.model)}") from None
+
+
+def _recalled(options: Mapping[str, Any], model: str) -> str:
+    """End of an error: the options that a model remembers from its fit."""
+    texts = [
+        f"--{'' if value else 'no-'}{name}" if name == "header" else f"--{name} {show(value)}"
+        for name, value in options.items()
+    ]
+    return f"; read with {' '.join(texts)}, as in the fit of {model}" if texts else ""
 
 
 def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:

@@ -38,7 +38,7 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
         raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
     summary: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     if not _is_saved(path) and (options.format is not None or format_of(path) is not None):
-        given = {name: getattr(options, name) for name in _FORMAT_OPTIONS}
+        given = {n: one for n in _FORMAT_OPTIONS if (one := getattr(options, n)) is not None}
         summary |= described(path, **given, na_values=tuple(listed(options.na_values)))
     else:
         summary |= _saved(load(path), path) | {"versions": saved_versions(path)}

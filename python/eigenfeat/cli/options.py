@@ -122,7 +122,7 @@ READING = [
         help="Whether CSV files begin with names (default: if their first line looks like it).",
     ),
     Option(["--encoding"], metavar="NAME", help="Encoding of CSV files (default utf-8)."),
-    Option(["--decimal"], type=Choice([".", ","]), default=".", help="Decimal point."),
+    Option(["--decimal"], type=Choice([".", ","]), help="Decimal point (default .)."),
     Option(["--comment"], metavar="TEXT", help="What begins lines that are left out."),
     Option(
         ["--na-values"],

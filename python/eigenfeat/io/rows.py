@@ -29,10 +29,14 @@ from eigenfeat.samples.columns import TableColumns, column_counts, days_of, merg
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.out_of_core import completes
 
-__all__ = ["FileRows", "Position"]
+__all__ = ["CSV_DEFAULTS", "FileRows", "Position"]
 
 _BLOCK_BYTES = 32e6
 _MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
+# Options that describe the text of CSV files, and their defaults.
+CSV_DEFAULTS: dict[str, Any] = {"decimal": "."} | dict.fromkeys(
+    ("delimiter", "header", "encoding", "comment")
+)
 _SPARSE_ROWS = 16384  # rows in a block of sparse samples
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
@@ -123,8 +127,8 @@ class FileRows(RowBlocks):
     def layout(self) -> dict[str, Any] | None:
         """Properties of the files that a model keeps, to read other files in the same way.
 
-        These are the target, by name or place, the places of columns without names, and the texts
-        of missing values in CSV files.
+        These are the target, by name or place, the places of columns without names, and the options
+        that describe CSV files.
         """
         source = self.sources[0] if self._plain is None else self._plain.sources[0]
         if source.sparse:
@@ -137,6 +141,9 @@ class FileRows(RowBlocks):
         if self.options.na_values or not self.options.keep_default_na:
             layout["na_values"] = [*self.options.na_values]
             layout["keep_default_na"] = self.options.keep_default_na
+        if source.format == "csv":
+            given = {name: getattr(self.options, name) for name in CSV_DEFAULTS}
+            layout |= {name: one for name, one in given.items() if one != CSV_DEFAULTS[name]}
         return layout or None
 
     @property

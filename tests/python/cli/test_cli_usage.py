@@ -195,6 +195,37 @@ def test_fields_between_tabs(files, monkeypatch):
     assert (status, " 1 feature, 3 classes" in out, err) == (0, True, "")
 
 
+def test_a_model_remembers_how_its_files_are_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 2))
+    kinds = np.where(x[:, 0] > 0, "m\u00f6we", "gans")
+    lines = [f"{a:.4f},{b:.4f},{kind}" for (a, b), kind in zip(x, kinds, strict=True)]
+    plain = "\n".join(["a,b,kind", *lines, ""])
+    (tmp_path / "plain.csv").write_text(plain)
+    written = "# 2024\n" + plain.replace(",", ";").replace(".", ",")
+    (tmp_path / "rows.csv").write_text(written, encoding="latin-1")
+    given = ("--delimiter", ";", "--decimal", ",", "--encoding", "latin-1", "--comment", "#")
+    fit = ("fit", "rows.csv", "--target", "kind", "-o", "m.efm", "--set", "views=columns")
+    assert run(*fit, *given)[0] == 0
+    for command in (("evaluate", "m.efm"), ("inspect", "m.efm"), ("report", "m.efm")):
+        more = ("-o", "page.html") if command[0] == "report" else ()
+        found, expected = (run(*command, "rows.csv", *more, *one) for one in ((), given))
+        assert (found[0], found[2]) == (0, expected[2])
+    predict = ("predict", "m.efm", "-o", "found.csv")
+    status, out, err = run(*predict, "rows.csv")
+    assert (status, out[:18], err) == (0, "found.csv: 60 rows", "")
+    found = (tmp_path / "found.csv").read_text()
+    end = "; read with --decimal ',' --delimiter ';' --encoding 'latin-1' --comment '#', as in "
+    for command in (predict, ("evaluate", "m.efm")):
+        status, _, err = run(*command, "plain.csv")
+        assert (status > 0, end in err) == (True, True), err
+    others = ("--delimiter", ",", "--decimal", ".", "--encoding", "utf-8")
+    assert run(*predict, "plain.csv", *others)[0] == 0
+    assert (tmp_path / "found.csv").read_text() == found
+    assert "expected another than the delimiter" in run(*predict, "plain.csv", *others[:2])[2]
+
+
 def test_progress_ends_at_the_end(files, monkeypatch):
     monkeypatch.chdir(files)
     predict = ("predict", "out.efm", "rows.csv", "-o", "x.csv")
