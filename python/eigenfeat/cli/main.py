@@ -188,9 +188,16 @@ def fit() -> None:
     Option(
         ["--early"], is_flag=True, help="Decide as early as possible; also write time, reliability."
     ),
+    Option(
+        ["--coverage"],
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="SHARE",
+        help="Of regressions, also write intervals that contain this share of the targets.",
+    ),
     *opt.ROWS,
     examples="""\
 eigenfeat predict model.efm new.csv -o predictions.csv
+eigenfeat predict prices.efm new.csv --coverage 0.9 -o prices.csv
 eigenfeat predict model.efm new.parquet --proba -o probabilities.parquet
 eigenfeat predict early.efm new.csv --early -o decisions.csv""",
 )
@@ -201,7 +208,11 @@ def predict() -> None:
     selected from the file by name, in any order; other columns, including labels, are ignored. With
     --skip-bad the line of a bad row is empty (null in Parquet, NaN or empty text in .npy), so that
     line n always belongs to row n. With --proba there is a column p_LABEL for every class beside
-    the prediction; .npy has only these, in the order of the labels.
+    the prediction; .npy has only these, in the order of the labels. With --coverage there are
+    columns lower and upper beside the prediction.
+
+    CSV files are read with the --delimiter, --decimal, --encoding, --comment and --header of the
+    fit, unless these options are given.
     """
 
 

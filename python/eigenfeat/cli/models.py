@@ -124,11 +124,13 @@ def predict(options: SimpleNamespace, output: Output) -> None:
     """Write the predictions of every row."""
     only_one = options.output.suffix.lower() == ".npy"
     check_writable(options.output)
-    if options.early and options.proba:
-        raise UsageError("--proba: expected none with --early")
-    if options.early and only_one:
-        raise UsageError("--output: expected .csv or .parquet with --early, got .npy")
-    method = "predict_early" if options.early else "predict_proba" if options.proba else "predict"
+    asked = [one for one in ("early", "coverage", "proba") if getattr(options, one)]
+    if len(asked) > 1:
+        raise UsageError(f"--{asked[1]}: expected none with --{asked[0]}")
+    if only_one and (options.early or options.coverage):
+        raise UsageError(f"--output: expected .csv or .parquet with --{asked[0]}, got .npy")
+    methods = {"early": "predict_early", "coverage": "predict_interval", "proba": "predict_proba"}
+    method = methods[asked[0]] if asked else "predict"
     model, rows = opened_with_model(options, method)
     model = without_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
@@ -148,6 +150,8 @@ def predict(options: SimpleNamespace, output: Output) -> None:
     names = ["prediction"]
     if options.early:
         names += ["time", *["reliability"] * sure]
+    elif options.coverage:
+        names += ["lower", "upper"]
     elif options.proba:
         names = names * (not only_one) + [f"p_{label}" for label in classes.tolist()]
 
@@ -156,6 +160,8 @@ def predict(options: SimpleNamespace, output: Output) -> None:
             decisions = model.predict_early(X)
             columns = [plain_labels(decisions.label), np.asarray(decisions.time, dtype=float)]
             return columns + [np.asarray(decisions.reliability, dtype=float)] * sure
+        if options.coverage:
+            return [np.asarray(model.predict(X)), model.predict_interval(X, options.coverage)]
         if not options.proba:
             return [plain_labels(model.predict(X))]
         proba = np.asarray(model.predict_proba(X))

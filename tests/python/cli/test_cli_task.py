@@ -123,3 +123,33 @@ def test_errors_of_numbers_have_equal_decimals(houses):
     out = run(*FIT, "--set", "views=columns", "--task", "regression")[1]
     digits = [line.split()[3:5] for line in out.splitlines() if line.startswith("mean absolute")]
     assert [len(text.partition(".")[2]) for text in digits[0]] == [4, 4]
+
+
+def test_intervals_of_predictions(houses):
+    assert run(*FIT)[0] == 0
+    status, _, err = run("predict", "m.efm", "new.csv", "--coverage", "0.8", "-o", "p.csv")
+    assert (status, err) == (0, "")
+    found, model = pd.read_csv("p.csv"), ef.load("m.efm")
+    X = houses[400:].drop(columns="price")
+    assert [*found] == ["prediction", "lower", "upper"]
+    np.testing.assert_allclose(found["prediction"], model.predict(X))
+    np.testing.assert_allclose(found[["lower", "upper"]], model.predict_interval(X, 0.8))
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        (("--coverage", "1"), "'--coverage': 1.0 is not in the range 0<x<1."),
+        (("--coverage", "0.9", "--proba"), "--proba: expected none with --coverage"),
+        (
+            ("--coverage", "0.9", "-o", "p.npy"),
+            "--output: expected .csv or .parquet with --coverag",
+        ),
+        (("--coverage", "0.9"), "m.efm: expected a regression of tables (fit --task regression), "),
+    ],
+)
+def test_intervals_are_of_regressions(houses, more, error):
+    fit = ("fit", "train.csv", "--target", "zone", "-o", "m.efm", "--set", "views=columns")
+    assert run(*fit)[0] == 0
+    status, _, err = run("predict", "m.efm", "new.csv", "-o", "p.csv", *more)
+    assert (status > 0, error in err) == (True, True), err
