@@ -57,7 +57,10 @@ _COUNTED = ("declared", "category")
 _READ = ("date", "numeric text")  # kinds of text that become numbers
 _DURATIONS = (datetime.timedelta, datetime.time)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?Z?")
+_DATE = re.compile(
+    r"(?P<local>[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)"
+    r"(Z|(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2}))?"
+)
 _IDENTIFIER = re.compile(r"(.*[^a-z])?(id|index|key|nr|no|number|row|uuid|unnamed: [0-9]+)")
 # Numbers with separators of thousands, a decimal comma, a sign of currency, percent or a unit.
 _WRITTEN_NUMBER = re.compile(
@@ -179,7 +182,9 @@ class TableColumns:
                 kind = _kind_of_text(name, counts, declared)
                 looks_like = "" if declared or kind in _READ else _looks_like(counts)
                 if looks_like:
-                    written[looks_like][name] = next(text for text in counts if text is not None)
+                    texts = [text for text in counts if text is not None]
+                    others = (text for text in texts if not _NUMBER.fullmatch(text))
+                    written[looks_like][name] = next(others, texts[0])
             if kind in _LEFT_OUT:
                 left_out.setdefault(kind, []).append(name)
                 kind = "left out"
@@ -547,13 +552,17 @@ def _time(value: Any) -> np.datetime64 | None:
         value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     if isinstance(value, (datetime.date, np.datetime64)):
         return np.datetime64(value, "us")  # type: ignore[no-any-return, call-overload, unused-ignore]
-    text = str(value).strip()
-    if _DATE.fullmatch(text) is None:
+    match = _DATE.fullmatch(str(value).strip())
+    if match is None:
         return None
     try:
-        return np.datetime64(text.removesuffix("Z"), "us")
+        time = np.datetime64(match["local"], "us")
     except ValueError:  # no such day
         return None
+    if match["sign"] is None:
+        return time
+    east = np.timedelta64(60 * int(match["hours"]) + int(match["minutes"]), "m")
+    return time - east if match["sign"] == "+" else time + east
 
 
 def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -> str:

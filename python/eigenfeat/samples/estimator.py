@@ -215,6 +215,8 @@ def validate_data(
         return X
     X = _in_memory(X, options)
     y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
+    if is_table(X) and not X.shape[1]:
+        raise ValueError("X: expected at least one column, got none")
     with naming_text(X):
         if options.get("reset", True):
             estimator.__dict__.pop("file_layout_", None)  # it belongs to an earlier fit

@@ -98,8 +98,9 @@ PARTS = [[18321, 2, 5, 0], [-1, 12, 2, 0], [19723, 1, 0, 0]]
         np.array(DAYS, dtype="datetime64[ns]"),
         pd.to_datetime(DAYS).tz_localize("UTC").tz_convert("Asia/Tokyo"),
         pd.array(DAYS, dtype="string"),
+        ["2020-02-29 02:00:00+02:00", "1969-12-30T18:30-0530", "2024-01-01T00:00:00Z"],
     ],
-    ids=["text", "objects", "numpy", "zone", "string"],
+    ids=["text", "objects", "numpy", "zone", "string", "offsets"],
 )
 def test_dates_are_days_and_parts_of_the_calendar(column):
     columns = TableColumns().fit(pd.DataFrame({"d": column}))
@@ -133,6 +134,12 @@ def test_days_beyond_the_calendar_of_python(tmp_path):
     np.testing.assert_array_equal(TableColumns().fit(block.X).transform(block.X), expected)
 
 
+@pytest.mark.parametrize("X", [pd.DataFrame(index=range(9)), np.empty((9, 0))], ids=["frame", ""])
+def test_a_table_without_columns(X):
+    with pytest.raises(ValueError, match=r"expected at least one column|0 feature\(s\)"):
+        classifier().fit(X, np.arange(9) % 2)
+
+
 # ---- numbers as text, row numbers ----------------------------------------------------------------
 
 
@@ -150,6 +157,12 @@ def test_text_that_looks_like_numbers_is_read_as_numbers():
     np.testing.assert_array_equal(columns.transform(frame)[:, 0], expected)
     numbers = columns.transform(frame.assign(charges=charges))
     np.testing.assert_array_equal(numbers[:, 0], charges)
+
+
+def test_the_warning_of_numbers_with_separators_shows_one():
+    text = [f"{i:,}" for i in range(15, 15 * 400, 15)]
+    with pytest.warns(UserWarning, match=r"not read as numbers: 'x' \('1,005'\)"):
+        TableColumns().fit(pd.DataFrame({"x": 2 * text, "a": range(798)}))
 
 
 def test_codes_as_text_stay_categories():
