@@ -76,7 +76,6 @@ def gem_directions(rows: Rows, threads: int) -> np.ndarray:
         scale="none",
         expansion="half_wave",
         powers=(1, 2, 3),
-        include_input=False,
         n_threads=threads,
     )
     model.fit_moments(ef.ClassMoments().update(rows.X, rows.y))

@@ -153,9 +153,7 @@ def deep(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
 
 def second_layer_moments(rows: Rows) -> ef.ClassMoments:
     """Moments of the 3,600 half waves max(0, +-v^T x)^(1/2) of 1,800 directions."""
-    first = ef.GEM(
-        ridge=0.1, n_directions=20, threshold=1.0, powers=(1,), include_input=False, scale="none"
-    )
+    first = ef.GEM(ridge=0.1, n_directions=20, threshold=1.0, powers=(1,), scale="none")
     accumulated = ef.ClassMoments().update(rows.X, rows.y)
     first.fit_moments(accumulated)
     second = ef.ClassMoments()

@@ -60,6 +60,8 @@ LAZY = {
     **{"mne": "signals"},
 }
 
+MAX_PARAMETERS = 12  # of an estimator
+
 # Private attributes of other libraries that have no public counterpart.
 LIBRARY_ATTRIBUTES = {"_replace", "_asdict", "_getframe", "_rand", "_meta", "_meta_nonempty"}
 LIBRARY_ATTRIBUTES |= {"_baseline_prediction", "_predictors"}  # of histogram gradient boosting
@@ -483,6 +485,20 @@ def test_benchmarks_use_the_public_api() -> None:
             )
         ]
     )
+
+
+def test_estimators_have_few_parameters() -> None:
+    """At most `MAX_PARAMETERS`: those that are worth tuning."""
+    counts = {
+        f"{path}: {node.name}": len(method.args.args + method.args.kwonlyargs) - 1
+        for path in matching(f"{PACKAGE}*.py")
+        for node in ast.walk(ast.parse(read(path), path))
+        if isinstance(node, ast.ClassDef) and "_parameter_constraints" in read(path)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__"
+    }
+    assert counts[f"{PACKAGE}gem/gem.py: GEM"] == MAX_PARAMETERS
+    fail_on([f"{name} has {count}" for name, count in counts.items() if count > MAX_PARAMETERS])
 
 
 def test_sections_name_tests_that_exist() -> None:

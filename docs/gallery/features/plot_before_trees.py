@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 
 from eigenfeat import GEM
 
@@ -29,9 +29,8 @@ sets = {
     "boxes": (boxes, inside),
 }
 trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
-with_gem = make_pipeline(
-    GEM(n_directions=2, powers=(1,), include_input=True, random_state=0), trees
-)
+gem = GEM(n_directions=2, powers=(1,), random_state=0)
+with_gem = make_pipeline(make_union("passthrough", gem), trees)
 
 # %%
 # Accuracy in three folds, of the trees alone and with the half waves of two directions per pair.

@@ -332,9 +332,8 @@ class Directions:
 class Layer(Directions):
     """Directions of one layer, and how their projections are expanded."""
 
-    expansion: str  # one of `EXPANSIONS`, or "compressed"
+    expansion: str  # one of `EXPANSIONS`, "compressed" or "with_input"
     powers: tuple[int, ...]
-    include_input: bool = False  # whether the samples precede the expanded projections
     # With "compressed", the index (F,) of each direction's denominator among G denominators, and
     # weights (F, G) of the means over the directions of a denominator.
     groups: NDArray[np.intp] | None = field(init=False, default=None)
@@ -349,7 +348,14 @@ class Layer(Directions):
     @property
     def wave(self) -> str:
         """Expansion of the projections as `project` returns them, one of `EXPANSIONS`."""
-        return "half_wave" if self.expansion == "compressed" else self.expansion
+        return {"compressed": "half_wave", "with_input": "shifted"}.get(
+            self.expansion, self.expansion
+        )
+
+    @property
+    def include_input(self) -> bool:
+        """Whether the samples precede the expanded projections."""
+        return self.expansion == "with_input"
 
     def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Projections (n, F) of samples, compressed if the expansion is "compressed"."""
@@ -366,8 +372,7 @@ class Layer(Directions):
     def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Features of samples, as one array."""
         if self.shares is not None:
-            inputs = X if self.include_input else None
-            return self.features(self.project(X, n_threads), inputs).toarray()
+            return self.features(self.project(X, n_threads)).toarray()
         return expand(
             X,
             self.directions,
@@ -409,8 +414,7 @@ def as_layer(gem: Any) -> Layer:
     """Convert a fitted extractor to a layer."""
     selected = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
     expansion = "half_wave" if gem.expansion == "auto" else gem.expansion
-    powers, include_input = tuple(gem.powers), bool(gem.include_input)
-    return Layer(**selected, expansion=expansion, powers=powers, include_input=include_input)
+    return Layer(**selected, expansion=expansion, powers=tuple(gem.powers))
 
 
 def row_blocks(n: int, width: int, n_bytes: float = _BLOCK_BYTES) -> Iterator[slice]:

@@ -53,7 +53,7 @@ class ClassComponents(GEM):
     expansion : {"half_wave", "shifted", "polynomial", "none"}, default="shifted"
         As in :class:`GEM`. "shifted" is smooth at 0, where projections on vanishing components lie.
         Roots of half waves would amplify rounding errors there.
-    powers, include_input, n_threads, verbose
+    powers, n_threads, verbose
         As in :class:`GEM`.
 
     Attributes
@@ -94,10 +94,7 @@ class ClassComponents(GEM):
         "n_directions": [Interval(Integral, 1, None, closed="left")],
         "center": [StrOptions({"class", "all"})],
         "scale": [StrOptions({"none", "columns"})],
-        **{
-            name: GEM._parameter_constraints[name]
-            for name in ("powers", "include_input", "n_threads", "verbose")
-        },
+        **{name: GEM._parameter_constraints[name] for name in ("powers", "n_threads", "verbose")},
         "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
     }
 
@@ -112,7 +109,6 @@ class ClassComponents(GEM):
         scale: str = "columns",
         expansion: str = "shifted",
         powers: Sequence[int] = (1, 2, 3),
-        include_input: bool = False,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -122,7 +118,6 @@ class ClassComponents(GEM):
         self.scale = scale
         self.expansion = expansion
         self.powers = powers
-        self.include_input = include_input
         self.n_threads = n_threads
         self.verbose = verbose
 

@@ -66,11 +66,11 @@ class GEMClassifier(
         Parameters of the logit, as an estimator that is not fitted. None means
         ``MultinomialLogit(tol=3e-3, temperature="auto", solver="auto")``.
     depth : int >= 1, default=1
-        Number of layers; each takes the expanded projections of the layer before.
+        Number of layers; each takes the expanded projections of the layer before. The ridge of
+        `gem` may be a list with a value for each layer. With the expansion "with_input", the logit
+        also reads the input of the last layer.
     hidden_directions : int >= 1 or "auto", default="auto"
         Directions per pair in the layers before the last. "auto": at most 20.
-    hidden_ridge : float >= 0, "auto" or None, default=None
-        Ridge of the layers before the last; None means that of `gem`.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories become one-hot, or target statistics above 50 categories.
         None raises an error for them.
@@ -130,7 +130,6 @@ class GEMClassifier(
         "logit": [MultinomialLogit, None],
         "depth": [Interval(Integral, 1, MOST, closed="both")],
         "hidden_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "hidden_ridge": GEM._parameter_constraints["ridge"],
         "categorical_features": [StrOptions({"from_dtype"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
@@ -146,7 +145,6 @@ class GEMClassifier(
         logit: MultinomialLogit | None = None,
         depth: int = 1,
         hidden_directions: int | str = "auto",
-        hidden_ridge: float | str | None = None,
         categorical_features: str | None = "from_dtype",
         class_weight: ClassWeight = None,
         random_state: RandomState = 0,
@@ -157,7 +155,6 @@ class GEMClassifier(
         self.logit = logit
         self.depth = depth
         self.hidden_directions = hidden_directions
-        self.hidden_ridge = hidden_ridge
         self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.random_state = random_state
@@ -249,12 +246,19 @@ class GEMClassifier(
         """Raise ValueError if a parameter is invalid, also those of `gem` and `logit`."""
         self._validate_params()
         gem = self.nested("gem")
-        gem.check_parameters()
+        by_layer = isinstance(gem.ridge, (list, tuple))
+        if by_layer and len(gem.ridge) != self.depth:
+            raise ValueError(
+                f"ridge: expected a value, or a list of {self.depth}, one for each layer, "
+                f"got {gem.ridge}"
+            )
+        for ridge in gem.ridge if by_layer else [gem.ridge]:
+            clone(gem).set_params(ridge=ridge).check_parameters()
         self.nested("logit")._validate_params()
         if gem.expansion == "none":
             raise ValueError(
-                "expansion: expected 'auto', 'half_wave', 'compressed', 'shifted' or 'polynomial' "
-                "in a classifier, got 'none'"
+                "expansion: expected 'auto', 'half_wave', 'compressed', 'shifted', 'with_input' or "
+                "'polynomial' in a classifier, got 'none'"
             )
 
     def prepare(
@@ -296,13 +300,13 @@ class GEMClassifier(
             n_threads=self.n_threads,
             verbose=self.verbose,
         )
-        return Depth(gem, self.depth, self.hidden_directions, self.hidden_ridge)
+        return Depth(gem, self.depth, self.hidden_directions)
 
     def logit_options(self) -> MultinomialLogit:
         """The logit on the features, not fitted."""
         given = self.nested("logit").get_params(deep=False)
         # Projections have a common unit, input columns have different units.
-        columns = self.nested("gem").include_input and self.depth == 1
+        columns = self.nested("gem").expansion == "with_input" and self.depth == 1
         changes = {
             "ridge_scale": "columns" if columns else "common",
             "random_state": self.random_state,

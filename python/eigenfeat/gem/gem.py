@@ -58,7 +58,6 @@ class PairFeatures(Verbose, TransformerMixin, BaseEstimator):
 
     expansion: str
     powers: Sequence[int]
-    include_input = False
     pairs_: Any  # (F, 2) names of numerator and denominator
     ranks_: Any  # (F,) ranks within the pairs
 
@@ -82,7 +81,8 @@ class PairFeatures(Verbose, TransformerMixin, BaseEstimator):
         stems = [self._stem(pair, rank) for pair, rank in ranked]
         suffixes = column_suffixes(self._expansion(), check_powers(self.powers))
         names = [stem + suffix for suffix in suffixes for stem in stems]
-        return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
+        with_input = self.expansion == "with_input"
+        return np.asarray([*inputs, *names] if with_input else names, dtype=object)
 
     def _stem(self, pair: Any, rank: int) -> str:
         return f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}"
@@ -116,7 +116,8 @@ class GEM(FittedDirections, PairFeatures):
     ----------
     ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. "auto": .03 to 1
-        by each class's spectrum. None: .2, or .5 without a constant.
+        by each class's spectrum. None: .2, or .5 without a constant. In `GEMClassifier` also a
+        list with a value for each layer.
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float, "auto" or None, default=1.5
@@ -130,17 +131,14 @@ class GEM(FittedDirections, PairFeatures):
         Whether directions have an offset. "auto": unless this costs errors on held-out samples.
     scale : {"auto", "none", "columns"}, default="auto"
         "columns" divides columns by their deviations. "auto" tries both on held-out samples.
-    expansion : {"auto", "half_wave", "compressed", "shifted", "polynomial", "none"}, default="auto"
-        "compressed": half waves, after projections of pairs with a common denominator are divided
-        by the root of their mean absolute value; "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``;
-        "polynomial": ``p^a``; "none": projections. "auto": "half_wave"; in `GEMClassifier`
-        "compressed" with all pairs of classes, and "shifted" with several layers.
+    expansion : str, default="auto"
+        "half_wave"; "compressed": half waves, after projections of pairs with a common denominator
+        are divided by the root of their mean absolute value; "shifted":
+        ``(sqrt(1 + max(0, s p)) - 1)^a``; "with_input": the input features, then those of
+        "shifted"; "polynomial": ``p^a``; "none": projections. "auto": "half_wave"; in
+        `GEMClassifier` "compressed" with all pairs of classes, and "shifted" with several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents a.
-    include_input : bool, default=False
-        Whether the input features come first.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, `constant` and random pairs.
     n_threads : int or None, default=None
@@ -191,10 +189,8 @@ class GEM(FittedDirections, PairFeatures):
         "denominator": [StrOptions({"second_moment", "covariance"})],
         "constant": ["boolean", StrOptions({"auto"})],
         "scale": [StrOptions({"auto", "none", "columns"})],
-        "expansion": [StrOptions({"auto", "compressed", *EXPANSIONS})],
+        "expansion": [StrOptions({"auto", "compressed", "with_input", *EXPANSIONS})],
         "powers": ["array-like"],
-        "include_input": ["boolean"],
-        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -202,7 +198,7 @@ class GEM(FittedDirections, PairFeatures):
 
     def __init__(
         self,
-        ridge: float | str | None = None,
+        ridge: float | str | Sequence[float | str | None] | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
         pairs: Pairs | Contrasts = "auto",
@@ -211,8 +207,6 @@ class GEM(FittedDirections, PairFeatures):
         scale: str = "auto",
         expansion: str = "auto",
         powers: Sequence[int] = (1, 2, 3),
-        include_input: bool = False,
-        solver: str = "auto",
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -226,8 +220,6 @@ class GEM(FittedDirections, PairFeatures):
         self.scale = scale
         self.expansion = expansion
         self.powers = powers
-        self.include_input = include_input
-        self.solver = solver
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -359,8 +351,8 @@ class GEM(FittedDirections, PairFeatures):
         Returns
         -------
         (n, columns) array of float32 or float64, as `X`
-            ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
-            ``expansion="none"`` F columns.
+            ``[for s in (+, -): for a in powers: F columns]``, with "with_input" after the columns
+            of `X`; with "none" F columns.
         """
         layer = as_layer(self)
         rows = complete(self, validate_data(self, X, reset=False, **ALLOW_NAN))
@@ -416,11 +408,12 @@ class Depth:
     gem: GEM  # parameters of the last layer, with seed and number of threads; not fitted
     levels: int
     hidden_directions: int | str  # directions per pair in hidden layers
-    hidden_ridge: float | str | None  # ridge of hidden layers; None means that of `gem`
 
     def layer(self, level: int, n_classes: int, n_samples: int, n_features: int) -> GEM:
         """The GEM of one layer, not fitted, for samples of these sizes."""
         gem: GEM = clone(self.gem)
+        if isinstance(gem.ridge, (list, tuple)):
+            gem.ridge = gem.ridge[level]
         if level > 0:
             gem.set_params(constant=True, scale="none")
         if level == self.levels - 1:
@@ -429,15 +422,12 @@ class Depth:
             return gem
         sizes = n_classes, n_samples, n_features
         pairs, n_directions = _hidden_pairs(gem.pairs, self.hidden_directions, *sizes)
-        if self.hidden_ridge is not None:
-            gem.ridge = self.hidden_ridge
         return gem.set_params(
             pairs=pairs,
             n_directions=n_directions,
             threshold=None,
             expansion="shifted",
             powers=(1,),
-            include_input=False,
         )
 
 

@@ -69,10 +69,10 @@ class JointGEMClassifier(GEMClassifier):
 
     Parameters
     ----------
-    gem, logit, depth, hidden_directions, hidden_ridge
-        As in :class:`GEMClassifier`. The expansion is "shifted". For the temperature "auto", a
-        tenth of more than 1,500 samples is held out from training (300 to 5,000); with fewer, the
-        temperature is 1.
+    gem, logit, depth, hidden_directions
+        As in :class:`GEMClassifier`; the expansion is "shifted" or "with_input". For the
+        temperature "auto", a tenth of more than 1,500 samples is held out from training (300 to
+        5,000); with fewer, the temperature is 1.
     epochs : int >= 0, default=24
         Passes over the samples during joint training.
     perturbation : float >= 0, default=0.15
@@ -136,7 +136,6 @@ class JointGEMClassifier(GEMClassifier):
         logit: MultinomialLogit | None = None,
         depth: int = 1,
         hidden_directions: int | str = "auto",
-        hidden_ridge: float | str | None = None,
         epochs: int = 24,
         perturbation: float = 0.15,
         learning_rate: float = 0.02,
@@ -151,7 +150,6 @@ class JointGEMClassifier(GEMClassifier):
             logit=logit,
             depth=depth,
             hidden_directions=hidden_directions,
-            hidden_ridge=hidden_ridge,
             categorical_features=categorical_features,
             class_weight=class_weight,
             random_state=random_state,
@@ -166,10 +164,10 @@ class JointGEMClassifier(GEMClassifier):
         """Raise ValueError if a parameter is invalid, also those of `gem` and `logit`."""
         super().check_parameters()
         gem = self.nested("gem")
-        if gem.expansion not in ("auto", "shifted"):
+        if gem.expansion not in ("auto", "shifted", "with_input"):
             raise ValueError(
-                "expansion: expected 'auto' or 'shifted' for joint training, whose steps need "
-                f"smooth features, got {gem.expansion!r}"
+                "expansion: expected 'auto', 'shifted' or 'with_input' for joint training, whose "
+                f"steps need smooth features, got {gem.expansion!r}"
             )
 
     def prepare(

@@ -226,7 +226,6 @@ def _errors(
         ridge=ridge if isinstance(ridge, str) else max(ridge or 0.0, 1e-3),
         n_directions=min(n_directions, 5),
         threshold=1.0,
-        solver="auto",
     )
     result = solve_pairs(moments, trial)
     features = expand(

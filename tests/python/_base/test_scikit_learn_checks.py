@@ -66,10 +66,10 @@ FREE = {
 
 
 OTHERS = [
-    ef.GEM(pairs="hypercube", expansion="shifted", include_input=True),
+    ef.GEM(pairs="hypercube", expansion="with_input"),
     ef.GEM(constant=False, scale="columns", expansion="none", threshold=1.0),
-    ef.GEM(denominator="covariance", pairs="one_vs_rest", powers=(2,), solver="full"),
-    gem_classifier(expansion="shifted", include_input=True, pairs="hypercube"),
+    ef.GEM(denominator="covariance", pairs="one_vs_rest", powers=(2,)),
+    gem_classifier(expansion="with_input", pairs="hypercube"),
     gem_classifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
     ef.TableClassifier(),
     ef.GEMClassifierCV(grid=GRID),

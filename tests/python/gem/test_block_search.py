@@ -58,7 +58,7 @@ def assert_same(found, memory, n_held, X):
 KINDS = [
     {},
     {"scale": "auto", "grid": {"gem__ridge": [0.1, 1.0], "gem__n_directions": [1, 2]}},
-    {"depth": 2, "hidden_directions": 1, "n_directions": 1, "include_input": True},
+    {"depth": 2, "hidden_directions": 1, "n_directions": 1, "expansion": "with_input"},
     {"cv": 3, "scoring": "log_loss"},
     {"cv": KFold(2, shuffle=True, random_state=1), "pairs": "hypercube"},
 ]

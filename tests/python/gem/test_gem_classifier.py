@@ -28,7 +28,7 @@ def digits():
 def by_parts(X, y, rest, weight=None, *, penalty=0.03, common=None, **options):
     """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
     gem = GEM(**{**SMALL, **options}).fit(X, y, weight)
-    common = common or ("columns" if options.get("include_input") else "common")
+    common = common or ("columns" if options.get("expansion") == "with_input" else "common")
     logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3, temperature="auto")
     logit.set_params(random_state=options.get("random_state", 0))
     logit.fit(gem.transform(X), y, weight)
@@ -54,12 +54,12 @@ def test_the_default_is_gem_and_its_logit(digits):
     [
         (np.float64, {"pairs": "all", "expansion": "compressed"}),
         (np.float32, {"expansion": "half_wave"}),
-        (np.float64, {"expansion": "half_wave", "constant": False, "include_input": True}),
-        (np.float32, {"expansion": "compressed", "include_input": True}),
+        (np.float64, {"expansion": "with_input", "constant": False}),
+        (np.float32, {"expansion": "compressed"}),
         (np.float64, {"expansion": "compressed", "constant": False}),
-        (np.float32, {"expansion": "shifted", "include_input": True}),
+        (np.float32, {"expansion": "with_input"}),
         (np.float64, {"expansion": "shifted", "constant": False, "powers": [3, 1]}),
-        (np.float32, {"expansion": "polynomial", "constant": False, "include_input": True}),
+        (np.float32, {"expansion": "polynomial", "constant": False}),
         (np.float64, {"expansion": "polynomial", "powers": (2,)}),
         (np.float64, {"denominator": "covariance", "threshold": None, "ridge": 0.5}),
         (np.float64, {"scale": "columns", "penalty": 1.0}),
@@ -101,21 +101,20 @@ def test_two_classes_by_parts(labels):
 
 
 @pytest.mark.parametrize(
-    ("hidden_ridge", "include_input", "expansion", "dtype"),
+    ("ridge", "expansion", "dtype"),
     [
-        (None, True, "auto", np.float32),
-        (0.8, False, "auto", np.float64),
-        (0.8, False, "half_wave", np.float32),
-        (None, True, "half_wave", np.float64),
+        (None, "with_input", np.float32),
+        ([0.8, None], "auto", np.float64),
+        ((0.8, None), "half_wave", np.float32),
     ],
 )
-def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_input):
+def test_two_layers_by_parts(digits, dtype, expansion, ridge):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
-    options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
-    model = gem_classifier(depth=2, include_input=include_input, **options).fit(X[:600], y[:600])
+    options |= {"expansion": expansion, "ridge": ridge}
+    model = gem_classifier(depth=2, **options).fit(X[:600], y[:600])
     first = GEM(
-        ridge=hidden_ridge,
+        ridge=ridge and ridge[0],
         n_directions=2,
         threshold=None,
         pairs="hypercube",
@@ -123,8 +122,7 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
         powers=(1,),
     ).fit(X[:600], y[:600])
     hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
-    options = {"expansion": "shifted"} if expansion == "auto" else {}
-    options |= {"include_input": include_input, "common": "common"}
+    options = {"expansion": "shifted" if expansion == "auto" else expansion, "common": "common"}
     expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **options)
     assert model.layers_[0].width == hidden[0].shape[1]
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
@@ -170,6 +168,8 @@ def test_classes_and_expansions_that_do_not_fit(digits):
         ({"expansion": "none"}, "expansion: expected"),
         ({"powers": (1, 4), "depth": 2}, "powers: expected distinct numbers out of 1, 2, 3"),
         ({"pairs": [(0, 77)]}, "77"),
+        ({"ridge": [0.1, 0.2]}, "ridge: expected a value, or a list of 1, one for each layer"),
+        ({"ridge": [0.1, -1.0], "depth": 2}, "ridge"),
     ):
         with pytest.raises(ValueError, match=message):
             gem_classifier(**options).fit(X, y)

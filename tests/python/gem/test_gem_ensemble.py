@@ -59,7 +59,7 @@ def test_probabilities_are_geometric_means(digits, model):
     [
         ({"scale": "columns"}, np.asarray, True),
         ({"depth": 2, "hidden_directions": 1}, np.asarray, False),
-        ({"include_input": True}, sp.csr_array, False),
+        ({"expansion": "with_input"}, sp.csr_array, False),
     ],
     ids=str,
 )

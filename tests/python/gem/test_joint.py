@@ -24,11 +24,11 @@ def waves(n, seed):
     return rows, (rows[:, 1] > np.sin(6 * rows[:, 0])).astype(int)
 
 
-@pytest.mark.parametrize(("depth", "include_input"), [(1, True), (2, False)])
-def test_epochs_lower_loss_and_errors(depth, include_input):
-    options = {"depth": depth, "include_input": include_input, "threshold": None}
+@pytest.mark.parametrize(("depth", "expansion"), [(1, "with_input"), (2, "shifted")])
+def test_epochs_lower_loss_and_errors(depth, expansion):
+    options = {"depth": depth, "expansion": expansion, "threshold": None}
     (rows, y), (new, y_new) = waves(4000, 0), waves(4000, 1)
-    before = gem_classifier(expansion="shifted", **options).fit(rows, y)
+    before = gem_classifier(**options).fit(rows, y)
     after = joint_classifier(epochs=40, perturbation=0.01, **options).fit(rows, y)
     for part, labels in ((rows, y), (new, y_new)):
         losses = [log_loss(labels, m.predict_proba(part)) for m in (before, after)]
@@ -41,9 +41,9 @@ def test_epochs_lower_loss_and_errors(depth, include_input):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("include_input", [False, True])
-def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
-    options = SMALL | {"epochs": 2, "scale": "columns", "include_input": include_input}
+@pytest.mark.parametrize("expansion", ["auto", "with_input"])
+def test_origin_and_unit_of_columns_do_not_matter(dtype, expansion):
+    options = SMALL | {"epochs": 2, "scale": "columns", "expansion": expansion}
     rng = np.random.default_rng(0)
     rows = X[TRAIN][:400, 2:6].astype(dtype) + rng.random((400, 4)).astype(dtype)
     unit, origin = np.array([1, 64, 0.125, 2], dtype), np.array([0, 500, 1, -30], dtype)
@@ -68,8 +68,8 @@ def test_directions_ignore_constant_columns(dtype):
 def test_features_of_other_units_move_too():
     rows, y = waves(2000, 0)
     rows = np.hstack([rows, 1e7 * np.random.default_rng(1).standard_normal((len(rows), 1))])
-    options = {"include_input": True, "scale": "columns", "threshold": None}
-    before = gem_classifier(expansion="shifted", **options).fit(rows, y)
+    options = {"expansion": "with_input", "scale": "columns", "threshold": None}
+    before = gem_classifier(**options).fit(rows, y)
     after = joint_classifier(epochs=2, perturbation=0.0, **options).fit(rows, y)
     moved = np.abs(before.logit_.coef_ - after.logit_.coef_) > 0
     assert moved.mean() > 0.9
@@ -154,7 +154,10 @@ def test_a_loss_that_grows_is_warned_of():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' for joint"),
+        (
+            {"expansion": "half_wave"},
+            "expansion: expected 'auto', 'shifted' or 'with_input' for joint",
+        ),
         ({"perturbation": 1e300}, "perturbation: expected a number whose product .* got 1e"),
         ({"learning_rate": 1e30}, r"perturbation, learning_rate: expected .* 0\.15 and 1e\+30"),
     ],

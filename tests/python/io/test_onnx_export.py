@@ -42,7 +42,7 @@ CLASSIFIERS = {
     "half waves": lambda: gem_classifier(expansion="half_wave", powers=(3, 1), **SMALL),
     "without constant": lambda: gem_classifier(constant=False, scale="columns", **SMALL),
     "deep with input": lambda: gem_classifier(
-        depth=2, hidden_directions=4, include_input=True, **SMALL
+        depth=2, hidden_directions=4, expansion="with_input", **SMALL
     ),
     "deeper": lambda: gem_classifier(depth=3, hidden_directions=3, **SMALL),
     "ensemble of pipelines": lambda: ef.GEMEnsemble(
@@ -58,7 +58,7 @@ CLASSIFIERS = {
     "scikit-learn": lambda: make_pipeline(
         StandardScaler(with_std=False),
         "passthrough",
-        ef.GEM(include_input=True, powers=[2], **SMALL),
+        ef.GEM(expansion="with_input", powers=[2], **SMALL),
         LogisticRegression(C=0.01),
     ),
 }
@@ -106,7 +106,7 @@ def test_classifiers(name):
     "options",
     [
         {},
-        {"include_input": True, "powers": (2,)},
+        {"expansion": "with_input", "powers": (2,)},
         {"expansion": "shifted", "constant": False},
         {"expansion": "polynomial"},
         {"expansion": "none"},

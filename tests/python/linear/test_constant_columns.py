@@ -69,7 +69,7 @@ def test_other_kinds_of_rows(kind):
 
 
 @pytest.mark.parametrize(
-    "model", [MODELS["columns"], MODELS["least squares"], gem_classifier(include_input=True)]
+    "model", [MODELS["columns"], MODELS["least squares"], gem_classifier(expansion="with_input")]
 )
 def test_new_values_do_not_decide(model):
     X, y = genes(80, 1)

@@ -261,7 +261,7 @@ def chance(p, q):
 @pytest.mark.parametrize(
     "options",
     [
-        {"include_input": True, "pairs": ("confusion", 12)},
+        {"expansion": "with_input", "pairs": ("confusion", 12)},
         {"depth": 2, "hidden_directions": 2},
     ],
 )

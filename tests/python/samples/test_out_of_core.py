@@ -63,7 +63,7 @@ def test_gem_needs_one_pass_where_scale_and_constant_are_given(digits):
 CLASSIFIERS = [
     {},
     {"depth": 2, "hidden_directions": 2},
-    {"depth": 3, "hidden_directions": 1, "include_input": True},
+    {"depth": 3, "hidden_directions": 1, "expansion": "with_input"},
     {"expansion": "polynomial", "pairs": "hypercube", "scale": "columns", "constant": False},
 ]
 

@@ -47,7 +47,7 @@ def test_they_add_up_to_the_logits(views):
         }
 
 
-@pytest.mark.parametrize("options", [{"include_input": True}, {"depth": 2}])
+@pytest.mark.parametrize("options", [{"expansion": "with_input"}, {"depth": 2}])
 def test_layers_and_columns_beside_gem(options):
     X, y = load_wine(return_X_y=True)
     model = gem_classifier(**options).fit(X, y)
