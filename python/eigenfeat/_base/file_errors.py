@@ -15,7 +15,7 @@ __all__ = ["is_of_file", "naming"]
 
 @contextmanager
 def naming(name: str, scratch: Path | None = None) -> Iterator[None]:
-    """After an error of a full disk or of the file `scratch`, name the file `name` instead."""
+    """Name the file `name` in errors of a full disk, and in errors of the file `scratch`."""
     try:
         yield
     except OSError as error:

@@ -128,7 +128,7 @@ class LabelTable:
 
 
 def check_two_labels(classes: Labels, what: str = "samples", name: str = "y") -> None:
-    """Raise ValueError for fewer than two labels, of the argument `name`; they label `what`."""
+    """Raise ValueError for fewer than two classes of `what`; `name` is the argument of labels."""
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "none"
         raise ValueError(f"{name}: expected {what} of at least two classes, got {seen}")

@@ -35,7 +35,7 @@ def well_formed(X: Any, name: str = "X") -> Any:
 
 
 def _checked(X: Any) -> Any:
-    """Return a matrix in CSR or CSC format of the same arrays; ValueError if they do not fit."""
+    """Return a CSR or CSC matrix that shares the arrays of X; ValueError if they are invalid."""
     if X.format == "coo":
         return type(X)((X.data, (X.row, X.col)), shape=X.shape).tocsr()
     parts = (np.require(part, requirements="A") for part in (X.data, X.indices, X.indptr))

@@ -45,8 +45,6 @@ def resolve(n_threads: int | None) -> int:
     """
     if n_threads is None:
         return int(getattr(_here, "default", 0))
-    if type(n_threads) is int and 0 < n_threads <= 2**20:  # faster than the checks below
-        return n_threads
     if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
         raise ValueError(f"n_threads: expected None or an integer >= 1, got {n_threads!r}")
     return min(int(n_threads), 2**20)

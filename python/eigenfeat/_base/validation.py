@@ -69,10 +69,7 @@ __all__ = [
 
 MOST = 2**31 - 1  # largest count, which all integer types of the core can hold
 RealArray = npt.NDArray[Any]  # of float32 or float64
-FLOATS = [
-    np.float64,
-    np.float32,
-]  # validate_data keeps these types, and converts others to the first
+FLOATS = [np.float64, np.float32]  # types that checks keep; they convert others to the first
 Generator = np.random.RandomState | np.random.Generator
 
 
@@ -123,7 +120,10 @@ def refuse_complex(dtype: Any, name: str, what: str = "") -> None:
 
 
 def check_unmasked(values: Any, name: str) -> Any:
-    """Remove the mask of a masked array; ValueError if entries are masked. Others: unchanged."""
+    """Remove the mask of a masked array without masked entries; return other values unchanged.
+
+    ValueError if entries are masked.
+    """
     if not isinstance(values, np.ma.MaskedArray):
         return values
     mask = np.ma.getmaskarray(values)
@@ -459,9 +459,10 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 @contextmanager
 def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
-    """After an error, name the column with text, dates, complex numbers, infinity or NaN.
+    """If the block raises, raise an error that names the column of X with invalid entries.
 
-    In messages X is called `name`, and `start` is the index of its first row.
+    Invalid are text, dates, complex numbers, infinity and NaN. Messages call X `name`; `start` is
+    the index of its first row.
     """
     try:
         yield
@@ -660,7 +661,7 @@ def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Name
 
 
 def take_names(estimator: Estimator, source: Any) -> None:
-    """Copy the number, names and encoder of the columns from another object."""
+    """Copy the number of columns, their names and their encoder from another object."""
     estimator.n_features_in_ = source.n_features_in_
     for name in ("feature_names_in_", "file_layout_", "columns_"):
         value = getattr(source, name, None)

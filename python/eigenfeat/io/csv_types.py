@@ -37,8 +37,8 @@ class Tally:
     truths: int = 0
     dates: int = 0
     placeholders: int = 0  # cells without letters and digits, such as "?"
-    word: str | None = None  # a cell of none of these types
-    texts: set[str] = field(default_factory=set)  # of labels, or of the same form
+    word: str | None = None  # a cell that is neither a number nor a placeholder
+    texts: set[str] = field(default_factory=set)  # labels, with one text for labels of one form
 
     def add(self, cells: Any, *, missing: Sequence[str], labels: bool) -> None:
         """Count the cells of an Arrow array of strings."""

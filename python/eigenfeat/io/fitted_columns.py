@@ -58,7 +58,7 @@ def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str
 
 def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict[str, Any]:
     """Options that choose columns by their names; ValueError for missing columns."""
-    columns = _clear(source, names)
+    columns = _identified(source, names)
     if {*names} <= {*getattr(source, "first_fields", ())} and options.header is None:
         return {"columns": columns, "header": True}
     missing = [name for name in names if name not in {*source.names}]
@@ -74,8 +74,8 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
     )
 
 
-def _clear(source: Source, names: Sequence[str]) -> tuple[str | int, ...]:
-    """Names of columns; the place of the only feature among several columns of a name."""
+def _identified(source: Source, names: Sequence[str]) -> tuple[str | int, ...]:
+    """Names of columns; a place instead if columns that are no features share the name."""
     count = Counter(source.names)
     features: dict[str, list[int]] = {}
     for j in source.choice.features:
@@ -93,14 +93,17 @@ def column_options(columns: Sequence[str | int], kinds: Sequence[str]) -> dict[s
 
 
 def encoder_options(columns: Sequence[str | int], encoder: TableColumns) -> dict[str, Any]:
-    """Options that choose the columns that an encoder uses among all, or among those in use."""
-    if len(columns) == len(encoder.names_):  # the columns left out are among them
+    """Options that choose the columns of an encoder.
+
+    `columns` are all columns of the fit, or the columns that the encoder uses.
+    """
+    if len(columns) == len(encoder.names_):  # with the columns that the encoder leaves out
         columns = [columns[at] for at in encoder.used]
     return column_options(columns, [encoder.kinds_[at] for at in encoder.used])
 
 
 def other_width(source: Source, width: int) -> str:
-    """Return the message for another number of columns than that of the fit."""
+    """Return the message for files whose number of columns differs from that of the fit."""
     return (
         f"{source.path}: expected the {width} columns that the model was fitted to, got "
         f"{source.n_features}; columns (--columns) or drop (--drop) chooses them"

@@ -22,7 +22,7 @@ LEARNING = "ai.onnx.ml"  # domain of operators for trees and categories
 
 
 class Graph:
-    """Nodes in order; values go by the names that the methods return."""
+    """A graph to which methods add nodes; the methods return the names of values."""
 
     def __init__(self, dtype: str) -> None:
         self.onnx = _onnx()
@@ -96,7 +96,7 @@ class Graph:
         return [self.onnx.helper.make_opsetid(LEARNING, 3)] if used else []
 
     def model(self, source: Any) -> Any:
-        """The whole, checked."""
+        """The checked ONNX model."""
         helper = self.onnx.helper
         name = type(source).__name__
         graph = helper.make_graph(self._nodes, name, self.inputs, self.outputs, self._constants)

@@ -2,8 +2,8 @@
 
 A gap is completed by its conditional mean under a Gaussian. With the precision P of the Gaussian
 and the known deviations c of a sample, which are 0 where an entry is missing, the deviations u of
-the missing entries M solve ``P[M, M] u = -(P c)[M]``. ONNX has no operator that solves equations;
-masked products with P do it by conjugate gradients, exactly after as many steps as entries miss.
+the missing entries M solve ``P[M, M] u = -(P c)[M]``. ONNX has no operator that solves equations.
+Conjugate gradients, masked products with P, solve them exactly in one step per missing entry.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def format_of(path: Path) -> str | None:
 
 
 def listed_files(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None = None
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None
 ) -> list[tuple[Path, dict[str, str]]]:
     """All files of a path, or of a list of paths, folders and patterns.
 

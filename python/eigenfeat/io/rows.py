@@ -345,8 +345,8 @@ class FileRows(RowBlocks):
     ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
         """Features, labels and numbers of the good samples from number `first` on, and an error.
 
-        If bad samples are errors, the result ends before the first bad sample, and has its error.
-        If they are marked, it has all samples, and their mask in place of the labels.
+        If bad samples are errors, the result ends before the first bad sample, whose error it has.
+        If bad samples are marked, it has all samples, and the mask of bad samples as labels.
         """
         X, numbers = self._features(chunk)
         y, missing, wrong = chunk.y, self.options.missing, np.zeros(chunk.n, dtype=bool)
@@ -372,7 +372,7 @@ class FileRows(RowBlocks):
         return X, y, good + chunk.start, error
 
     def _features(self, chunk: Chunk) -> tuple[Any, Any]:
-        """The features of a chunk, and the numbers to check: those in columns of text are 0."""
+        """The features of a chunk, and the numbers to check, which are 0 for text."""
         if self.encoder is not None:
             X = self.encoder.encoded(chunk.X)
             return X, X
@@ -457,11 +457,11 @@ class FileRows(RowBlocks):
 
 @dataclass(frozen=True)
 class _FrameForm:
-    """Form of the data frames of samples."""
+    """Columns of the data frames of samples."""
 
     names: list[str]
-    kinds: list[str]  # as `TableColumns.kinds_`, or "declared": a category by an option
-    every: list[str]  # columns of a frame; those that are not among `names` are empty
+    kinds: list[str]  # as `TableColumns.kinds_`, or "declared" for the option `categorical`
+    every: list[str]  # all columns of a frame, which are empty unless they are in `names`
 
     @property
     def numeric(self) -> bool:
@@ -514,9 +514,9 @@ def _accepts_missing(estimator: Any) -> bool:
         return False
 
 
-def _finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
-    """Mask of the rows that are finite, or NaN if `missing` allows it; None if all rows are."""
-    # The terms of a finite sum are finite; the sum needs no array of flags.
+def _finite_rows(X: Floats, *, missing: bool) -> Mask | None:
+    """Mask of the rows whose entries are finite, or with `missing` NaN; None if all rows are."""
+    # Entries with a finite sum are finite; the sum needs no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()
     if np.isfinite(total):

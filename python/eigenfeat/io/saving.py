@@ -131,7 +131,7 @@ def _unsaved(part: Any, name: str) -> str:
 
 
 def _check_names(node: Any, name: str) -> None:
-    """ValueError for functions, types, keys and class labels that a file cannot give back.
+    """ValueError for functions, types, keys and class labels that `load` could not restore.
 
     `node` is a part of the schema of a model; the message begins with its `name`.
     """
@@ -164,7 +164,7 @@ def _check_names(node: Any, name: str) -> None:
 
 
 def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
-    """Copy the archive of skops, with numbers in place of addresses, dates and random names."""
+    """Copy the archive of skops; numbers replace addresses, dates and random names."""
     schema = json.loads(written.read(SCHEMA))
     numbers: dict[tuple[int, int], int] = {}
     first: dict[int, dict[str, Any]] = {}
@@ -268,7 +268,7 @@ def _untrusted(names: list[str]) -> FileFormatError:
 
 
 def _checked_types(archive: zipfile.ZipFile, trusted: Sequence[str]) -> list[str]:
-    """Names of the types in a model file, all of which are trusted; checks sizes of all nodes.
+    """Check all nodes of a model file, and return the names of its types, all of which are trusted.
 
     An object that occurs several times is described by equal nodes with equal numbers, and each
     member belongs to one object. The memory of the objects is thereby bounded by the file's length.

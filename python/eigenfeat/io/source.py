@@ -168,7 +168,7 @@ class Source(ABC):
     kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
     choice: Choice
     dtype: DType  # of the features in the file: float32 or float64
-    mixed: Mapping[int, str] = {}  # a text of each column of numbers and text
+    mixed: Mapping[int, str] = {}  # by column of numbers and text: an example of its texts
     label_kind: str | None = None  # as the option `labels`, or "uint"; None without labels
     n_rows: int | None = None  # if the file stores it
     facts: dict[str, object]  # properties of its format, in descriptions of files
@@ -219,9 +219,9 @@ class Source(ABC):
             raise ValueError(f"{self.path}: column {names[j]!r}: {what}")
 
     def identified(self, places: Sequence[int]) -> list[str | int]:
-        """Names of columns, which may have other places in other files; else their places.
+        """Names of columns, or the place of a column without a name of its own.
 
-        Columns without names, and those whose name another column has, have places.
+        In other files, columns of these names may have other places.
         """
         count = Counter(self.names) if self.named else Counter[str]()
         return [self.names[j] if count[self.names[j]] == 1 else j for j in places]

@@ -311,16 +311,16 @@ LabelledSamples: TypeAlias = MemorySamples | BlockSamples
 def scan_blocks(
     blocks: RowBlocks,
     *,
-    small: bool = False,
-    moments: bool = False,
-    n_threads: int | None = None,
-    allows_missing: bool = False,
-    class_weight: ClassWeight = None,
-    mean_weight_1: bool = False,
+    small: bool,
+    moments: bool,
+    n_threads: int | None,
+    allows_missing: bool,
+    class_weight: ClassWeight,
+    mean_weight_1: bool,
 ) -> BlockSamples:
     """Scan blocks of labelled samples, with the options of `prepare`.
 
-    Statistics of many categories need a second pass, the completion of missing entries another one.
+    Columns of many categories need a second pass, missing entries another one.
     ValueError for invalid samples, labels or weights gives their index among all samples.
     """
     reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
@@ -358,7 +358,7 @@ def scan_blocks(
 
 
 def _with_statistics(samples: BlockSamples) -> BlockSamples:
-    """The samples with statistics of the labels in place of the codes of categories."""
+    """Encode categories by statistics of the labels instead of codes."""
     used = samples.weighted
     used = np.ones(samples.n_samples, dtype=bool) if used is None else used
     sums = _class_sums(samples.scan)
@@ -369,7 +369,7 @@ def _with_statistics(samples: BlockSamples) -> BlockSamples:
     return replace(samples, reading=reading, encoder=encoder)
 
 
-def first_scan(blocks: RowBlocks, reading: RowTransform, *, moments: bool = False) -> BlockScan:
+def first_scan(blocks: RowBlocks, reading: RowTransform, *, moments: bool) -> BlockScan:
     """Scan blocks in a first pass; the pieces are in the order of the samples."""
     result = blocks.reduce(scan, merge_scans, reading, moments)
     result.pieces.sort(key=lambda piece: piece.start)

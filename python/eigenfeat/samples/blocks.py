@@ -249,7 +249,7 @@ class GeneratedBlocks(RowBlocks):
         return self._names
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> GeneratedBlocks:
-        """These samples; data frames of other columns than those of a fit are errors."""
+        """Return these samples; later data frames must have the columns of the fit."""
         self._names = _fitted_names(estimator, fitted)
         return self
 
@@ -404,7 +404,7 @@ def _block_rows(X: Any) -> int:
     return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
 
 
-# ---- from raw samples to features, in the same way in each pass ---------------------------------
+# ---- from raw samples to features ----------------------------------------------------------------
 
 
 _SMALL_TYPES = ("uint8", "int8", "uint16", "int16", "bool")
@@ -447,7 +447,7 @@ class RowTransform:
         return Block(X, block.y, weight, block.start)
 
     def encoded(self, block: Block, rows: Codes | slice | None = None) -> Block:
-        """The block with statistics in place of codes; `rows` are its indices among all samples."""
+        """Replace codes by statistics; `rows` are the block's indices among all samples."""
         if self.statistics is None:
             return block
         rows = slice(block.start, block.start + len(block)) if rows is None else rows

@@ -531,7 +531,7 @@ def _is_number(value: object) -> bool:
 
 
 def _number(value: object) -> float | None:
-    """The number that a value is, or that its text says; None for all else."""
+    """Return a number, duration, truth value or numeric text as a float; None for other values."""
     if is_missing(value):
         return None
     if _is_number(value):
@@ -547,7 +547,7 @@ def _number(value: object) -> float | None:
 
 
 def _time(value: Any) -> np.datetime64 | None:
-    """The time of a date or of a text in the form of ISO 8601, in UTC; None for all else."""
+    """Return a date or an ISO 8601 text as a time in UTC; None for other values."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     if isinstance(value, (datetime.date, np.datetime64)):
@@ -592,7 +592,7 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
 
 
 def _looks_like(counts: Mapping[str | None, int]) -> str:
-    """Return "numbers" or "dates" if a person would read a column of categories so, else ""."""
+    """Return "numbers" or "dates" if a column of text looks like them to a person, else ""."""
     texts = [text for text in counts if text is not None]
     if texts and all(_WRITTEN_DATE.fullmatch(text) for text in texts):
         return "dates"
@@ -608,7 +608,7 @@ def _looks_like(counts: Mapping[str | None, int]) -> str:
 
 
 def _is_identifier(counts: Mapping[str | None, int]) -> bool:
-    """Whether nearly all values differ, as those of identifiers and of free text."""
+    """Whether nearly all values differ, as identifiers and free text do."""
     known = sum(count for text, count in counts.items() if text is not None)
     different = len(counts) - (None in counts)
     return different > _MAX_COUNTED or (
@@ -641,7 +641,7 @@ def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _warn_numeric(numeric: Mapping[Any, Mapping[str | None, int]]) -> None:
-    """Warn of columns of text that become numbers, and of the cells that are none."""
+    """Warn of columns of text that become numbers, and of their cells that are no numbers."""
     for name, counts in numeric.items():
         others = [text for text in counts if text is not None and not _NUMBER.fullmatch(text)]
         n_missing = counts.get(None, 0) + sum(counts[text] for text in others)

@@ -135,10 +135,7 @@ class GaussianImputer(OmitsCaches):
         return cls(mean, scale, shift, covariance, n_iter, empty)
 
     def filled(self, X: Any, n_threads: int | None = None) -> Any:
-        """Samples with conditional means in place of NaN, in the type of `X`.
-
-        Sparse samples have no missing entries.
-        """
+        """Replace NaN by conditional means; sparse samples have no missing entries."""
         X = _without(X, self.empty)
         if not isinstance(X, np.ndarray):
             return X
@@ -281,7 +278,7 @@ def known_entries(X: Floats) -> _Mask:
 
 
 def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
-    """Indices of a random subsample of many samples, which gives the Gaussian; or of all."""
+    """Draw the samples from which the Gaussian is estimated: all, or a random subsample."""
     return draw_subsample(n, max(_MIN_SAMPLES, _SAMPLES_PER_COLUMN * d))
 
 

@@ -107,7 +107,7 @@ class BaseEstimator(sklearn.base.BaseEstimator):
         return DOCUMENTATION_URL + PAGE if DOCUMENTATION_URL else ""
 
     def _doc_link_url_param_generator(self) -> dict[str, Any]:
-        """Module and name of the class in the API pages."""
+        """Module and class name in the address of the API page."""
         name, folder = type(self).__name__, type(self).__module__.split(".")[1]
         front = folder not in FAMILIES and name in sys.modules["eigenfeat"].__all__
         module = "eigenfeat" if front else f"eigenfeat.{folder}"
@@ -163,7 +163,7 @@ def encoded_names(estimator: Any) -> Sequence[str] | None:
 
 
 def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:
-    """Set the number, the names and the encoder of an estimator's columns."""
+    """Set an estimator's number of columns, and the names and the encoder of its columns."""
     for name in ("feature_names_in_", "file_layout_", "columns_"):
         estimator.__dict__.pop(name, None)
     estimator.n_features_in_ = n_features

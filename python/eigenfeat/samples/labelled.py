@@ -255,12 +255,12 @@ class MemorySamples:
 def labelled_moments(
     block: Block,
     classes: Labels,
-    n_threads: int | None = None,
-    completion: GaussianImputer | None = None,
+    n_threads: int | None,
+    completion: GaussianImputer | None,
 ) -> ClassMoments:
     """Class moments of a block whose labels are indices of `classes`.
 
-    Completed entries add their conditional covariances.
+    The conditional covariances of completed entries are added.
     """
     result = ClassMoments()
     result.update(block.X, classes[block.y], block.weight, n_threads=n_threads)

@@ -82,7 +82,7 @@ class Targets:
     def _of_values(
         cls, values: _Array, names: list[str], weight: _Array, codes: Codes, folds: Any
     ) -> Targets:
-        """The columns of `values` with the largest variance; `weight` (k,) is that of its rows."""
+        """Keep the columns of `values` with the largest variance; `weight` (k,) is by row."""
         share = weight / weight.sum()
         mean = share @ values
         variance = share @ (values - mean) ** 2
@@ -125,7 +125,7 @@ class FoldStatistics:
         return {place: by_fold[-1] for place, by_fold in self.by_fold.items()}
 
     def encoded(self, X: Floats, rows: slice | Codes) -> Floats:
-        """Samples with statistics in place of codes; `rows` are their indices among all samples."""
+        """Replace codes by statistics; `rows` are the samples' indices among all samples."""
         widths = np.ones(X.shape[1], dtype=np.intp)
         for place, by_fold in self.by_fold.items():
             widths[place] = by_fold.shape[2]
@@ -186,9 +186,8 @@ def encoded_table(
 ) -> tuple[TableColumns, Floats]:
     """Encoder of a table's columns, and the encoded samples (n, D), with NaN for missing numbers.
 
-    Columns of many categories are encoded by target statistics of the checked labels y (n,), or
-    with `continuous` of numbers (n,) or (n, q); those of the training samples are out of fold.
-    Samples of weight 0 are ignored.
+    Columns of many categories are encoded by out-of-fold statistics of the targets: checked labels
+    y (n,), or with `continuous` numbers (n,) or (n, q). Samples of weight 0 are ignored.
     """
     encoder = TableColumns().fit(X, sample_weight)
     coded = encoder.transform(X)
@@ -203,7 +202,7 @@ def encoded_table(
 def with_statistics(
     encoder: TableColumns, blocks: RowBlocks, targets: Targets
 ) -> tuple[TableColumns, FoldStatistics]:
-    """An encoder by statistics in place of codes, and those of the training samples in `blocks`."""
+    """Return an encoder that replaces codes by statistics, and the statistics of `blocks`."""
     statistics = FoldStatistics.fit(blocks, encoder.coded, targets)
     result = copy.copy(encoder)  # blocks keep the encoder by codes
     result.set_statistics(statistics.tables, targets.names)
