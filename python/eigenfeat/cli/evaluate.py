@@ -169,7 +169,7 @@ def _notes(result: dict[str, Any]) -> list[str]:
 
 
 def measures_text(measures: Measures) -> list[str]:
-    """Table of measures beside those of a constant, and of classes that are confused, as lines."""
+    """Lines of a table of measures beside a constant prediction, and of the confused classes."""
     compared = measures.compared()
     width = max(len(name) for name, *_ in compared)
     constant = "mean" if isinstance(measures, RegressionMeasures) else "constant"
@@ -194,7 +194,7 @@ def _six_digits(values: list[float]) -> list[str]:
 
 
 def _class_lines(measures: ClassificationMeasures) -> list[str]:
-    """A line for each class, those with the lowest recall if there are many."""
+    """A line for each class; of many classes, those with the lowest recall."""
     shown = frame = measures.by_class.drop(columns="share")
     if len(frame) > _MOST_CLASSES:
         shown = frame[frame["samples"] > 0].nsmallest(_MOST_CLASSES, "recall")
@@ -210,7 +210,7 @@ def _class_lines(measures: ClassificationMeasures) -> list[str]:
 
 
 def _confusion_lines(measures: ClassificationMeasures) -> list[str]:
-    """The confusion matrix, if it is narrow, and of three classes or more the confused pairs."""
+    """The confusion matrix, if it is narrow, and with three classes or more the confused pairs."""
     import pandas as pd
 
     labels = [str(label) for label in measures.classes]

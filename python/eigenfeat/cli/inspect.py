@@ -32,7 +32,7 @@ _FORMAT_OPTIONS = (
 
 
 def inspect(options: SimpleNamespace, output: Output) -> None:
-    """Print what is in a file; of a model with rows also the importances of their columns."""
+    """Describe a file; for a model and rows also measure importances of columns."""
     path = options.file
     if path.is_dir():
         raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
@@ -107,7 +107,7 @@ def saved_versions(path: Path) -> dict[str, str]:
 
 
 def _estimator(model: Any) -> dict[str, Any]:
-    """Class and parameters of a model, and its public fitted attributes; of arrays the shape."""
+    """Class, parameters and public fitted attributes of a model; arrays by their shapes."""
     about: dict[str, Any] = {"estimator": type(model).__name__}
     if hasattr(model, "get_params"):
         parts = {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}

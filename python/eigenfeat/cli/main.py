@@ -394,12 +394,14 @@ def transform() -> None:
     opt.DATA,
     *opt.TARGET,
     opt.output(),
-    Option(["--checkpoint"], type=opt.FILE, help="Its file (default: OUTPUT.checkpoint)."),
+    Option(
+        ["--checkpoint"], type=opt.FILE, help="File of the checkpoint (default: OUTPUT.checkpoint)."
+    ),
     Option(
         ["--every"],
         type=opt.COUNT,
         metavar="N",
-        help="Rows between checkpoints (default: a minute).",
+        help="Rows between checkpoints (default: one each minute).",
     ),
     Option(["--resume"], is_flag=True, help="Continue from the checkpoint, if there is one."),
     *opt.ROWS,

@@ -55,7 +55,7 @@ def search(options: SimpleNamespace, output: Output) -> None:
 
 
 def _candidates(searched: Any) -> list[dict[str, Any]]:
-    """Parameters, score and deviation of each candidate, the best first; one of them is chosen."""
+    """Parameters, score and deviation of each candidate, the best first, and which is chosen."""
     tried = [searched.cv_results_[name] for name in ("params", "mean_test_score", "std_test_score")]
     listed = [
         {"params": _own_names(params), "score": float(score), "deviation": float(deviation)}

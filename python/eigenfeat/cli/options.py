@@ -66,7 +66,7 @@ SEED = Option(
     type=click.IntRange(0, 2**31 - 1),
     metavar="N",
     default=0,
-    help="Seed of what is drawn at random (default 0).",
+    help="Seed of all random draws (default 0).",
 )
 WEIGHT = Option(
     ["--weight"], metavar="COLUMN", help="Column of weights of the rows, which is no feature."
@@ -115,7 +115,9 @@ READING = [
         type=Choice(["csv", "parquet", "arrow", "npy", "svmlight"]),
         help="Format (default: by names of files).",
     ),
-    Option(["--delimiter"], type=_character, metavar="C", help="Of CSV fields; or 'tab'."),
+    Option(
+        ["--delimiter"], type=_character, metavar="C", help="Separator of CSV fields; or 'tab'."
+    ),
     Option(
         ["--header/--no-header"],
         default=None,
@@ -123,7 +125,7 @@ READING = [
     ),
     Option(["--encoding"], metavar="NAME", help="Encoding of CSV files (default utf-8)."),
     Option(["--decimal"], type=Choice([".", ","]), help="Decimal point (default .)."),
-    Option(["--comment"], metavar="TEXT", help="What begins lines that are left out."),
+    Option(["--comment"], metavar="TEXT", help="Text that begins lines to leave out."),
     Option(
         ["--na-values"],
         multiple=True,
@@ -156,12 +158,12 @@ CATEGORICAL = Option(
     help="Columns of categories, such as codes that are numbers.",
 )
 EXTRACTOR = Option(
-    ["--extractor"], type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."
+    ["--extractor"], type=Choice([*EXTRACTORS]), help="Extractor of --model shift (default pca)."
 )
 
 
 def output(what: str = "") -> Option:
-    """-o; what kind of file it is."""
+    """The option -o; `what` describes the file."""
     return Option(["-o", "--output"], type=FILE, required=True, help=f"Output file{what}.")
 
 
@@ -174,7 +176,9 @@ def model(default: str, kinds: Sequence[str] = (*MODELS,)) -> list[Option]:
             default=default,
             help=f"Default {default}.",
         ),
-        Option(["--classifier"], type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
+        Option(
+            ["--classifier"], type=Choice([*CLASSIFIERS]), help="Classifier of --model reliable."
+        ),
         Option(
             ["--set", "assignments"],
             type=assignment,

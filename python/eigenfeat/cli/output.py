@@ -172,7 +172,7 @@ class Advance:
         return self.rows / max(time.perf_counter() - self._started, 1e-9)
 
 
-# Characters of a line: those of the terminal, or of a usual one if there is none.
+# Characters of a line: the width of the terminal, or 92 without one, but at most 100.
 WIDTH = min(shutil.get_terminal_size((92, 24)).columns, 100)
 
 

@@ -65,7 +65,7 @@ def model_card(model: Any) -> Html | None:
 
 
 def _limits(model: Any) -> list[str]:
-    """Sentences about inputs for which predictions mean little."""
+    """Sentences about the limits of the model."""
     texts = ["Figures hold for samples of the kind that this page measures, and for no others."]
     if hasattr(model, "target_range_") and is_regressor(model):
         texts.append(

@@ -1,4 +1,4 @@
-"""Measures of predictions, each beside that of a model that ignores the columns."""
+"""Measures of predictions, each beside the measure of a constant prediction."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ClassificationMeasures:
         return [(i, j, int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
 
     def verdict(self, unit: str = "sample") -> str:
-        """Say in sentences how the predictions compare with those of a constant.
+        """Compare the predictions with a constant prediction, in sentences.
 
         Shares of errors are of the weight of the samples, each of which is called `unit`.
         """
@@ -186,7 +186,7 @@ class RegressionMeasures:
     mean_mean_absolute_error: float
 
     def verdict(self, unit: str = "sample") -> str:
-        """Say in a sentence how the predictions compare with the mean of the target."""
+        """Compare the predictions with the mean of the target, in a sentence."""
         better = self.root_mean_squared_error < self.mean_root_mean_squared_error
         start = "Root" if better else "No better than the mean: root"
         return (
@@ -214,8 +214,8 @@ def measures_of(
     classes: Sequence[Any],
     true: NDArray[Any],
     predicted: NDArray[Any],
-    proba: _Array | None = None,
-    sample_weight: _Array | None = None,
+    proba: _Array | None,
+    sample_weight: _Array | None,
 ) -> ClassificationMeasures | RegressionMeasures:
     """Measure predictions of classes, or of numbers where there are no classes."""
     if not len(classes):
@@ -227,8 +227,8 @@ def _classification_measures(
     classes: Sequence[Any],
     true: NDArray[np.integer[Any]],
     predicted: NDArray[np.integer[Any]],
-    proba: _Array | None = None,
-    sample_weight: _Array | None = None,
+    proba: _Array | None,
+    sample_weight: _Array | None,
 ) -> ClassificationMeasures:
     """Measure predicted classes (n,), as indices of `classes`, and probabilities (n, k)."""
     import pandas as pd
@@ -290,7 +290,7 @@ def _classification_measures(
 
 
 def _regression_measures(
-    true: _Array, predicted: _Array, sample_weight: _Array | None = None
+    true: _Array, predicted: _Array, sample_weight: _Array | None
 ) -> RegressionMeasures:
     """Measure predicted numbers (n,) of samples with weights (n,)."""
     check_some_weight(sample_weight is None or bool(sample_weight.any()))

@@ -1,4 +1,4 @@
-"""Models of scikit-learn and of other packages, each with columns prepared as it likes them."""
+"""Models of scikit-learn and of other packages, each with columns in the form that it needs."""
 
 from __future__ import annotations
 

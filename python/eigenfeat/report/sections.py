@@ -79,7 +79,7 @@ def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
 
 
 def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
-    """Measures beside those of a constant prediction; the accuracy comes last."""
+    """Measures beside the measures of a constant prediction; the accuracy comes last."""
     measures, n = evidence.measures, len(evidence.true)
     figures = []
     for name, value, constant, what in measures.compared():

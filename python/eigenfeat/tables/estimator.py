@@ -91,7 +91,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    # ---- what a subclass states ------------------------------------------------------------------
+    # ---- methods of subclasses -------------------------------------------------------------------
 
     def _takes(self, estimator: Any) -> bool:
         """Whether an estimator can be a view."""

@@ -43,17 +43,17 @@ class Contributions:
         Names of the V views with weight.
     by_view : (n, V, k) array
         Contributions of the views: ``baseline + by_view.sum(axis=1)`` are the logits or the
-        predictions. Logits count up to a constant for each sample; those of a sample here sum to 0
-        over the classes.
+        predictions. The logits of a sample, which are defined up to a constant, sum to 0 over the
+        classes.
     pairs : (P, 2) array
         Numerator and denominator class of the pairs of a classifier's views "gem" and "gem_ranks".
     by_pair : (n, P, k) array
-        Contributions of the directions of each pair, parts of those of these views.
+        Contributions of the directions of each pair, which are parts of `by_view`.
     columns : (D,) array
         Names of the columns of X, or their indices.
     by_column : (n, D, k) array
-        Contributions of the columns to the views "columns" and "splines", parts of those of these
-        views. A column's contribution depends on its value alone.
+        Contributions of the columns to the views "columns" and "splines", which are parts of
+        `by_view`. A column's contribution depends on its value alone.
     """
 
     classes: Labels | None
@@ -148,7 +148,7 @@ def contributions(
 class _Part(NamedTuple):
     """A view, one of its pairs, or one of its columns.
 
-    The parts of the pairs add up to the view; those of the columns stand beside it.
+    Parts of pairs add up to the view; parts of columns are not added to it.
     """
 
     view: str

@@ -80,7 +80,7 @@ class ResidualSpread:
         return spread * self._quantiles(coverage)
 
     def _quantiles(self, coverage: float) -> _Array:
-        """Quantiles (q,) of the scores and that of a new sample of weight 1, which may be inf."""
+        """Quantiles (q,) of the scores with an infinite score of a new sample of weight 1."""
         aim = coverage * (self.total[-1] + 1.0) * (1.0 - 1e-12)
         place = [np.searchsorted(total, one) for total, one in zip(self.total.T, aim, strict=True)]
         scores = np.vstack([self.scores, np.full(self.scores.shape[1], np.inf)])

@@ -208,12 +208,12 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 
         Notes
         -----
-        The coverage is that of all samples together, and not of each X. The intervals come from
-        out-of-fold residuals and the model of all samples. They have the coverage where that model
-        errs no more than those without a fold; no bound holds for every distribution, as it does
-        for split conformal prediction [1]_ and, with ``1 - 2 (1 - coverage)``, for the models
-        without each fold [2]_. User guide: :doc:`/guide/regression` has measured coverages. Sample
-        weights count in the quantile, for new samples that are distributed as the weighted ones.
+        The coverage is an average over all samples, and may differ for some X. The intervals come
+        from out-of-fold residuals and the model of all samples. They have the coverage if that
+        model errs no more than the models without a fold. No bound holds for every distribution,
+        unlike for split conformal prediction [1]_ and, with ``1 - 2 (1 - coverage)``, for the
+        models without each fold [2]_. User guide: :doc:`/guide/regression` has measured coverages.
+        Sample weights count in the quantile, for new samples distributed like the weighted samples.
 
         References
         ----------
@@ -327,7 +327,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         return self._samples(rows, self._standardised(outputs, weight)), kept, y.shape
 
     def _standardised(self, outputs: _Array, weight: _Array) -> _Array:
-        """Outputs of mean 0 and variance 1; sets `target_mean_` and its kin."""
+        """Outputs of mean 0 and variance 1; sets the attributes ``target_*_``."""
         if (most := float(np.abs(outputs).max())) > _MAX_TARGET:
             raise ValueError(f"y: expected magnitudes up to {_MAX_TARGET:g}, got {most:g}")
         scale = deviations(outputs, weight)

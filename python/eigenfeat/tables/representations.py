@@ -56,14 +56,14 @@ _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # the value of a new sample, which rounding would move across it.
 BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
 MOST_BINS = 1200  # bins of all columns together
-_SPREAD = 64.0  # a column is constant if it deviates by at most so many roundings of its size
+_SPREAD = 64.0  # roundings of its largest magnitude by which a constant column may deviate
 
 
 class Bins(NamedTuple):
     """Bins of a group of columns, which are the first column's between `edges`.
 
-    Indicators of categories have a bin each, and one for none of them. The indicator of gaps is
-    the last bin of a column of numbers.
+    Indicators of categories have a bin each, and a bin for samples of no category. The indicator
+    of gaps is the last bin of a column of numbers.
     """
 
     size: int  # number of bins
