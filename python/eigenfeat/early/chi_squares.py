@@ -1,20 +1,20 @@
 r"""Weighted sums of chi-squares, ``Q = sum_i w_i z_i^2`` with z standard normal and w >= 0.
 
-Tails are Laplace inversions
+Upper tails are Laplace inversions
 
 .. math:: P(Q > x) = -\frac{1}{2 \pi i} \int \prod_i (1 + 2 p w_i)^{-1/2} e^{p x} \frac{dp}{p}
 
 (Imhof 1961), by the trapezoidal rule along the parabola of steepest descent through the saddle
-point, where the integrand does not oscillate: the number of nodes does not depend on the weights.
+point. The integrand does not oscillate there: the number of nodes does not depend on the weights.
 
-A third of the step cubes the error of the rule. The error is therefore estimated by the cube of the
-difference from the rule with every third node. If it exceeds `TOLERANCE` times the tail, the bound
-of Laurent and Massart (2000, Lemma 1)
+A step of a third of the length cubes the error of the rule. The error is therefore estimated by the
+cube of the difference from the rule with every third node. If the estimate exceeds `TOLERANCE`
+times the tail, the bound of Laurent and Massart (2000, Lemma 1)
 
 .. math:: P(Q > \sum w + 2 |w|_2 \sqrt{s} + 2 w_{max} s) \le e^{-s}
 
-is used instead. It is also used for vectors with too many entries for eigenvalues: it needs three
-moments only.
+is used instead. It needs three moments of the weights only, and also serves for matrices that are
+too large for eigenvalues.
 
 References
 ----------
@@ -25,40 +25,15 @@ Annals of Statistics 28, 2000.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
-
-from eigenfeat.regions.prefix_gaussian import PrefixGaussian
-
-__all__ = ["Spectra", "bounded_tail", "spectra_of", "tail"]
 
 _Array = NDArray[np.float64]
 
 NODES = 60  # on half the parabola
 TOLERANCE = 1e-6  # relative to the tail
 BLOCK_NUMBERS = 2**20  # complex numbers in memory at a time
-MAX_EIGENVALUES = 512  # with more features, eigenvalues are bounded instead of computed
-
-
-@dataclass(frozen=True, eq=False)
-class Spectra:
-    """Eigenvalues of the correlations given the known entries, by pattern and part of a mixture."""
-
-    # (q, G, ell), ascending, zeros for components without variance; or, of more than
-    # `MAX_EIGENVALUES` features, (q, G, 3) sum, Euclidean length and a bound of the largest.
-    values: _Array
-    are_moments: bool
-
-    def tail(self, pattern: NDArray[np.intp], x: _Array, most: _Array) -> _Array:
-        """P(Q > x) (n,), or a bound, of the first part's spectrum of each pattern.
-
-        Tails above `most` (n,) may be bounds.
-        """
-        values = self.values[pattern, 0]
-        return bounded_tail(values, x) if self.are_moments else tail(values, x, most)
 
 
 def moments_of(weights: _Array) -> _Array:
@@ -69,21 +44,12 @@ def moments_of(weights: _Array) -> _Array:
     )
 
 
-def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
-    """Return the spectra of the parts' Gaussians, each after a number of entries."""
-    are_moments = gaussians[0][0][0].gains.shape[1] > MAX_EIGENVALUES
-    values = [
-        [m.correlation_moments(t) if are_moments else m.correlation_eigenvalues(t) for m in models]
-        for models, t in gaussians
-    ]
-    return Spectra(np.array(values), are_moments)
-
-
 def tail(weights: _Array, x: _Array, most: _Array | float = 1.0) -> _Array:
-    """Tails P(Q > x) (n,), to within `TOLERANCE` of them, or bounds, for ascending weights (n, m).
+    """Tails P(Q > x) (n,) for ascending weights (n, m), to a relative accuracy of `TOLERANCE`.
 
-    Tails above `most` may be bounds. ``Q >= w_j chi2_j``, with the j-th largest weight w_j and a
-    chi-square of j degrees of freedom, shows which tails are above `most`.
+    Upper bounds replace tails that are inaccurate or above `most`. ``Q >= w_j chi2_j``, with the
+    j-th largest weight w_j and a chi-square of j degrees of freedom, shows which tails are above
+    `most`.
     """
     out = bounded_tail(moments_of(weights), x)
     largest = weights.max(axis=1, initial=0.0)
@@ -113,7 +79,7 @@ def bounded_tail(moments: _Array, x: _Array) -> _Array:
 
 def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     """Tails and whether they are accurate, with largest weights of 1, for x > 0."""
-    # The path passes the pole at 0 on the left for small tails, else on the right, at a distance.
+    # The path passes the pole at 0 at a distance: on its left for small tails, else on its right.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
     p = _saddle(w, x)
     upper = p < -0.4 * unit
@@ -133,7 +99,7 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = total * np.exp(size)
         left = np.abs(every_third / total - 1)
-    # The error is at most the cube of three times the step.
+    # The cube of the error with every third node estimates the error with all nodes.
     accurate = np.isfinite(left) & (left**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
     return np.clip(value, 0.0, 1.0), accurate
@@ -166,9 +132,9 @@ def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128
 
 
 def _saddle(w: _Array, x: _Array) -> _Array:
-    """The p > -1/2 at which ``sum w / (1 + 2 p w) = x``, roughly; largest weights are 1.
+    """Approximate the p > -1/2 at which ``sum w / (1 + 2 p w) = x``, for largest weights of 1.
 
-    Bisects the logarithm of q = 1 / (1 + 2 p); a term is at most q, that of the largest weight q.
+    The logarithm of q = 1 / (1 + 2 p) is bisected: terms are at most q, and the largest is q.
     """
     low, high = x / w.shape[1], x
     for _ in range(14):

@@ -28,25 +28,14 @@ from eigenfeat._base import threads as _threads
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.early.chi_squares import Spectra, spectra_of
 from eigenfeat.moments.class_moments import ClassMoments, ledoit_wolf
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 from eigenfeat.samples.completion import GaussianImputer, known_entries
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
-__all__ = [
-    "Affine",
-    "Completion",
-    "Conditional",
-    "GaussianCompletion",
-    "MixtureCompletion",
-    "affine_of",
-    "filled",
-]
-
 _Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
-MAX_CACHED_BYTES = 128 * 2**20  # bytes of factorised Gaussians
+MAX_CACHED_BYTES = 128 * 2**20  # of factorised Gaussians; beyond, the cache is cleared
 
 
 # ---- mixtures of Gaussians
@@ -75,9 +64,9 @@ class Affine(OmitsCaches):
 
 
 def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
-    """The map of a fitted transformer, from the images of 0 and of the unit vectors.
+    """The affine map of a fitted transformer, by its images of 0 and of the unit vectors.
 
-    None for None, ValueError if the transformer is not affine.
+    None for None. ValueError if the transformer is not affine.
     """
     if features is None:
         return None
@@ -120,8 +109,9 @@ def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.
 class PatternGaussians:
     """The parts of a mixture given the known entries of each of q patterns.
 
-    Each of `groups` has the parts, factorised in an order of the entries in which the known ones
-    come first, and the numbers (p,) of known entries of p patterns with this order.
+    An item of `groups` belongs to the p patterns that share an order of the entries in which known
+    entries come first. It has the parts, factorised in this order, and the numbers (p,) of known
+    entries.
     """
 
     groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]]
@@ -149,9 +139,9 @@ class PatternGaussians:
         return np.concatenate([np.stack(table, axis=1) for table in tables])
 
     @cached_property
-    def spectra(self) -> Spectra:
-        """Spectra of the conditional correlations."""
-        return spectra_of(self.items)
+    def spectra(self) -> _Array:
+        """Spectrum of the conditional correlation of each pattern, by the first part."""
+        return np.array([models[0].correlation_spectrum(t) for models, t in self.items])
 
     @cached_property
     def parts(self) -> list[PatternGaussians]:
@@ -185,7 +175,7 @@ class Conditional:
     patterns: PatternGaussians
 
     def take(self, rows: Codes) -> Conditional:
-        """Select samples by index."""
+        """The distributions of the samples `rows`."""
         return Conditional(self.weights[rows], self.means[rows], self.pattern[rows], self.patterns)
 
     def part(self, g: int, rows: Codes) -> Conditional:
@@ -235,8 +225,8 @@ class GaussianMixture(OmitsCaches):
     """A mixture of G Gaussians of d entries; G = 1 is one Gaussian.
 
     The weights of the first `n_fixed` parts do not depend on the known entries. `cache` has
-    factorised Gaussians by pattern and features. Threads that compute an entry at the same time
-    have equal results.
+    factorised Gaussians by pattern and features. It needs no lock: threads that compute an entry
+    at the same time have equal results.
     """
 
     _caches = frozenset({"cache"})
@@ -251,15 +241,10 @@ class GaussianMixture(OmitsCaches):
         vars(self).update(state)
         vars(self)["cache"] = {}
 
-    @cached_property
-    def complete(self) -> Pattern:
-        """The pattern without missing entries."""
-        return Pattern(np.ones(self.means.shape[1], dtype=bool))
-
     def condition(
         self, rows: _Array, affine: Affine | None, *, n_threads: int | None
     ) -> Conditional:
-        """Conditional distributions of samples (n, d), with NaN for missing, or of features."""
+        """Conditional distributions of samples (n, d), or of features of them; NaN is missing."""
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
         n, parts = len(rows), len(self.weights)
         weights, means = np.empty((n, parts)), np.empty((n, parts, ell))
@@ -288,7 +273,7 @@ class GaussianMixture(OmitsCaches):
         )
 
     def running(self, statistics: RunningStatistics, rows: Codes) -> Conditional:
-        """Condition series, of which equally many first entries are included, on these entries."""
+        """Condition the series `rows` on the entries that `statistics` include, equally many."""
         densities, known = statistics.log_densities[:, rows].T, statistics.known[rows[:1]]
         return Conditional(
             np.ones_like(densities) if len(self.weights) == 1 else self._posterior(densities),
@@ -318,20 +303,20 @@ class GaussianMixture(OmitsCaches):
         return weights
 
     def averaged(self, other: GaussianMixture, weight: float) -> GaussianMixture:
-        """The average with `other`, which has one part; the weight of this part is fixed."""
+        """The average with `other`, a single Gaussian, which always has the given weight."""
         return GaussianMixture(
             np.append(weight, (1.0 - weight) * self.weights),
             np.concatenate([other.means, self.means]),
             np.concatenate([other.covariances, self.covariances]),
             n_fixed=1,
-            cache={key: [*other.cache[key], *models] for key, models in self.cache.items()},
         )
 
     def prefix_models(
         self, affine: Affine | None = None, *, n_threads: int | None
     ) -> list[PrefixGaussian]:
         """Factorised parts, with the columns in their order."""
-        return self.models(self.complete, affine, n_threads)
+        every_entry = Pattern(np.ones(self.means.shape[1], dtype=bool))
+        return self.models(every_entry, affine, n_threads)
 
     def models(
         self, pattern: Pattern, affine: Affine | None, n_threads: int | None
@@ -341,8 +326,7 @@ class GaussianMixture(OmitsCaches):
         models = self.cache.get(key)
         if models is None:
             models = self._factorised(pattern, affine, n_threads)
-            cached = [model.nbytes for cached in [*self.cache.values()] for model in cached]
-            if sum(cached) > MAX_CACHED_BYTES:
+            if sum(m.nbytes for parts in [*self.cache.values()] for m in parts) > MAX_CACHED_BYTES:
                 self.cache.clear()
             self.cache[key] = models
         return models
@@ -351,12 +335,10 @@ class GaussianMixture(OmitsCaches):
         self, pattern: Pattern, affine: Affine | None, n_threads: int | None
     ) -> list[PrefixGaussian]:
         if affine is None:
-            threads, pairs = (
-                _threads.resolve(n_threads),
-                zip(self.means, self.covariances, strict=True),
-            )
+            threads = _threads.resolve(n_threads)
+            pairs = zip(self.means, self.covariances, strict=True)
             return [PrefixGaussian.of(mean, R, pattern.order, threads) for mean, R in pairs]
-        # Prefixes share their factors; those of other patterns are seldom needed without features.
+        # Keep the factors of prefixes without features; those of other patterns are seldom needed.
         factorised = self.models if pattern.is_prefix else self._factorised
         plain = factorised(pattern, None, n_threads)
         means = affine(self.means)
@@ -366,7 +348,7 @@ class GaussianMixture(OmitsCaches):
 
 
 class RunningStatistics:
-    """Statistics of n series by each part of a mixture, updated as their entries arrive.
+    """Statistics of n series, updated as their entries arrive, for each part of a mixture.
 
     Statistics of a series with a missing entry are NaN.
 
@@ -397,7 +379,7 @@ class RunningStatistics:
             means[rows] = model.feature_mean
 
     def include(self, rows: Codes, X: _Array, t: int) -> None:
-        """Include the first t entries of the series X[rows]; after an error, none of them."""
+        """Include the first t entries of the series X[rows]; forget these series on an error."""
         try:
             for s in {*self.known[rows].tolist()} - {t}:
                 self._include(rows[self.known[rows] == s], X, s, t)
@@ -494,7 +476,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _estimate(
         self, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None = None
     ) -> _Array:
-        """Estimate and factorise; return the shrinkages. Errors name the labels in `classes`."""
+        """Estimate and factorise the mixture; return the shrinkages. `classes` are for messages."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN without values
         if np.all(low == high):
             raise ValueError("X: expected samples that differ, got equal ones")
@@ -555,9 +537,9 @@ class GaussianCompletion(Completion):
         m = \bar x + \Sigma_{xz} \Sigma_{zz}^{-1} (z - \bar z), \qquad
         R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx} .
 
-    Training samples may also be incomplete, if entries are missing at random. Conditional means by
-    a Gaussian that is estimated by expectation-maximisation then complete them, and conditional
-    covariances are added to the covariance.
+    Training samples may also be incomplete, if entries are missing at random. They are then
+    completed by the conditional means of a Gaussian that expectation-maximisation estimates, and
+    the conditional covariances are added to the covariance.
 
     Parameters
     ----------

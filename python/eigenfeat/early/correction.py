@@ -57,19 +57,6 @@ from numpy.typing import NDArray
 from eigenfeat._base.types import Labels
 from eigenfeat.early.rules import SLACK, clopper_pearson
 
-__all__ = [
-    "LEAST_TAU",
-    "TIE",
-    "TIME_FIRST",
-    "ClassGroups",
-    "Correction",
-    "HeldOutDecisions",
-    "certified_by_class",
-    "least_samples",
-    "promised_shares",
-    "strictest",
-]
-
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 _Flags = NDArray[np.bool_]

@@ -15,8 +15,6 @@ from eigenfeat.early.fitted import FittedModel
 from eigenfeat.early.rules import SLACK
 from eigenfeat.early.series import BLOCK_NUMBERS, Rows, blocks
 
-__all__ = ["Decisions", "EarlyDecisions", "StreamDecision", "decide", "decide_early"]
-
 _Array = NDArray[np.float64]
 
 

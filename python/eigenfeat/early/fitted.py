@@ -67,15 +67,6 @@ from eigenfeat.early.stages import KnownStages, Stages, convolutions, fit_stages
 if TYPE_CHECKING:
     from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
-__all__ = [
-    "PROMISES",
-    "FittedModel",
-    "correct_rule",
-    "fit_model",
-    "fit_prefixes",
-    "names_of",
-]
-
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 

@@ -33,8 +33,8 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     which cross-validation chooses by default. User guide: :doc:`/guide/early`.
 
     For a sample x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those
-    of its `n_neighbors` training samples nearest to x, where `variance_floor` is added to the
-    variances, and
+    of its `n_neighbors` training samples nearest to x. With `variance_floor` added to the
+    variances, the discriminants are
 
     .. math::
 
@@ -46,8 +46,8 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     n_neighbors : int or "cv", default="cv"
-        Neighbours in each class; smaller classes use all samples. "cv" chooses the number out of
-        1, 2, 4, ..., 128 with the fewest errors in cross-validation; the smallest of a tie.
+        Neighbours in each class; smaller classes use all samples. "cv" chooses the number among
+        1, 2, 4, ..., 128 with the fewest errors in cross-validation, and the smallest in a tie.
     variance_floor : float > 0, default=1e-4
         Added to the variances, as a fraction of the mean variance of the training samples' columns;
         constant columns do not count. The thesis adds it to variances of standardised columns.
@@ -134,7 +134,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             check_two_labels(self.classes_)
             self.priors_ = np.bincount(codes) / len(codes)
             self._floor = float(self.variance_floor) * mean_variance(rows)
-            self._rows, self._codes, self._threads = rows, codes, self.n_threads
+            self._rows, self._codes = rows, codes
             self.__dict__.pop("cv_errors_", None)
             if self.n_neighbors == "cv":
                 self.cv_errors_ = self._errors(rows, codes)
@@ -183,7 +183,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         for part in blocks(len(rows), self._numbers_per_row()):
             near = self._neighbours(rows[part], self.n_neighbors_, self._rows, self._codes)
             means[part], variances[part] = local_gaussians(
-                self._rows, near, ridge=self._floor, queries=rows[part], n_threads=self._threads
+                self._rows, near, ridge=self._floor, queries=rows[part], n_threads=self.n_threads
             )
         return means, variances
 
@@ -206,7 +206,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         self, points: _Array, count: int, rows: _Array, codes: NDArray[np.intp]
     ) -> NDArray[np.int64]:
         return local_neighbours(
-            rows, codes, len(self.classes_), count, queries=points, n_threads=self._threads
+            rows, codes, len(self.classes_), count, queries=points, n_threads=self.n_threads
         )
 
     def _scores(
@@ -215,7 +215,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         """Discriminants (c, n, G) for c ascending numbers of neighbours, from one search."""
         near = self._neighbours(points, counts[-1], rows, codes)
         scores = local_discriminants(
-            rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
+            rows, near, counts, ridge=self._floor, queries=points, n_threads=self.n_threads
         )
         return np.asarray(scores + np.log(self.priors_))
 

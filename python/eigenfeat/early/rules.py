@@ -36,24 +36,6 @@ if TYPE_CHECKING:
 
     from eigenfeat.early.local_qda import LocalQDA
 
-__all__ = [
-    "SLACK",
-    "ClassCodes",
-    "Discriminants",
-    "Linear",
-    "Local",
-    "PairwiseRule",
-    "Quadratic",
-    "Rule",
-    "RuleInput",
-    "all_pair_variances",
-    "clopper_pearson",
-    "discriminants_of",
-    "lower_bounds",
-    "rounding_of_quadratics",
-    "rounding_share",
-]
-
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 Separable = tuple[_Array, _Array | None, _Array | None, _Array | None]

@@ -28,8 +28,6 @@ from eigenfeat.early.completion import Conditional
 from eigenfeat.early.rules import ClassCodes, Rule, RuleInput, lower_bounds
 from eigenfeat.early.series import BLOCK_NUMBERS
 
-__all__ = ["Sampled", "SampledRule", "largest_bound", "samples_of"]
-
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 

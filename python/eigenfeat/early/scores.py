@@ -17,13 +17,6 @@ from eigenfeat.early.series import series_of
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-__all__ = [
-    "EarlyScores",
-    "checked_taus",
-    "early_scores",
-    "reliability_curve",
-]
-
 _Array = NDArray[np.float64]
 
 
@@ -153,10 +146,10 @@ def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
     return float(np.mean(label == labels))
 
 
-def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
+def checked_taus(tau: ArrayLike) -> _Array:
     """Ascending numbers in (0, 1), at least one."""
-    taus = np.atleast_1d(real_array(tau, name, np.dtype(np.float64)))
+    taus = np.atleast_1d(real_array(tau, "tau", np.dtype(np.float64)))
     good = taus.ndim == 1 and taus.size and bool(np.all((taus > 0) & (taus < 1)))
     if not good or np.any(np.diff(taus) <= 0):
-        raise ValueError(f"{name}: expected ascending numbers in (0, 1), got {show(tau)}")
+        raise ValueError(f"tau: expected ascending numbers in (0, 1), got {show(tau)}")
     return taus

@@ -28,26 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-__all__ = [
-    "BLOCK_NUMBERS",
-    "Layout",
-    "Rows",
-    "blocks",
-    "carried",
-    "decision_times",
-    "fold_masks",
-    "ignore_single_sample_warning",
-    "known_rows",
-    "padded",
-    "pushed_value",
-    "series_of",
-    "spread_steps",
-    "stratified_draw",
-    "taus_of",
-    "training_rows",
-    "whole_rows",
-]
-
 _Array = NDArray[np.float64]
 
 

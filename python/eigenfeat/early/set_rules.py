@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, ndtr
 
 from eigenfeat._base.core import core
+from eigenfeat.early.chi_squares import bounded_tail, tail
 from eigenfeat.early.rules import (
     Quadratic,
     Rule,
@@ -27,16 +28,7 @@ from eigenfeat.early.rules import (
     rounding_of_quadratics,
     rounding_share,
 )
-
-__all__ = [
-    "SETS",
-    "BoxSet",
-    "ChebyshevSet",
-    "ConfidenceSet",
-    "MahalanobisSet",
-    "QuadraticSet",
-    "SetRule",
-]
+from eigenfeat.regions.prefix_gaussian import MAX_EIGENVALUES
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -119,9 +111,11 @@ class QuadraticSet(MahalanobisSet):
 
     def probability(self, rule_input: RuleInput, radius: _Array, least: _Array) -> _Array:
         """As `ConfidenceSet.probability`, from the eigenvalues or a bound by their moments."""
-        conditional = rule_input.conditional
-        spectra = conditional.patterns.spectra
-        return 1.0 - spectra.tail(conditional.pattern, np.square(radius), 1.0 - least)
+        conditional, square = rule_input.conditional, np.square(radius)
+        spectra = conditional.patterns.spectra[conditional.pattern]
+        if conditional.means.shape[2] > MAX_EIGENVALUES:
+            return 1.0 - bounded_tail(spectra, square)
+        return 1.0 - tail(spectra, square, 1.0 - least)
 
 
 class BoxSet(ConfidenceSet):

@@ -28,15 +28,6 @@ from eigenfeat.signals.convolutions import (
     prefix_probabilities,
 )
 
-__all__ = [
-    "HeldOut",
-    "KnownStages",
-    "Stages",
-    "convolutions",
-    "fit_stages",
-    "held_out_stages",
-]
-
 _Array = NDArray[np.float64]
 _Times = NDArray[np.int64]
 

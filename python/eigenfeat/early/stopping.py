@@ -20,8 +20,6 @@ from scipy.spatial.distance import cdist
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat.moments.columns import deviations
 
-__all__ = ["Policy", "Regression", "fitted_policy"]
-
 _Array = NDArray[np.float64]
 
 RIDGE = 1.0

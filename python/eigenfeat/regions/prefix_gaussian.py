@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,8 @@ from eigenfeat._base.core import core
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["PrefixGaussian"]
-
 _Float64s = npt.NDArray[np.float64]
+MAX_EIGENVALUES = 512  # with more features, eigenvalues are bounded instead of computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +32,7 @@ class PrefixGaussian:
     gains: _Float64s  # (d, ell)
     feature_mean: _Float64s  # (ell,) mean of y
     n_threads: int
+    _spectra: dict[int, _Float64s] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -42,7 +42,7 @@ class PrefixGaussian:
         order: npt.NDArray[np.intp],
         n_threads: int,
     ) -> PrefixGaussian:
-        """Factorise the covariance with its entries in an order; the features are y = x.
+        """Factorise the covariance with its entries permuted by `order`; the features are y = x.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class PrefixGaussian:
     def with_features(
         self, B: _Float64s, feature_mean: _Float64s, order: npt.NDArray[np.intp]
     ) -> PrefixGaussian:
-        """This Gaussian with other features, of B (d, ell) in the order of x."""
+        """This Gaussian with the features of B (d, ell), whose rows are in the order of x."""
         gains = core.prefix_gains(self.factor, np.ascontiguousarray(B[order]), self.n_threads)
         return replace(self, gains=gains, feature_mean=np.ascontiguousarray(feature_mean))
 
@@ -72,7 +72,7 @@ class PrefixGaussian:
         return int(self.factor.nbytes + 3 * self.gains.nbytes)
 
     def innovations(self, rows: _Float64s, t: int) -> _Float64s:
-        """Innovations (n, t) of permuted samples; entries from t on are not read."""
+        """Innovations (n, t) of the first t entries of permuted samples (n, d)."""
         rows = np.ascontiguousarray(rows)
         return core.prefix_innovations(self.factor, self.mean, rows, t, self.n_threads)
 
@@ -97,41 +97,28 @@ class PrefixGaussian:
         """Variances (d + 1, ell) after any number of entries, computed once."""
         return self.variances(np.arange(len(self.mean) + 1))
 
-    def correlation_eigenvalues(self, t: int) -> _Float64s:
+    def correlation_spectrum(self, t: int) -> _Float64s:
         """Eigenvalues (ell,) of the features' correlation given t entries, ascending, cached.
 
-        Features without variance have eigenvalue 0.
+        Features without variance have eigenvalue 0. With more than `MAX_EIGENVALUES` features: the
+        sum, the Euclidean norm and an upper bound of the eigenvalues, (3,).
         """
-        if t not in self._eigenvalues:
-            correlation = self._correlation(t)
-            values = np.zeros(len(self.feature_mean))
-            values[len(values) - len(correlation) :] = np.linalg.eigvalsh(correlation)
-            self._eigenvalues[t] = np.maximum(values, 0.0)
-        return self._eigenvalues[t]
+        if t not in self._spectra:
+            columns = np.flatnonzero(self.variance_table[t] > 0)
+            covariance = self.covariances(t)[0][np.ix_(columns, columns)]
+            spread = np.sqrt(np.diagonal(covariance))
+            self._spectra[t] = self._spectrum(covariance / spread[:, None] / spread)
+        return self._spectra[t]
 
-    def correlation_moments(self, t: int) -> _Float64s:
-        """Sum, Euclidean norm and an upper bound (3,) of the correlation's eigenvalues."""
-        if t not in self._moments:
-            correlation = self._correlation(t)
+    def _spectrum(self, correlation: _Float64s) -> _Float64s:
+        """As `correlation_spectrum`, of the correlation of the features that vary."""
+        if len(self.feature_mean) > MAX_EIGENVALUES:
             norm = np.sqrt((correlation**2).sum())
             rows = np.abs(correlation).sum(axis=1).max(initial=0.0)  # Gershgorin
-            self._moments[t] = np.array([len(correlation), norm, min(norm, rows)])
-        return self._moments[t]
-
-    @cached_property
-    def _eigenvalues(self) -> dict[int, _Float64s]:
-        return {}
-
-    @cached_property
-    def _moments(self) -> dict[int, _Float64s]:
-        return {}
-
-    def _correlation(self, t: int) -> _Float64s:
-        """Correlation of the features that vary given t entries."""
-        columns = np.flatnonzero(self.variance_table[t] > 0)
-        covariance = self.covariances(t)[0][np.ix_(columns, columns)]
-        spread = np.sqrt(np.diagonal(covariance))
-        return np.asarray(covariance / spread[:, None] / spread)
+            return np.array([len(correlation), norm, min(norm, rows)])
+        values = np.zeros(len(self.feature_mean))
+        values[len(values) - len(correlation) :] = np.linalg.eigvalsh(correlation)
+        return np.maximum(values, 0.0)
 
     def covariances(self, steps: ArrayLike) -> _Float64s:
         """Feature covariances (p, ell, ell)."""

@@ -24,12 +24,6 @@ from eigenfeat.signals.epochs import read_labels
 from eigenfeat.signals.intervals import interval_summaries
 from eigenfeat.signals.series import read_series, shortened
 
-__all__ = [
-    "ConvolutionClassifier",
-    "fit_prefixes",
-    "prefix_probabilities",
-]
-
 _Array = NDArray[np.float64]
 _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # candidate weights of interval summaries
 _CONTESTS = 0.5  # weight of the contests
