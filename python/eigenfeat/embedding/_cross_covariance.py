@@ -79,8 +79,12 @@ class PairedSamples:
             if Y is None:
                 raise ValueError("requires y to be passed, but the target y is None")
             X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
-            Y = check_array(Y, accept_sparse="csr", dtype=FLOATS, ensure_2d=False, input_name="y")
-            Y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
+            try:
+                Y = np.reshape(Y, (-1, 1)) if np.ndim(Y) == 1 else Y
+            except ValueError:
+                text = "y: expected rows of one length, got lists of several lengths"
+                raise ValueError(text) from None
+            Y = check_array(Y, accept_sparse="csr", dtype=FLOATS, input_name="y")
             if Y.shape[0] != X.shape[0] or not Y.shape[1]:
                 raise ValueError(f"y: expected {X.shape[0]} rows, got shape {Y.shape}")
             weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])

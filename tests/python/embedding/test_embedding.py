@@ -246,6 +246,10 @@ def test_targets_of_another_width_are_errors():
         model.transform_targets(TARGETS[:, :2])
     with pytest.raises(ValueError, match=r"y: expected numbers, got text in column 1 \('b' in"):
         RandomizedCCA(2).fit(X, [[1, "b"]] * N)
+    with pytest.raises(ValueError, match=r"y: expected numbers, got text in column 0 \('b' in"):
+        RandomizedCCA(2).fit(X, np.array(["b"] * N))
+    with pytest.raises(ValueError, match="y: expected rows of one length"):
+        RandomizedCCA(2).fit(X, [[1], [1, 2]] * (N // 2))
     with pytest.raises(ValueError, match="y: expected matrices of targets in blocks"):
         RandomizedCCA(2).fit(ArrayBlocks(X, Y))
     with pytest.raises(ValueError, match="y: expected 7 columns in all blocks, got 3"):
