@@ -130,11 +130,16 @@ def outputs(model, rows):
 
 
 def epochs(X):
-    """An epoch for each row, whose entries are the amplitudes of its channels."""
+    """An epoch for each row, whose entries are the amplitudes of its channels.
+
+    All epochs also have a weak oscillation, so that a channel with the amplitude 0 is not constant.
+    """
     X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
     sizes = np.abs(X).sum(axis=1, dtype=np.float64)
     phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
-    return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
+    clock = np.arange(12)
+    weak = 0.01 * np.abs(X).max(axis=0)[:, None] * np.cos(clock)
+    return X[:, :, None] * np.sin(0.3 * phase * clock) + weak.astype(X.dtype)
 
 
 def rows_for(name, X):

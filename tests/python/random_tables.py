@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 
@@ -132,6 +132,29 @@ def random_table(seed: int, n_samples: int | None = None) -> Table:
         for code in np.unique(y):
             weight[np.flatnonzero(y == code)[0]] = 1.0
     return Table(X, labels, target, weight, (dtype, f"{n}x{d}", *kinds))
+
+
+def table_for(name: str, seed: int, n_samples: int | None = None) -> Table:
+    """A random table whose labels and weights an estimator accepts.
+
+    `EpochClassifier` needs two samples of each class: the only sample of a class gets the most
+    frequent label. `RandomizedCCA` needs numbers: it gets indicators of the classes.
+    """
+    table = random_table(seed, n_samples)
+    classes, codes = np.unique(table.y, return_inverse=True)
+    if name == "RandomizedCCA":
+        return replace(table, y=np.eye(len(classes))[codes])
+    if name != "EpochClassifier":
+        return table
+    counts = np.bincount(codes)
+    codes = np.where(counts[codes] > 1, codes, counts.argmax())
+    weight = table.weight
+    if weight is not None:
+        weight = weight.copy()
+        for code in np.unique(codes):
+            own = np.flatnonzero(codes == code)[:2]
+            weight[own] = np.maximum(weight[own], 1.0)
+    return replace(table, y=classes[codes], weight=weight)
 
 
 def projector(features):

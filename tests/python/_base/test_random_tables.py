@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 from every_estimator import COPIES_DIFFER, RATIOS
-from random_tables import DEFAULTS, TO_THE_END, difference, random_table, results
+from random_tables import DEFAULTS, TO_THE_END, difference, results, table_for
 from sklearn.utils.validation import has_fit_parameter
 
 SLOW = {"GEMClassifierCV", "GEMEnsemble", "MinimumCostClassifier", "TableRegressor"}
@@ -50,7 +50,7 @@ def same(known, other, name, tolerance):
 
 
 def check(name, seed):
-    table = random_table(seed)
+    table = table_for(name, seed)
     weighted = has_fit_parameter(DEFAULTS[name](), "sample_weight")
     weight = table.weight if weighted else None
     exact = TO_THE_END.get(name, {})
@@ -131,5 +131,5 @@ def test_defaults_end_in_seconds(name):
     """A generous limit: most take less than a tenth of it."""
     for seed in range(3):
         begun = time.process_time()
-        results(name, random_table(1000 + seed, 300))
+        results(name, table_for(name, 1000 + seed, 300))
         assert time.process_time() - begun < 60
