@@ -345,7 +345,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:
     """Nonnegative weights (v,) of sum 1, with the least squared error of the weighted mean.
 
-    A ridge with the weight of thirty samples pulls them to `prior`; weights below 1% become 0.
+    A ridge with the weight of thirty samples pulls them to `prior`, each divided by the square of
+    the view's mean squared error. Weights below 1% become 0.
 
     Parameters
     ----------
@@ -361,8 +362,12 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: 
     root = np.sqrt(share / targets.shape[1])[:, None]
     columns = (root * predictions).reshape(count, -1).T
     aim = (root * targets).ravel()
-    error = float(((columns - aim[:, None]) ** 2).sum(axis=0).min())
-    pull = np.sqrt(_PULL * (share @ share) * max(error, 1e-6 * float(aim @ aim), 1e-12))
+    errors = ((columns - aim[:, None]) ** 2).sum(axis=0)
+    least = max(float(errors.min()), 1e-6 * float(aim @ aim), 1e-12)
+    # Otherwise the pull of few samples would keep poor views beside a good one.
+    prior = prior * (least / np.maximum(errors, least)) ** 2
+    prior /= prior.sum()
+    pull = np.sqrt(_PULL * (share @ share) * least)
     total = 1e3 * max(float(np.linalg.norm(aim)), 1e-3)  # heavy enough for a sum of 1
     matrix = np.vstack([columns, pull * np.eye(count), np.full((1, count), total)])
     weights = nnls(matrix, np.concatenate([aim, pull * prior, [total]]))[0]

@@ -109,6 +109,18 @@ def test_mixture_weights_minimise_the_squared_error(rng):
     assert_allclose(same, [0.7, 0.3])
 
 
+def test_poor_views_have_little_weight_with_few_samples(rng):
+    """Their errors are those of the first view and others beside."""
+    first, share = [], np.full(30, 1 / 30)
+    for _ in range(20):
+        y, noise = rng.standard_normal((2, 30, 1))
+        beside = rng.standard_normal((4, 30, 1)) * np.array([0.0, 0.6, 0.6, 0.6])[:, None, None]
+        predictions = y + 0.2 * noise + beside
+        prior = np.array([0.4, 0.2, 0.2, 0.2])
+        first.append(mixture_weights(predictions, y, share, prior)[0])
+    assert np.mean(first) > 0.82
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_trees_are_those_of_scikit_learn(several):
     X, y = make_friedman1(200, random_state=0)
