@@ -67,13 +67,6 @@ LIBRARY_ATTRIBUTES = {"_replace", "_asdict", "_getframe", "_rand", "_meta", "_me
 LIBRARY_ATTRIBUTES |= {"_baseline_prediction", "_predictors"}  # of histogram gradient boosting
 LIBRARY_ATTRIBUTES |= {"_callback_fit_ctx", "_get_param_names", "_validate_params"}
 
-# Private attributes of other files that a file still uses: these numbers only go down.
-MAX_FOREIGN_ATTRIBUTES: dict[str, int] = {
-    "_base/saved.py": 2,
-    "cli/models.py": 1,
-    "cli/moments.py": 2,
-}
-
 # Folders of bench, and what they may use besides the public API.
 BENCH_MAY = {"papers": "eigenfeat._base."}
 
@@ -364,14 +357,7 @@ def foreign_attributes(path: str) -> list[str]:
 
 
 def test_no_private_attributes_of_other_files() -> None:
-    fail_on(
-        [
-            f"{len(found)} private attributes of other files, expected at most {most}: {found}"
-            for path in modules().values()
-            if len(found := foreign_attributes(path))
-            > (most := MAX_FOREIGN_ATTRIBUTES.get(path.removeprefix(PACKAGE), 0))
-        ]
-    )
+    fail_on([found for path in modules().values() for found in foreign_attributes(path)])
 
 
 def test_every_folder_has_a_rank() -> None:
