@@ -60,6 +60,6 @@ if TYPE_CHECKING:
     )  # a name, a name and a number, or (label, label) pairs
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
-else:  # np.floating has no parameters in old versions of NumPy
+else:  # scikit-learn, which some of them name, takes a second to import
     Rows = Targets = Weights = Labels = Codes = DType = Estimator = Pairs = Floats = Any
     ClassWeight = CrossValidation = RandomState = Seed = Any

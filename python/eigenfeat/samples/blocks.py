@@ -195,21 +195,20 @@ class ArrayBlocks(RowBlocks):
         block_rows: int | None = None,
     ) -> None:
         whole = _block_of((X, y, sample_weight), 0)
-        self._names = names_of(X)
-        self.X = whole.X.tocsr() if hasattr(whole.X, "tocsr") else np.asarray(whole.X)
-        self.y, self.sample_weight = whole.y, whole.weight
-        rows = _block_rows(self.X) if block_rows is None else block_rows
+        samples = whole.X.tocsr() if hasattr(whole.X, "tocsr") else np.asarray(whole.X)
+        self._whole, self._names = replace(whole, X=samples), names_of(X)
+        rows = _block_rows(samples) if block_rows is None else block_rows
         self.block_rows = check_whole(rows, "block_rows", at_least=1)
 
     @property
     def n_rows(self) -> int:
         """Number of samples."""
-        return int(self.X.shape[0])
+        return len(self._whole)
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return int(self.X.shape[1])
+        return int(self._whole.X.shape[1])
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
@@ -218,13 +217,8 @@ class ArrayBlocks(RowBlocks):
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
-            part = slice(start, start + self.block_rows)
-            yield Block(
-                self.X[part],
-                None if self.y is None else self.y[part],
-                None if self.sample_weight is None else self.sample_weight[part],
-                start,
-            )
+            part = self._whole.take(slice(start, start + self.block_rows))
+            yield replace(part, start=start)
 
 
 class GeneratedBlocks(RowBlocks):
