@@ -24,7 +24,7 @@ for the other classes b, and ``(W_c / (W_c - w))^2 q / (1 - f q)`` for the sampl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ class Shrunk:
     loss: float  # of the left-out samples at their best temperature; inf without any
     temperature: float  # the best one; 1 without left-out samples
     W: _Array  # (p + 1, k); the constant is last
-    solve: Callable[[_Array], _Array]  # H^-1 b for b (p, m)
+    logits: Logits  # of the left-out samples, each from the weights of all others
 
 
 class GaussianClasses:
@@ -137,29 +137,26 @@ class GaussianClasses:
         how = {"factor": 1.0 / self.total, "n_threads": self._core_threads}
         factorise = partial(core.Metric.from_gram, self._within, self.scale, **how)
         metric = positive_metric(factorise, np.maximum(shrinkage * self._unit, _MIN_DIAGONAL))
-
-        def solve(b: _Array) -> _Array:
-            result: _Array = metric.solve(np.ascontiguousarray(b), self._core_threads)
-            return result
-
-        A = solve(self.means)
+        A = metric.solve(self.means, self._core_threads)
         # Centred means change the logits of a sample by a constant, and no probability.
         half = 0.5 * np.einsum("ij,ij->j", A, self.means)
         constant = np.log(self.weights / self.total) - half - (self.centre * A).sum(axis=0)
-        result = Shrunk(shrinkage, np.inf, 1.0, np.vstack([A, constant]), solve)
-        logits = self.left_out_logits(result)
+        logits = self._left_out_logits(metric, A)
         T = temperature(logits)
-        return replace(result, loss=log_loss(logits, T), temperature=T)
+        return Shrunk(shrinkage, log_loss(logits, T), T, np.vstack([A, constant]), logits)
 
-    def left_out_logits(self, result: Shrunk) -> Logits:
-        """Logits of left-out samples, each from the weights of all others; see above."""
+    def _left_out_logits(self, metric: core.Metric, A: _Array) -> Logits:
+        """Logits of left-out samples, each from the weights of all others; see above.
+
+        `metric` is the factor of H, and `A` (p, k) are the weights of the features.
+        """
         out: Logits = []
         if self.left_out is None:
             return out
-        Q = Block(np.ascontiguousarray(self.means.T)).scores(result.W[:-1], False, self._n_threads)
+        Q = Block(np.ascontiguousarray(self.means.T)).scores(A, False, self._n_threads)
         for first in range(0, len(self.left_out), _PIECE):
             piece = self.left_out.take(slice(first, first + _PIECE))
-            out.append((self._piece_logits(result, piece, Q), np.asarray(piece.y), piece.weight))
+            out.append((self._piece_logits(metric, A, piece, Q), np.asarray(piece.y), piece.weight))
         return out
 
     def _of_means(self, means: _Array) -> _Array:
@@ -181,11 +178,11 @@ class GaussianClasses:
         allowed = np.flatnonzero(result.weight <= _MAX_CLASS_SHARE * self.weights[result.y])
         return result.take(allowed) if len(allowed) else None
 
-    def _piece_logits(self, result: Shrunk, piece: Block, Q: Floats) -> _Array:
+    def _piece_logits(self, metric: core.Metric, A: _Array, piece: Block, Q: Floats) -> _Array:
         X = piece.X.toarray() if hasattr(piece.X, "toarray") else piece.X
         moved = X.astype(np.float64).T - self.centre
-        length = np.einsum("ij,ij->j", moved, result.solve(moved))
-        A = result.W[:-1]
+        solved = metric.solve(np.ascontiguousarray(moved), self._core_threads)
+        length = np.einsum("ij,ij->j", moved, solved)
         shifted = np.vstack([A, -(self.centre * A).sum(axis=0)])
         scores = piece.scores(shifted, True, self._n_threads).astype(np.float64)
         own = np.arange(len(piece)), np.asarray(piece.y)

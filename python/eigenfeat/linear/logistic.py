@@ -485,7 +485,6 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         self.objective_history_ = result.history
         self.stop_reason_ = result.reason
         self._keep(W if self.fit_intercept else np.vstack([W, np.zeros((1, W.shape[1]))]))
-        self.temperature_ = 1.0
         if result.reason == "iterations":
             warn_caller(
                 f"MultinomialLogit: {result.iterations} iterations left the objective an estimated "
@@ -551,6 +550,7 @@ def choose_penalty(
     logits: dict[int, Logits] = {}
     weights: dict[int, _Array] = {}
     losses: dict[int, float] = {}
+    temperatures: dict[int, float] = {}
     for problem, held in folds:
         queries = FeaturePasses(held, problem.constant)
         is_first, n_held = n_held == 0, n_held + queries.n_samples
@@ -567,7 +567,8 @@ def choose_penalty(
         for i, minimum in zip(tried, path, strict=True):
             weights[i] = W = np.ascontiguousarray(problem.feature_weights(minimum.point))
             logits[i] = logits.get(i, []) + queries.logits(W)
-            losses[i] = log_loss(logits[i], fixed or temperature(logits[i]))
+            temperatures[i] = fixed or temperature(logits[i])
+            losses[i] = log_loss(logits[i], temperatures[i])
             rises = losses[i] > (1.0 + _RISE) * min(losses.values())
             if rises and is_first and n_held >= _MIN_CHOOSING:
                 break
@@ -582,5 +583,5 @@ def choose_penalty(
     if not losses:
         return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None, None, 0.0)
     last = metric if problem.n_original is None and problem.has_small_kernel() else None
-    T = fixed or temperature(logits[best])
-    return Choice(best, T, losses, logits[best], weights[best], last, problem.total)
+    chosen = best, temperatures[best], losses, logits[best], weights[best]
+    return Choice(*chosen, last, problem.total)

@@ -115,7 +115,6 @@ _MAX_TEMPERATURE = 50.0  # the least temperature is its inverse
 _TEMPERATURE_ERROR = 1e-6  # relative
 LOG_FLOOR = -30.0  # least log probability, so that no single sample decides
 _PIECE = 1 << 22  # entries converted to a dense array at a time
-_ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -140,8 +139,6 @@ class FeaturePasses:
         Numbers of samples, and of threads of the core.
     dtype : float32 or float64
         Type of the features.
-    dense, sparse : bool
-        Whether the features are an array, or a sparse matrix.
     block, features : Block and CoreRows, or None
         Samples in memory, and the core's view of their features.
     """
@@ -150,7 +147,6 @@ class FeaturePasses:
         self.rows, self.constant = rows, constant
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_samples, self.dtype = rows.n_samples, rows.dtype
-        self.dense, self.sparse = rows.dense, rows.sparse
         self.block: Any = rows.block if rows.in_memory else None
         self.features: Any = None if self.block is None else self.block.core(constant)
 
@@ -158,8 +154,6 @@ class FeaturePasses:
         self, function: Callable[..., Any], *arguments: object, merge: Callable[..., Any] = add
     ) -> Any:
         """Merge ``function(features, block, n_threads, *arguments)`` over the samples."""
-        if self.block is not None:
-            return function(self.features, self.block, self.n_threads, *arguments)
         n_threads = self.rows.n_threads  # each worker resolves None itself
         return self.rows.reduce(_on_features, merge, function, self.constant, n_threads, *arguments)
 
@@ -248,7 +242,7 @@ class LogitProblem(FeaturePasses):
         if not rows.in_memory and rows.n_samples * rows.n_features * 8 <= _MAX_READ_BYTES:
             rows = with_features(rows, rows.together())
         problem = self._on(rows)
-        problem.total = problem.sum(_weight, merge=operator.add)
+        problem.total = rows.reduce(_total, operator.add)
         return problem, self.rows.subset(held)
 
     def _far_means(self, sums: _Array, squares: _Array) -> _Array | None:
@@ -258,16 +252,21 @@ class LogitProblem(FeaturePasses):
         the float32 metric accurate. Their mean squares in the ridge become variances. Constant
         columns are not centred. `sums` and `squares` include the constant feature.
         """
-        if not self.dense:
+        if not self.rows.dense:
             return None
         mean: _Array = sums[:-1] / self.total
         with np.errstate(over="ignore", invalid="ignore"):  # such columns are refused later
             far = squares[:-1] / self.total - mean**2 < 0.01 * mean**2
-        if far.any():
-            low, high = self.rows.reduce(column_ranges, merge_ranges)
-            size = np.maximum(np.abs(low), np.abs(high))
-            far &= ~is_rounding(high / 2 - low / 2, size, self.n_samples, self.dtype)
+        asked = np.flatnonzero(far)
+        if len(asked):
+            far[asked] = ~self._ranges_of(asked)[1]
         return np.where(far, mean, 0.0) if far.any() else None
+
+    def _ranges_of(self, columns: Codes) -> tuple[_Array, npt.NDArray[np.bool_]]:
+        """Largest magnitudes of columns, and whether they are constant up to rounding."""
+        low, high = self.rows.reduce(column_ranges, merge_ranges, columns)
+        peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+        return peak, is_rounding(high / 2 - low / 2, peak, self.n_samples, self.dtype)
 
     def _without_spread(self, sums: _Array, squares: _Array) -> npt.NDArray[np.bool_]:
         """Mask (p,) of the features that vary by no more than rounding; see `flat`.
@@ -283,15 +282,13 @@ class LogitProblem(FeaturePasses):
         small = is_rounding(size, largest, self.n_samples, self.dtype)
         near = np.maximum((size - mean) * (size + mean), 0.0) <= _NEARLY_CONSTANT * size**2
         in_question = small | near if self.constant else small
-        if not (self.dense and rows.in_memory):
+        if not (rows.dense and rows.in_memory):
             in_question = in_question & ~flat[varying]
         asked = np.flatnonzero(in_question)
         if not len(asked):
             return flat
-        low, high = rows.reduce(column_ranges, merge_ranges, asked)
-        peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+        peak, constant = self._ranges_of(asked)
         _check_no_loss(asked[flat[asked] & (peak > 0)], "vanish")
-        constant = is_rounding(high / 2 - low / 2, peak, self.n_samples, self.dtype)
         flat[asked] = constant & (small[asked] | self.constant)
         # Rounding errors, as of a centred constant, are small multiples of a last digit. Columns of
         # a small unit are not; counts beside columns of a large unit are recognised.
@@ -335,7 +332,7 @@ class LogitProblem(FeaturePasses):
     def in_float32(self) -> LogitProblem | None:
         """The problem with features in float32; None if its passes do not repay the copy."""
         rows = self.rows
-        if not (rows.in_memory and self.dense and self.dtype == np.float64):
+        if not (rows.in_memory and rows.dense and self.dtype == np.float64):
             return None
         if self.n_samples * self.varying < _MIN_COPIED:
             return None
@@ -407,7 +404,7 @@ class LogitProblem(FeaturePasses):
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * k  # operations per feature
         most = _MAX_GRAM_PASSES * evaluation
-        if n * min(n, p) <= most or self.sparse:  # a subsample misses rare features
+        if n * min(n, p) <= most or self.rows.sparse:  # a subsample misses rare features
             return n
         count = _SAMPLES_PER_FEATURE * p
         if count < n and count * p <= most:
@@ -516,7 +513,7 @@ def sample_problem(problem: LogitProblem, penalty: Penalty, tolerance: float) ->
         rows = with_features(problem.rows, problem.rows.together())
         problem = LogitProblem(rows, constant=problem.constant, common=problem.common)
     single = tolerance >= _FLOAT32_TOLERANCE
-    if problem.sparse:
+    if problem.rows.sparse:
         scaled = problem.block.X.multiply(scale[varying]).tocsr().astype(np.float64)
         kernel = (scaled @ scaled.T).toarray()
     else:
@@ -806,18 +803,13 @@ def feature_sums(features: CoreRows, block: Block, n_threads: int) -> tuple[_Arr
     return *features.sums(block.weight, n_threads), _total(block)
 
 
-def _weight(features: CoreRows, block: Block, n_threads: int) -> float:
-    """Sum of the weights; merged by `+`."""
-    return _total(block)
-
-
 def _logits(features: CoreRows, block: Block, n_threads: int, W: _Array) -> Logits:
     """Logits, labels and weights of a block, in a list; merged by `+`."""
     W = np.ascontiguousarray(W, dtype=np.float32 if block.X.dtype == np.float32 else np.float64)
     return [(features.scores(W, n_threads), np.asarray(block.y), block.weight)]
 
 
-def column_ranges(block: Block, columns: Codes | slice = _ALL) -> tuple[Floats, Floats]:
+def column_ranges(block: Block, columns: Codes) -> tuple[Floats, Floats]:
     """Least and largest entries of columns; merged by `merge_ranges`."""
     parts = [(part.min(axis=0), part.max(axis=0)) for part in _columns(block, columns)]
     return reduce(merge_ranges, parts)
@@ -829,7 +821,7 @@ def are_few_steps(block: Block, columns: Codes, step: _Array) -> npt.NDArray[np.
     return reduce(np.logical_and, parts)
 
 
-def _columns(block: Block, columns: Codes | slice) -> Iterator[Floats]:
+def _columns(block: Block, columns: Codes) -> Iterator[Floats]:
     """Columns of features of any kind as arrays, piece by piece."""
     size = max(1, _PIECE // max(block.X.shape[1], 1))
     for first in range(0, len(block), size):
@@ -865,4 +857,5 @@ def scaled_gram(
 
 
 def _total(block: Block) -> float:
+    """Sum of the weights; merged by `+`."""
     return float(len(block.y) if block.weight is None else block.weight.sum())

@@ -34,6 +34,7 @@ from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.crawford import PairConditions, conditions_of
 from eigenfeat.pencils.problems import (
     SOLVERS,
+    Batch,
     ClassMatrices,
     PencilOptions,
     Problems,
@@ -183,13 +184,13 @@ def generalized_eigh(
         solver=check_solver(solver),
         n_threads=threads.resolve(n_threads),
     )
-    result = solve(
+    batch = Batch(
         symmetric_matrices(numerators, "A"),
         symmetric_matrices(denominators, "B"),
         np.zeros(len(denominators), dtype=numerators.dtype),
-        items,
-        options,
+        items.astype(np.int64, copy=False),
     )
+    result = solve(batch, options)
     _report(result.status, [f"pencil {i}" for i in range(n)])
     return result._first() if single else result
 
@@ -207,16 +208,11 @@ def _stacks(A: Any, B: Any) -> tuple[RealArray, RealArray, bool]:
     return stacks[0], stacks[1], single
 
 
-def solve(
-    numerators: list[RealArray],
-    denominators: list[RealArray],
-    shifts: RealArray,
-    items: npt.NDArray[np.int64],
-    options: core.PencilOptions,
-) -> PencilResult:
-    """Solve checked pencils in the core; `items` (n, 2) are indices of their two matrices."""
-    items = np.ascontiguousarray(items, dtype=np.int64)
-    solution = core.solve_pencils(numerators, denominators, shifts, items, options)
+def solve(batch: Batch, options: core.PencilOptions) -> PencilResult:
+    """Solve checked pencils in the core."""
+    solution = core.solve_pencils(
+        batch.numerators, batch.denominators, batch.shifts, batch.items, options
+    )
     return PencilResult(
         eigenvalues=solution.eigenvalues,
         vectors=np.swapaxes(solution.vectors, 1, 2),
@@ -230,14 +226,6 @@ def solve(
 
 def _report(status: Codes, names: list[str]) -> None:
     """Raise LinAlgError if no pencil has a result; warn if only some have, or are inaccurate."""
-    without = (status == Status.NOT_POSITIVE_DEFINITE) | (status == Status.NOT_CONVERGED)
-    if without.all():
-        raise np.linalg.LinAlgError(_outcomes(status, names))
-    if (status != Status.OK).any():
-        warnings.warn(_outcomes(status, names), RuntimeWarning, stacklevel=3)
-
-
-def _outcomes(status: npt.NDArray[Any], names: list[str]) -> str:
     texts = {
         Status.NOT_POSITIVE_DEFINITE: "B is not positive definite to working precision",
         Status.NOT_CONVERGED: "the solver did not converge",
@@ -249,7 +237,10 @@ def _outcomes(status: npt.NDArray[Any], names: list[str]) -> str:
         if len(which):
             more = f" and {len(which) - 5} more" if len(which) > 5 else ""
             parts.append(f"{text}: {', '.join(names[i] for i in which[:5])}{more}")
-    return "; ".join(parts)
+    if ((status == Status.NOT_POSITIVE_DEFINITE) | (status == Status.NOT_CONVERGED)).all():
+        raise np.linalg.LinAlgError("; ".join(parts))
+    if parts:
+        warnings.warn("; ".join(parts), RuntimeWarning, stacklevel=3)
 
 
 # ---- pairs of classes ----------------------------------------------------------------------------
@@ -480,9 +471,7 @@ def _solve_problems(
     failed: set[int] = set()
     for rows in batches:
         batch = matrices.batch(problems.items[rows])
-        result = solve(
-            batch.numerators, batch.denominators, batch.shifts, batch.items, core_options
-        )
+        result = solve(batch, core_options)
         if options.noise_threshold:
             result = _above(result, matrices.noise_edges(problems.items[rows]))
         singular = result.status == Status.NOT_POSITIVE_DEFINITE

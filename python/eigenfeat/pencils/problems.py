@@ -21,6 +21,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable, UnknownClassError
 from eigenfeat._base.validation import (
     Generator,
+    RealArray,
     check_flag,
     check_number,
     check_vector,
@@ -380,12 +381,12 @@ class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Arguments of `solve`: matrices, shifts, and the indices of each pencil's two matrices."""
+    """Pencils to solve, and the shifts of the diagonals of their denominators."""
 
-    numerators: list[_Array]
-    denominators: list[_Array]
-    shifts: _Array
-    items: _Rows
+    numerators: list[RealArray]
+    denominators: list[RealArray]
+    shifts: RealArray
+    items: _Rows  # (n, 2) indices of the two matrices of each pencil
 
 
 class Unions:

@@ -88,7 +88,7 @@ def test_rows_left_out_are_those_of_other_fits(classes, common, weighted):
     weight = weight if weighted else np.ones(len(y))
     gaussian = gaussian_classes(X, y, weight if weighted else None, common)
     found = gaussian.shrunk(0.01)
-    left = np.vstack([part[0] for part in gaussian.left_out_logits(found)])
+    left = np.vstack([part[0] for part in found.logits])
     assert len(left) == len(X)
     expected = [logits(X[i], *reference(X, y, weight, common, 0.01, i)) for i in range(len(X))]
     assert_allclose(log_softmax(left, axis=1), log_softmax(expected, axis=1), atol=2e-3)
