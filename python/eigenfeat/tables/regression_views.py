@@ -7,7 +7,7 @@ fitted again without each fold, directions and maps included.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -292,12 +292,14 @@ VIEWS: dict[str, Callable[[], View]] = {
 }
 
 
-def reason_against(name: str, samples: Samples) -> str:
-    """Why a view does not serve these samples; empty if it does."""
+def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
+    """Why the view `name`, one of `names`, does not serve these samples; empty if it does."""
     statistics, n = samples.table.statistics, len(samples)
     varying = int((statistics.scale > 0).sum())
     if name == "columns":
         return ""
+    if "columns" in names and not samples.targets.any():
+        return "the target is constant"
     if not varying:
         return "no column with spread"
     if name in ("splines", "gem_ranks") and statistics.why_no_splines:

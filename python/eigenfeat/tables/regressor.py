@@ -279,7 +279,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         return hasattr(estimator, "predict") and not is_classifier(estimator)
 
     def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
-        return reason_against(name, samples)
+        return reason_against(name, names, samples)
 
     def _one_fold(self, codes: Codes, random: np.random.RandomState) -> tuple[Codes, Codes]:
         order = random.permutation(len(codes))

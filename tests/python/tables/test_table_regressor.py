@@ -202,7 +202,12 @@ def test_outputs_without_contractions_are_refused(rng):
 
 def test_constant_targets_and_columns(rng):
     X = np.column_stack([rng.standard_normal((40, 2)), np.full(40, 7.0)])
-    assert_allclose(TableRegressor().fit(X, np.full(40, 3.0)).predict(X), 3.0)
+    model = TableRegressor().fit(X, np.full(40, 3.0))
+    assert_allclose(model.predict(X), 3.0)
+    columns, *others = model.views_  # nothing else is fitted
+    assert columns.weight == 1
+    assert {view.note for view in others} == {"the target is constant"}
+    assert_allclose(TableRegressor("splines").fit(X, np.full(40, 3.0)).predict(X), 3.0)
     assert np.isfinite(TableRegressor().fit(X, X[:, 0]).predict(X)).all()
     constant = TableRegressor().fit(np.ones((40, 2)), X[:, 0])
     assert_allclose(constant.predict(np.ones((1, 2))), X[:, 0].mean(), atol=0.1)
