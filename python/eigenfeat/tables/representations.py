@@ -18,7 +18,7 @@ standardised excess are taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,6 +44,7 @@ _KNOTS = 6  # knots of a spline, with both ends
 _OUTER = 1  # quantiles beyond the outermost knots on each side
 _DEGREE = 3
 _MAX_SPLINES = 1_500  # features of all columns
+_COLUMNS_AT_ONCE, _ROWS_AT_ONCE = 16, 1_024  # of the columns that are copied at a time
 _FEW_VALUES = 3  # different values of a column, that need no spline and no bins
 _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # bins of a numeric column: in pairs of columns, and alone
@@ -119,27 +120,25 @@ class TableStatistics(OmitsCaches):
         reach: float = 0.0,
     ) -> TableStatistics:
         """Statistics of complete samples X (n, D) with positive weights."""
-        n, d = X.shape
-        w = np.ones(n) if weight is None else weight / weight.max()
-        total = w.sum()
+        d = X.shape[1]
+        w = None if weight is None or (weight == weight[0]).all() else weight / weight.max()
         size = np.abs(X).max(axis=0)
         unit = np.where(size > 0, size, 1.0)  # so that squares stay finite
-        mean = (w[:, None] * (X / unit)).sum(axis=0) / total
-        spread = np.sqrt((w[:, None] * (X / unit - mean) ** 2).sum(axis=0) / total)
+        scaled = (X / unit).astype(np.float64, copy=False)
+        mean = np.average(scaled, axis=0, weights=w)
+        scaled -= mean
+        spread = np.sqrt(np.average(np.square(scaled, out=scaled), axis=0, weights=w))
         constant = spread <= _SPREAD * np.finfo(X.dtype).eps
-        at = np.linspace(0.0, 1.0, _GRID)
         quantiles, below = np.empty((2, _GRID, d), dtype=X.dtype)
         indicator = np.empty(d, dtype=bool)
-        for j in range(d):
-            order = np.argsort(X[:, j])
-            ascending = X[order, j]
-            cumulated = np.cumsum(w[order])
-            place = np.searchsorted(cumulated, at * cumulated[-1] * (1 - 1e-12))
-            quantiles[:, j] = ascending[np.minimum(place, n - 1)]
+        for j, (ascending, place) in enumerate(_ascending(X, w)):
+            quantiles[:, j] = ascending[place]
             quantiles[0, j], quantiles[-1, j] = ascending[0], ascending[-1]
             first = np.searchsorted(ascending, quantiles[:, j])
             below[:, j] = ascending[np.maximum(first - 1, 0)]
             indicator[j] = np.count_nonzero(np.diff(ascending)) <= 1
+        ends = quantiles[[0, -1]]
+        binary = indicator & ((ends == 0) | (ends == 1)).all(axis=0)
         apart = quantiles[-1] - quantiles[0]
         groups = np.arange(d) if groups is None else groups
         return cls(
@@ -149,7 +148,7 @@ class TableStatistics(OmitsCaches):
             quantiles,
             below,
             groups,
-            _with_one_hot(X, groups),
+            _with_one_hot(X, groups, binary),
             n_gaps,
             reach,
         )
@@ -350,15 +349,37 @@ class TableStatistics(OmitsCaches):
         return Table(self, np.ascontiguousarray(X, dtype=np.float64), n_threads)
 
 
-def _with_one_hot(X: _Array, groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The groups, where neighbouring indicators that are never 1 together form one group."""
+def _ascending(X: _Array, weight: _Array | None) -> Iterator[tuple[_Array, NDArray[np.intp]]]:
+    """Each column in ascending order, and the places of its quantiles."""
+    n, at = len(X), np.linspace(0.0, 1.0, _GRID)
+    place = np.searchsorted(np.arange(1.0, n + 1), at * n * (1 - 1e-12))
+    for start in range(0, X.shape[1], _COLUMNS_AT_ONCE):
+        for column in X[:, start : start + _COLUMNS_AT_ONCE].T.copy():
+            if weight is None:
+                column.sort()
+                yield column, place
+            else:
+                order = np.argsort(column)
+                cumulated = np.cumsum(weight[order])
+                place = np.searchsorted(cumulated, at * cumulated[-1] * (1 - 1e-12))
+                yield column[order], np.minimum(place, n - 1)
+
+
+def _with_one_hot(
+    X: _Array, groups: NDArray[np.intp], binary: NDArray[np.bool_]
+) -> NDArray[np.intp]:
+    """The groups, where neighbouring indicators that are never 1 together form one group.
+
+    `binary` are the columns whose entries are all 0 or 1.
+    """
     out, alone = groups.copy(), np.bincount(groups)[groups] == 1
     taken = np.ones(len(X), dtype=bool)
     for j in range(X.shape[1]):
-        ones = X[:, j] == 1
-        if not alone[j] or (X[~ones, j] != 0).any():
+        if not (alone[j] and binary[j]):
             taken[:] = True
-        elif taken.all() or (taken & ones).any():
+            continue
+        ones = X[:, j] == 1
+        if taken.all() or (taken & ones).any():
             taken = ones
         else:
             taken, out[j] = taken | ones, out[j - 1]
@@ -391,13 +412,14 @@ class Table:
     statistics: TableStatistics
     X: _Array
     n_threads: int | None = None
+    origin: tuple[Table, Codes | slice] | None = None  # a table, and which of its samples these are
 
     def __len__(self) -> int:
         return len(self.X)
 
     def subset(self, some: Codes | slice) -> Table:
         """Some of the samples, by their numbers."""
-        return Table(self.statistics, self.X[some], self.n_threads)
+        return Table(self.statistics, self.X[some], self.n_threads, (self, some))
 
     @property
     def without_gaps(self) -> _Array:
@@ -408,7 +430,7 @@ class Table:
     def columns(self) -> _Features:
         """Standardised columns with spread."""
         stat = self.statistics
-        return self._standardised(np.flatnonzero(stat.scale > 0)).astype(np.float32)
+        return self._standardised(np.flatnonzero(stat.scale > 0))
 
     def for_trees(self, levels: _Array) -> _Features:
         """Columns, without indicators of many categories, and numbers of the categories' levels.
@@ -417,16 +439,20 @@ class Table:
         by one threshold.
         """
         columns = self._standardised(self.statistics.without_levels)
-        return np.hstack([columns, np.einsum("ij,jk->ik", self.X, levels)]).astype(np.float32)
+        numbers = np.einsum("ij,jk->ik", self.X, levels).astype(np.float32)
+        return np.hstack([columns, numbers])
 
     def with_pairs(self, levels: _Array) -> _Features:
         """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
         one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
         return np.hstack([self.for_trees(levels), one + other, one - other])
 
-    def _standardised(self, some: NDArray[np.intp]) -> _Array:
-        stat = self.statistics
-        return np.clip((self.X[:, some] - stat.mean[some]) / stat.scale[some], -1e6, 1e6)
+    def _standardised(self, some: NDArray[np.intp]) -> _Features:
+        mean, scale = self.statistics.mean[some], self.statistics.scale[some]
+        out = np.empty((len(self), len(some)), dtype=np.float32, order="F")
+        for rows in _pieces(len(self)):
+            np.clip((self.X[rows][:, some] - mean) / scale, -1e6, 1e6, out=out[rows])
+        return out
 
     @cached_property
     def splines(self) -> _Features:
@@ -435,12 +461,13 @@ class Table:
         splines = core.column_splines(self.X, stat.numeric, *stat.knots, resolve(self.n_threads))
         if not len(stat.others):
             return splines
-        rest = self._standardised(stat.others).astype(np.float32)
-        return np.concatenate([splines, rest], axis=1)
+        return np.concatenate([splines, self._standardised(stat.others)], axis=1)
 
     @cached_property
     def ranks(self) -> _Features:
         """Ranks of the columns, of variance 1 for columns without ties; indicators as 0 and 1."""
+        if self.origin is not None and "ranks" in vars(self.origin[0]):
+            return self.origin[0].ranks[self.origin[1]]
         stat = self.statistics
         threads = resolve(self.n_threads)
         ranks: _Features = core.column_ranks(self.X, stat.ranked, *stat.ranked_quantiles, threads)
@@ -450,7 +477,8 @@ class Table:
             return ranks
         low, high = stat.quantiles[[0, -1]][:, some[two]]
         out = np.empty((len(self.X), len(some)), dtype=np.float32)
-        out[:, two] = (self.X[:, some[two]] - low) / (high - low)
+        for rows in _pieces(len(self)):
+            out[rows, two] = (self.X[rows][:, some[two]] - low) / (high - low)
         out[:, ~two] = ranks
         return out
 
@@ -478,6 +506,11 @@ class Table:
         threads = resolve(self.n_threads)
         bins = core.column_bins(self.X, stat.numeric, *stat.flat_fine_edges, threads)
         return stat.fine_starts[:-1] + bins
+
+
+def _pieces(n: int) -> Iterator[slice]:
+    """Slices of n samples, so that intermediate results of a slice fit a cache."""
+    return (slice(first, first + _ROWS_AT_ONCE) for first in range(0, n, _ROWS_AT_ONCE))
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,8 @@ class Trees:
             threshold.append(np.where(leaf, np.inf, tree.threshold))
         features, thresholds = np.concatenate(feature), np.concatenate(threshold)
         for j in np.unique(features):
-            known = np.unique(X[:, j]).astype(np.float64)
+            ascending = np.sort(X[:, j]).astype(np.float64)
+            known = ascending[np.append(True, np.diff(ascending) > 0)]  # faster than np.unique
             apart = np.diff(known) > _ROUNDING * np.abs(known[[0, -1]]).max()
             first, last = known[np.append(True, apart)], known[np.append(apart, True)]
             nodes = np.flatnonzero((features == j) & np.isfinite(thresholds))
