@@ -486,6 +486,13 @@ class ClassMoments:
             features = f"{width} feature{'s' if width != 1 else ''}"
             return f"ClassMoments({classes}, {features}, weight {total:.12g})"
 
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        return type(self), (), self.__getstate__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # skops calls this method before `__getstate__`; a second state would take memory.
+        return type(self), (), {}
+
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             m, k = self._core, len(self._table)

@@ -175,6 +175,19 @@ def test_a_loaded_model_goes_on_from_where_it_was(tmp_path):
     assert_same(loaded, model)
 
 
+def test_saving_forms_the_state_of_moments_once(tmp_path, monkeypatch):
+    moments, states, form = ef.ClassMoments().update(X, Y), [], ef.ClassMoments.__getstate__
+
+    def formed(self):
+        states.append(form(self))
+        return states[-1]
+
+    monkeypatch.setattr(ef.ClassMoments, "__getstate__", formed)
+    ef.save(moments, tmp_path / "moments")
+    assert len(states) == 1
+    assert ef.load(tmp_path / "moments") == moments == pickle.loads(pickle.dumps(moments))
+
+
 @pytest.mark.parametrize("copy", ["file", "pickle"])
 def test_directions_that_cannot_be_solved_for_yet_are_promised_again(tmp_path, copy):
     model = ef.GEM(n_directions=2).partial_fit(X[Y == "elm"], Y[Y == "elm"], classes=NAMES)
