@@ -174,7 +174,7 @@ def leading_pairs(
         rank = min(rank, np.count_nonzero(sums.target_mean) - 1)
     rotation = root @ U[:, :rank]
     left = P @ rotation
-    signs = column_signs(left)  # rounding does not choose them
+    signs = column_signs(left)  # signs that do not depend on rounding errors
     rotation = rotation * signs
     return LeadingPairs(
         sums.weight,
@@ -254,7 +254,7 @@ def _metric(
 
 
 def _basis(products: _Array, metric: _Array | None) -> _Array:
-    """Basis of products, or of their products with the inverse metric, well conditioned."""
+    """Well-conditioned basis of the columns of `products`, multiplied by the inverse metric."""
     if metric is None:
         return np.asarray(linalg.qr(products, mode="economic")[0])
     return np.asarray(metric @ linalg.qr(metric.T @ products, mode="economic")[0])
@@ -278,7 +278,10 @@ def _pass(
     n_threads: int | None,
     formed: tuple[bool, bool] = (False, False),
 ) -> _Sums:
-    """One pass over all samples; the means are subtracted as far as they are known."""
+    """One pass over all samples.
+
+    Subtracting `means`, zeros in the first pass, before the products reduces rounding errors.
+    """
     offsets = means[0] @ P, means[1] @ R
     arguments = P, R, *offsets, formed, n_threads
     merged: Any = samples.reduce(_block_sums, add, *arguments)
@@ -332,7 +335,7 @@ def _block_sums(
 
 
 def _target_rows(y: Any, n_targets: int) -> Any:
-    """Targets as a matrix: indicators of indices of labels (m,), or the given matrix."""
+    """Targets as a matrix: the given matrix, or indicators of the indices of labels (m,)."""
     if y.ndim == 2 and y.shape[1] != n_targets:
         raise ValueError(f"y: expected {n_targets} columns in all blocks, got {y.shape[1]}")
     if y.ndim == 2:
@@ -342,7 +345,7 @@ def _target_rows(y: Any, n_targets: int) -> Any:
 
 
 def _squares(X: Any, weight: _Array) -> float:
-    """Sum of all squares, by weight."""
+    """Weighted sum of all squares."""
     if isinstance(X, np.ndarray):
         return float(weight @ np.einsum("ij,ij->i", X, X, dtype=np.float64))
     return float(np.repeat(weight, np.diff(X.indptr)) @ X.data.astype(np.float64) ** 2)

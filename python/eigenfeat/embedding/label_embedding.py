@@ -45,8 +45,8 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
     :math:`A = (X^T X / n + r I)^{-1/2} U`, where :math:`U \Sigma V^T` is the leading part of the
     singular value decomposition of :math:`(X^T X / n + r I)^{-1/2} X^T Y / n`. Rows of V embed the
     labels: ``A diag(sigma) V^T`` is the best linear map from X to Y of its rank. Scores are those
-    of linear discriminant analysis of the features, with class means that are shrunk by the number
-    of their samples; with several labels per sample, of one discriminant per label and all others.
+    of linear discriminant analysis of the features, where means of classes with few samples are
+    shrunk. With several labels per sample, a discriminant separates each label from all others.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
         Columns of the random sketch besides `n_components`.
     n_passes : int from 2 to 100, default=3
         Passes over the samples. Each one after the second is half a power iteration. Blocks with
-        one label per sample need a pass before these to collect the labels.
+        one label per sample are read once more, to collect the labels.
     random_state : int, RandomState instance or None, default=0
         Seed of the sketch.
     n_threads : int or None, default=None
@@ -174,9 +174,9 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
 
         Returns
         -------
-        (n, c) array, or (n,) of the second of two classes over the first
-            Logarithms of class probabilities up to a constant per sample; log odds of each label
-            with an indicator matrix.
+        (n, c) array, or (n,) with two classes
+            Logarithms of class probabilities up to a constant per sample; with two classes, the
+            second less the first; with an indicator matrix, log odds of each label.
         """
         scores = np.concatenate(list(self._score_blocks(X)))
         two = len(self.classes_) == 2 and not self.multilabel_
@@ -287,7 +287,7 @@ def _discriminants(pairs: LeadingPairs, multilabel: bool) -> tuple[_Array, _Arra
     squares = np.einsum("lj,lj->l", means, means)
     if not multilabel:
         return means @ axes.T, np.log(share) - squares / 2
-    share = (counts + 0.5) / (n + 1.0)  # labels of no sample or of all have finite odds
+    share = (counts + 0.5) / (n + 1.0)  # odds stay finite for labels of no or of all samples
     odds = share / (1.0 - share)
     within = (1.0 - share) * np.maximum(1.0 - odds * squares, _MIN_NOISE)
     weights = means / within[:, None]

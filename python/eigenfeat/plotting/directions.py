@@ -95,8 +95,8 @@ def _of_pairs(part: Any) -> Directions | None:
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
     # Clusters and groups of classes are named differently.
     labels += [name for name in dict.fromkeys(pairs.ravel().tolist()) if name not in labels]
-    extractor = getattr(part, "gem", part)
-    limit = 1.5 if extractor is None else getattr(extractor, "threshold", None)
+    extractor = part.nested("gem") if hasattr(part, "gem") else part
+    limit = getattr(extractor, "threshold", None)
     if getattr(part, "depth", 1) > 1 or not isinstance(limit, (int, float)):
         limit = None
     return Directions(weights, values, pairs, ranks, labels, limit)

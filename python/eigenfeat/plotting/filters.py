@@ -205,7 +205,7 @@ def _check_pairs(pairs: Any) -> list[Pair]:
 
 
 def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:
-    """Return mean images of the classes of a pair; that of a class without samples is blank."""
+    """Return mean images of the classes of a pair, blank for a class without samples."""
     check_rows(X, n_columns=shape[0] * shape[1])
     samples: Any = X if hasattr(X, "tocsr") else np.asarray(X)
     labels = np.asarray(y)

@@ -250,8 +250,8 @@ class FromClassMoments(FromMoments):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; NaN is a missing entry. Blocks are read once, twice for a continuous target
-            (then without missing entries), and three times with missing entries.
+            Samples; NaN is a missing entry, which a continuous target in blocks does not allow.
+            Blocks are read once, twice for a continuous target, three times with missing entries.
         y : (n,) array-like
             Targets; None with blocks, which contain targets and weights.
         sample_weight : (n,) array-like, optional

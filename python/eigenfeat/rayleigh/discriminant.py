@@ -148,8 +148,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         constants = np.log(shares) - np.sum(centres**2, axis=1) / 2
         dtype = projections.dtype
         scores = np.full((len(projections), len(self.classes_)), -np.inf, dtype)
-        found = projections @ centres.T.astype(dtype) + constants.astype(dtype)
-        scores[:, np.searchsorted(self.classes_, labels)] = found
+        logits = projections @ centres.T.astype(dtype) + constants.astype(dtype)
+        scores[:, np.searchsorted(self.classes_, labels)] = logits
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _pencil_of(self) -> matrices.PencilOf:
@@ -200,7 +200,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     See Also
     --------
     FisherLDA : Classes.
-    eigenfeat.TableRegressor : Predicts the target, also if means do not depend on it.
+    eigenfeat.TableRegressor : Predicts the target, even where no mean depends on it.
 
     References
     ----------
@@ -272,7 +272,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         if blocks is None:
             self._accumulate(X, y, None, sample_weight, first=True)
             return
-        # Slices need the quantiles of all targets, which are kept in memory.
+        # Edges are quantiles of all targets, which are read into memory.
         targets, weight = all_targets(blocks)
         self._choose_slices(targets, weight)
         if self.slice_edges_ is None:
@@ -290,5 +290,5 @@ class SlicedInverseRegression(SupervisedRayleigh):
 
 
 def _slices(block: Block, edges: Any) -> Labels:
-    """Slices of the targets of a block; `edges` are their lower ends but the first."""
+    """Slices of the targets of a block; `edges` are the lower ends of all slices but the first."""
     return assign_bins(np.asarray(block.y, dtype=np.float64), edges)

@@ -233,7 +233,7 @@ def _class_gaussians(
         mixed = (1 - chosen[c]) * own + chosen[c] * within + ridge * unit * np.eye(r)
         factor = _root(mixed, f"class {show(label)}'s", ridge)
         inverse = solve_triangular(factor, np.eye(r), lower=True)
-        inverse[:, pooled.constant] = 0.0  # these have equal densities in all classes
+        inverse[:, pooled.constant] = 0.0  # all classes have equal densities in constant columns
         whiteners[c] = inverse.T / column_scale[:, None]
         log_whiteners[c] = -np.log(np.diag(factor)).sum()
     return ClassGaussians(labels, np.log(shares), means, whiteners, log_whiteners, chosen)
@@ -247,12 +247,13 @@ def _without_rounding(covariance: Array, size: Array) -> Array:
 
 
 def _share(own: Array, weight: float, root: Array, d: int) -> float:
-    """Return the share of the target that minimises the expected squared error.
+    """Return the share of the pooled covariance that minimises the expected squared error.
 
-    In coordinates in which the target is I: for n Gaussian samples of covariance T, the expected
-    squared error of the covariance A is ``(tr(T)^2 + tr(T^2)) / n``. As an estimate of T, A is too
-    small with few samples, and I is too small if the class has a larger covariance; the larger
-    error is used. Matrices are (d, d); A is zero outside the span of the samples.
+    In the coordinates that `root` whitens, the pooled covariance is I. With n Gaussian samples of
+    covariance T, the expected squared error of their covariance A is ``(tr(T)^2 + tr(T^2)) / n``.
+    T is unknown. A underestimates it with few samples, and I underestimates it if the class has a
+    larger covariance; the larger of both errors is used. Matrices are (d, d), and A is zero outside
+    the span of the samples.
     """
     half = solve_triangular(root, own, lower=True)
     white = solve_triangular(root, half.T, lower=True)

@@ -129,9 +129,9 @@ class VanishingComponents(RayleighPCA):
 
     These are the linear polynomials of vanishing component analysis: the directions of smallest
     variance, PCA with signal and noise swapped. They have unit length, not unit noise, and are
-    computed as the eigenvectors of N with the smallest eigenvalues. N may be singular. If the whole
-    null space is kept, or there are few samples, the basis depends on this space only. scikit-learn
-    has no counterpart.
+    computed as the eigenvectors of N with the smallest eigenvalues. N may be singular. The basis is
+    a function of the null space alone if all of the null space is kept, or with few samples.
+    scikit-learn has no counterpart.
 
     Parameters
     ----------
@@ -341,6 +341,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         self.noise_moments_ = before if noise is None else self._with_noise(before, noise)
 
     def _with_noise(self, before: ClassMoments | None, noise: Any) -> ClassMoments:
+        """Return the moments of earlier noise and of more noise samples."""
         # Given moments may have any classes: noise is added to the first class.
         label = 0 if before is None else before.classes_[0]
         blocks = given_blocks(noise, None, estimator=None, labelled=False)
