@@ -1,7 +1,7 @@
 r"""Corrections of a rule by held-out samples, and the theorems about them.
 
-The score of a decision is the rule's largest tau for it; ties are broken by the number of known
-entries. A corrected rule decides a sample once the rule itself does and the score exceeds a
+The score of a decision is the largest tau at which the rule makes it; the number of known entries
+breaks ties. A corrected rule decides a sample once the rule itself does and the score exceeds a
 threshold. Held-out samples choose the threshold, so that the promise does not depend on the model
 behind the score. With the rule "prefixes" the threshold alone decides. For promises by time the
 number of known entries comes first: decisions begin at one time, at which many samples are decided.
@@ -12,7 +12,7 @@ is never decided wrongly, whichever times are used.
 
 *All samples* (``conditional=None``). :math:`s` is the smallest threshold at which the lower bound
 (Clopper and Pearson) of :math:`P(S \le s)` reaches tau. As :math:`P(S \le s)` grows with s, the
-promise fails only if the bound is wrong at the largest s below the true quantile, a single event:
+promise fails only if the bound is wrong at one point, the largest s below the true quantile:
 ``P(early label = final label) >= tau`` with the confidence (a tolerance limit, Wilks 1941). On
 average over held-out samples the share is at least j / (n + 1) for the j-th smallest S, since the
 rank of a new sample's S among n others is uniform (conformal prediction, Vovk et al. 2005).
@@ -69,7 +69,10 @@ LEAST_TAU = float(np.finfo(float).tiny)  # smallest tau of a decision: a tau of 
 
 
 def _supported(count: NDArray[np.int64], n: Any, confidence: float) -> _Array:
-    """Lower bounds of a probability by `count` of n successes; without confidence, a mean."""
+    """Lower bounds of a probability of success, from `count` successes in n trials.
+
+    With confidence 0: count / (n + 1), a bound on average.
+    """
     if confidence > 0:
         return clopper_pearson(count, n, 1.0 - confidence)
     return np.asarray(count / (n + 1))
@@ -118,7 +121,7 @@ class ClassGroups:
 
     @classmethod
     def of(cls, classes: Labels, counts: NDArray[np.int64], least: int) -> ClassGroups:
-        """Put classes with fewer than `least` samples into one group."""
+        """Put all classes with fewer than `least` samples into one group."""
         large = counts >= least
         return cls(classes, counts, np.where(large, np.cumsum(large) - 1, large.sum()))
 

@@ -29,7 +29,8 @@ class Decisions:
     label : (n,) array
         The class of the decision, or the most likely class of an undecided sample.
     reliability : (n,) array
-        Largest tau at which the sample would be decided now, 0 for none; 1 for complete samples.
+        Largest tau at which the sample would be decided now; 0 if there is none, 1 for complete
+        samples.
     missing : (n,) array of int
         Number of missing entries.
     """

@@ -73,17 +73,18 @@ _Codes = NDArray[np.intp]
 PROMISES = ("true", "predicted", "time")
 CONFIDENCE = 0.9  # confidence of corrections with correct=True
 
-MAX_TIMES = 48  # at which held-out samples are evaluated
-MAX_SAMPLED_TIMES = 16  # at which rules that sample evaluate them
-MAX_SAMPLES = 3000  # held-out samples that are evaluated
-MAX_PREDICTIONS = 4e6  # predictions of a rule that draws completions
-MAX_THRESHOLDS = 200  # most thresholds tested for promises by label
+# Limits of the test of a rule by held-out samples.
+MAX_TIMES = 48  # times of evaluation
+MAX_SAMPLED_TIMES = 16  # times of evaluation of rules that draw completions
+MAX_SAMPLES = 3000  # held-out samples
+MAX_PREDICTIONS = 4e6  # labels of drawn completions
+MAX_THRESHOLDS = 200  # thresholds of promises by label
 TIMES_PER_BATCH = 8
 
-# Limits of a Gaussian of each class in the default completion.
+# Up to these limits, the default completion has a Gaussian for each class.
 MAX_CLASSES = 32
 MAX_COVARIANCE_ENTRIES = 2**23
-MAX_PREFIX_TIMES = 24  # at which classifiers of the known values are fitted
+MAX_PREFIX_TIMES = 24  # times at which classifiers of the known values are fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +361,7 @@ def _rule(estimator: Estimator, name: str, predict: ClassCodes) -> Rule:
 
 
 def fit_prefixes(model: FittedModel, rows: Rows, y: Labels) -> tuple[FittedModel, KnownStages]:
-    """Add classifiers of the known values; return the model and their held-out probabilities."""
+    """Add classifiers of the known values; return the model and out-of-fold probabilities."""
     layout = model.layout
     steps = spread_steps(layout.length, MAX_PREFIX_TIMES)
 
@@ -418,9 +419,9 @@ def correct_rule(
     needs_tau = model.stages is None or "time" in promises
     floor = tau if needs_tau else LEAST_TAU
     parts, order = [], []
-    for other, own in models if len(steps) else ():  # no times if samples have one entry
+    for fitted, own in models if len(steps) else ():  # no times if samples have one entry
         times = steps * layout.channels
-        parts.append(_held_out_decisions(other, rows.take(own), times, promises, floor))
+        parts.append(_held_out_decisions(fitted, rows.take(own), times, promises, floor))
         order.append(own)
     if not parts:
         if len(steps):
@@ -436,7 +437,7 @@ def correct_rule(
     given = decisions, thresholds, labels, groups, model.classes, confidence
     correction = Correction(
         thresholds,
-        strictest(np.concatenate([promised_shares(one, *given) for one in promises])),
+        strictest(np.concatenate([promised_shares(name, *given) for name in promises])),
         confidence,
         len(labels),
         layout.width,
@@ -565,8 +566,9 @@ def _held_out_decisions(
 ) -> HeldOutDecisions:
     """Decisions about samples outside of the model's fit.
 
-    Decisions that no promise depends on have the score 0: for promises by label or time those with
-    a tau below `least`, for other promises those with the label of the complete sample.
+    Decisions that do not affect the promises have the score 0. For promises by label or time, these
+    are decisions with a tau below `least`; for others, decisions for the label of the complete
+    sample.
     """
     right_too = bool({"predicted", "time"} & {*promises})
     full = filled(model.completion, samples.rows)

@@ -385,7 +385,7 @@ class CostStream:
                 f"time: expected an integer in {self._seen + 1}..{length}, got {show(time)}"
             )
         times = self._model.times_
-        # Skipped values are missing; their times may decide.
+        # Skipped values are missing; the series may be decided at their times.
         for k in np.flatnonzero((times > self._seen) & (times < at)):
             if self._decide(int(k), int(times[k])) is not None:
                 return self._decision

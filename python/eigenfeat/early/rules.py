@@ -1,9 +1,9 @@
 """Discriminants of classifiers, and the rules by which incomplete samples may be decided.
 
 The prediction of a classifier is the argmax of linear or quadratic functions of a sample. Each kind
-of functions has a class, which evaluates scores at points. Functions with separable differences
-have the form of the core's dominance kernels; quadratic ones give the forms and gradients of
-differences.
+of functions has a class, which evaluates scores at points. If differences of the functions are sums
+over columns, `separable` has them in the form of the core's kernels; `Quadratic` has the forms and
+gradients of any quadratic differences.
 
 A `RuleInput` has the discriminants and the conditional distribution of their arguments. A rule
 returns a class for every sample, whether it is decided at a reliability tau, and the largest such
@@ -42,7 +42,7 @@ Separable = tuple[_Array, _Array | None, _Array | None, _Array | None]
 
 EPS = float(np.finfo(float).eps)
 MAX_ROUNDING = 1e300  # bound of rounding errors, so that they stay finite
-SLACK = 1e-12  # rounding error of shares that are compared with tau
+SLACK = 1e-12  # allowance for rounding errors of shares that are compared with tau
 
 
 # ---- discriminants
@@ -190,7 +190,7 @@ class Local(Discriminants):
 
 
 def _products(apart: _Array, precision: _Array) -> _Array:
-    """Products P x (n, d), whose rounding errors do not depend on the other points."""
+    """Products P x (n, d); the rounding errors of a point do not depend on the other points."""
     return np.asarray(expand(apart, np.ascontiguousarray(precision.T), None, expansion="none"))
 
 

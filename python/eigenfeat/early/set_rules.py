@@ -33,7 +33,7 @@ from eigenfeat.regions.prefix_gaussian import MAX_EIGENVALUES
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-_LEVELS = 128  # radii that are tried at a time
+_LEVELS = 128  # number of radii that are tried together
 
 
 class ConfidenceSet(ABC):
@@ -48,7 +48,7 @@ class ConfidenceSet(ABC):
     def probability(self, rule_input: RuleInput, radius: _Array, least: _Array) -> _Array:
         """Probability (n,) of each sample's set of a radius; 1 without degrees of freedom.
 
-        Probabilities below `least` (n,) may be smaller ones.
+        Probabilities below `least` (n,) may be underestimated.
         """
         degrees = self.degrees(rule_input)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -203,9 +203,10 @@ def _classes_of_parts(rule_input: RuleInput) -> _Codes:
 def largest_radii(
     rule_input: RuleInput, kind: ConfidenceSet, best: _Codes, least: _Array
 ) -> _Array:
-    """Largest radii (n,) of sets on which the class `best` dominates, from below; 0 for none.
+    """Lower bounds (n,) of the largest radii of sets on which the class `best` dominates.
 
-    Radii of sets with a probability below `least` (n,) may be smaller ones.
+    They are 0 where it does not dominate. Radii of sets with a probability below `least` (n,) may
+    be underestimated.
     """
     if rule_input.by_scores:
         return _radii_of_ellipsoids(rule_input, best)
@@ -259,7 +260,7 @@ def _dominated_levels(
     best: _Codes,
     possible: NDArray[np.bool_],
 ) -> _Codes:
-    """Number of leading levels, of ascending radii (n, t), at which the best class dominates.
+    """Number (n,) of the first of ascending radii (n, t) at which the class `best` dominates.
 
     It is 0 for samples that are not `possible`.
     """
@@ -285,7 +286,7 @@ def _proved_levels(
     h: _Codes,
     limits: _Codes,
 ) -> _Codes:
-    """Number of leading levels, up to `limits`, at which f_c - f_h is proved to be positive.
+    """Number of the first `radii`, up to `limits`, at which f_c - f_h is proved to be positive.
 
     With x = m + S u the difference is ``u^T S^T V S u + 2 (S^T g)^T u + constant``. For a single
     Gaussian only g and the constant depend on the sample: one eigendecomposition for each pattern

@@ -33,7 +33,7 @@ _Times = NDArray[np.int64]
 
 # Errors of classifiers that cannot be fitted to short beginnings.
 _FAILURES = (ValueError, ArithmeticError, LookupError)
-_REPEATED_SERIES = 150  # with fewer series, folds are repeated
+_ENOUGH_SERIES = 150  # with fewer series, folds are repeated
 _MAX_REPEATS = 3
 
 
@@ -177,9 +177,9 @@ def held_out_stages(
             models = list(fit_prefixes(candidate, X, y, times))
             own = [softmax(m.factor_ * m.loo_scores_, axis=1) for m in models]
         elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views
-            whole = _fitted(candidate, X, y)
-            if getattr(whole, "out_of_fold_proba_", None) is not None:
-                models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), whole]
+            last = _fitted(candidate, X, y)
+            if getattr(last, "out_of_fold_proba_", None) is not None:
+                models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), last]
                 own = [np.array(m.out_of_fold_proba_, dtype=float) for m in models]
     except _FAILURES as error:
         raise _cannot_fit(candidate, str(error)) from error
@@ -195,10 +195,10 @@ def _out_of_folds(
 ) -> HeldOut:
     """Probabilities by folds, which are repeated if there are few series.
 
-    A fold is left out if the fit to whole series fails. A time is left out if the fit of another
-    fold fails.
+    A fold is left out if the fit to whole series fails. A time is left out if a fit at this time
+    fails in a fold that is not left out.
     """
-    repeats = 1 if len(y) >= _REPEATED_SERIES else min(_MAX_REPEATS, 1 + _REPEATED_SERIES // len(y))
+    repeats = 1 if len(y) >= _ENOUGH_SERIES else min(_MAX_REPEATS, 1 + _ENOUGH_SERIES // len(y))
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
     failure, skipped, folds = "", "", 0

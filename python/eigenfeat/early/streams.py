@@ -173,7 +173,7 @@ class Streams:
             state = self._seen, self._time, self._code, self._reliability
             before = [array[where] for array in state]
             try:
-                decided = [self._advance(t, where[k], given[k]) for t, k in _by(times)]
+                decided = [self._advance(t, where[k], given[k]) for t, k in _grouped(times)]
             except BaseException:
                 for array, values_before in zip(state, before, strict=True):
                     array[where] = values_before
@@ -224,14 +224,14 @@ class Streams:
         Returns
         -------
         label : (n,) array
-            The label of each series, if it were decided now; of decided series, the decision.
+            The label that each series would get now, or the label of its decision.
         reliability : (n,) array
-            The largest tau at which it would be; of decided series, tau of the decision.
+            The largest tau at which it would get this label, or the tau of its decision.
         """
         with self._lock:
             code, reliability = self._code.copy(), self._reliability.copy()
             waiting = np.flatnonzero(code < 0)
-            for t, k in _by(self._seen[waiting]):
+            for t, k in _grouped(self._seen[waiting]):
                 for rows, rule_input in self._inputs(t, waiting[k]):
                     reliability[rows], code[rows] = self._model.largest_tau(rule_input)
             return self._model.classes[code], reliability
@@ -329,7 +329,7 @@ class Streams:
                     yield part, model.running_input(statistics, part, self._rows)
 
 
-def _by(keys: NDArray[np.int64]) -> Iterator[tuple[int, _Codes]]:
+def _grouped(keys: NDArray[np.int64]) -> Iterator[tuple[int, _Codes]]:
     """Yield distinct keys and the indices of their items."""
     for key in sorted(set(keys.tolist())):
         yield key, np.flatnonzero(keys == key)

@@ -32,8 +32,8 @@ def mean_covariances(
 ) -> _Array:
     """Weighted mean covariance (bands, channels, channels) of a session's epochs, centred.
 
-    `banks` has epochs (n, channels, times) in each band, and `rows` are those of the session, which
-    messages call `name`.
+    `banks` has all epochs (n, channels, times) in each band, `weight` (n,) their weights, and
+    `rows` the indices of the session's epochs. Messages call the session `name`.
     """
     channels, share = banks[0].shape[1], weight[rows]
     out = np.zeros((len(banks), channels, channels))
@@ -54,9 +54,9 @@ def whitened(
 ) -> list[NDArray[Any]]:
     """Epochs times ``covariance^(-1/2)``, in the span of the channels.
 
-    `banks` has epochs (n, channels, times) in each band, and `parts` the indices and covariances
-    (bands, channels, channels) of each session. Directions with less than the fraction `tol` (by
-    default `rank_tolerance`) of the largest power become 0.
+    `banks` has epochs (n, channels, times) in each band. `parts` has the indices of each session's
+    epochs and the covariances (bands, channels, channels) to whiten them by. Directions with less
+    than the fraction `tol` (by default `rank_tolerance`) of the largest power become 0.
     """
     out = [np.empty_like(X) for X in banks]
     for rows, covariances in parts:

@@ -23,12 +23,12 @@ __all__ = ["N_KERNELS", "ConvolutionFeatures"]
 
 _Places = NDArray[np.int64]
 N_KERNELS = 84
-_RIVALS, _ROUNDS = 7, 3  # kernels of a group; contests of a dilation
+_RIVALS, _ROUNDS = 7, 3  # number of kernels of a group, and of contests of a dilation
 _TAPS = 9
 _MAX_DILATIONS = 32  # of one kernel
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
-_MAX_OUTPUTS = 1 << 22  # numbers of outputs that thresholds are taken from at once
-_MIN_PAIRS = 16  # pairs of dilation and kernel whose outputs are computed at once
+_MAX_OUTPUTS = 1 << 22  # outputs in memory while thresholds are chosen
+_MIN_PAIRS = 16  # pairs of dilation and kernel to compute at once, even if they exceed this
 
 
 class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -88,8 +88,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     -----
     Unlike in MiniRocket, the window of an output at time t ends at t, so that one pass computes the
     features of all beginnings of a series (`transform_prefixes`). With dilation d, outputs begin at
-    t = 4 d or t = 8 d, in turns of kernels and dilations; samples before the first are 0. Groups
-    are drawn from the 84 kernels instead of random kernels as in Hydra.
+    t = 4 d for every other pair of kernel and dilation, and at t = 8 d for the rest; samples before
+    the first are 0. Groups are drawn from the 84 kernels, not from random kernels as in Hydra.
 
     References
     ----------
@@ -149,21 +149,21 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             rng = random_generator(self.random_state)
             n, self.n_channels_, length = series.shape
             per_kernel = int(self.n_features) // N_KERNELS
-            halves = [per_kernel - per_kernel // 2, per_kernel // 2]
-            counts = [one for one in (halves if self.differences else [per_kernel]) if one]
-            parts = [_dilations(length, one) for one in counts]
+            of_differences = per_kernel // 2 if self.differences else 0
+            counts = per_kernel - of_differences, of_differences
+            parts = [_dilations(length, count) for count in counts if count]
             self.dilations_, self.thresholds_per_kernel_ = (
                 np.concatenate(column) for column in zip(*parts, strict=True)
             )
-            self.orders_ = np.repeat(np.arange(len(parts)), [len(one) for one, _ in parts])
+            self.orders_ = np.repeat(np.arange(len(parts)), [len(found) for found, _ in parts])
             pairs = N_KERNELS * len(self.dilations_)
             self.rivals_ = np.empty((0, N_KERNELS), dtype=np.int64)
             channels = self._draw_channels(rng, pairs)
             self.channels_, self.channel_begin_ = _joined(channels)
             picked = np.empty(pairs, dtype=np.int64)
             for k, dilation in enumerate(self.dilations_):
-                whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation + self.orders_[k])
-                among = whole if len(whole) else np.arange(n)
+                long = np.flatnonzero(lengths > (_TAPS - 1) * dilation + self.orders_[k])
+                among = long if len(long) else np.arange(n)
                 picked[N_KERNELS * k : N_KERNELS * (k + 1)] = rng.choice(among, N_KERNELS)
             self.thresholds_ = self._thresholds(series, lengths, picked)
             if self.contests:
@@ -200,7 +200,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Returns
         -------
         (n, m, F) array of float32 or float64, as the series of `fit`
-            What `transform` gives of ``X[..., :t]`` for each t in `times`.
+            ``out[:, j]`` equals ``transform(X[..., : times[j]])``.
         """
         check_is_fitted(self, "thresholds_")
         cuts = read_times(times, "times", 1)
@@ -251,7 +251,10 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _thresholds(
         self, series: Floats, lengths: NDArray[np.int64], picked: NDArray[np.int64]
     ) -> Floats:
-        """Quantiles of each pair's outputs at levels that fill (0, 1) evenly; 0 without outputs."""
+        """Quantiles of the outputs of each pair of dilation and kernel; 0 without outputs.
+
+        `picked` has the series of each pair. The levels of the quantiles fill (0, 1) evenly.
+        """
         n_threads = threads.resolve(self.n_threads)
         counts = np.repeat(self.thresholds_per_kernel_, N_KERNELS)
         begin = np.concatenate([[0], np.cumsum(counts)])
@@ -294,13 +297,13 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
 
 def _joined(sets: list[_Places]) -> tuple[_Places, _Places]:
-    """Concatenate sets of channels; return where each begins, too."""
+    """Concatenate sets of channels; also return where each begins."""
     begin = np.cumsum([0, *map(len, sets)])
     return np.concatenate(sets).astype(np.int64), begin.astype(np.int64)
 
 
 def _dilations(length: int, per_kernel: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return dilations and their numbers of features per kernel: equally many per octave."""
+    """Return dilations and their numbers of thresholds per kernel, equal for each octave."""
     count = min(per_kernel, _MAX_DILATIONS)
     top = np.log2(max((length - 1) / (_TAPS - 1), 1.0))
     spread = np.logspace(0, top, count, base=2).astype(np.int64)

@@ -44,7 +44,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     n_features : int >= 84, default=10000
-        Of `ConvolutionFeatures`.
+        As in `ConvolutionFeatures`.
     differences : bool, default=True
         As in `ConvolutionFeatures`.
     contests : bool, default=True
@@ -54,7 +54,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         trends. Their weight is chosen with the penalty. "auto": if lengths are equal and there are
         no more summaries than thresholds.
     random_state : int, RandomState, Generator or None, default=None
-        Of `ConvolutionFeatures`.
+        As in `ConvolutionFeatures`.
     n_threads : int or None, default=None
         Number of threads for the features.
 
@@ -63,10 +63,11 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     classes_ : (k,) array
         Labels, sorted.
     features_ : ConvolutionFeatures
-        Fitted.
+        The fitted features.
     coef_ : (k, F) array
-        Of the convolution features, then of the summaries if their weight is not 0.
+        Weights of the convolution features, then of the summaries unless `interval_weight_` is 0.
     intercept_ : (k,) array
+        Intercepts of the classes.
     alpha_ : float
         The chosen penalty on standardised features.
     interval_weight_ : float
@@ -290,7 +291,10 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _standardise(features: Floats, variance: float) -> tuple[_Array, _Array]:
-    """Centre and scale features (n, d) in place, to a total variance; return both."""
+    """Centre features (n, d) and scale them to a total variance, in place.
+
+    Returns the means and divisors of the features.
+    """
     n = len(features)
     mean = features.mean(axis=0, dtype=np.float64)
     scale = features.std(axis=0, dtype=np.float64)
@@ -303,7 +307,7 @@ def _standardise(features: Floats, variance: float) -> tuple[_Array, _Array]:
 
 
 def _spectra(values: Floats, summaries: Floats) -> Iterator[tuple[float, _Array, _Array]]:
-    """Yield each weight of the summaries, and nonzero eigenpairs of Z Z^T."""
+    """Yield each candidate weight of the summaries, and the nonzero eigenpairs of Z Z^T."""
     weights = _WEIGHTS if summaries.shape[1] else (0.0,)
     if len(values) <= values.shape[1] + summaries.shape[1]:
         grams = [(part @ part.T).astype(np.float64) for part in (values, summaries)]
@@ -336,9 +340,9 @@ def fit_prefixes(
     together = max(1, _BLOCK // (len(series) * features.n_features_out_))
     models = []
     for begin in range(0, len(cuts), together):
-        some = cuts[begin : begin + together]
-        values = features.transform_prefixes(series[:, :, : some[-1]], some)
-        for t, at_time in zip(some, values.swapaxes(0, 1), strict=True):
+        group = cuts[begin : begin + together]
+        values = features.transform_prefixes(series[:, :, : group[-1]], group)
+        for t, at_time in zip(group, values.swapaxes(0, 1), strict=True):
             model, lengths = clone(classifier), np.full(len(series), t)
             model._fit_ridge(features, at_time, series[:, :, :t], lengths, labels)
             models.append(model)

@@ -83,11 +83,12 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     frequencies : sequence of float or None, default=None
         Frequencies of stimuli that evoke steady-state responses (SSVEP).
     views : "auto", name or list of names and classifiers, default="auto"
-        "filters" (power of spatial filters), "tangent" (covariances in the tangent space), both
-        also as "filters_bands" and "tangent_bands", "means" (means in windows), "xdawn" (epochs and
-        mean responses after xDAWN) and "frequencies" (canonical correlations). "auto" pools all
-        that the epochs allow. Classifiers of epochs with `predict_proba`, such as pipelines, are
-        views of their own; they get aligned epochs and the indices of the labels.
+        "filters" (power of spatial filters) and "tangent" (covariances in the tangent space) use
+        unfiltered epochs, "filters_bands" and "tangent_bands" each of the bands. "means": means in
+        windows. "xdawn": epochs and mean responses after xDAWN. "frequencies": canonical
+        correlations. "auto" pools all that the epochs allow. Classifiers of epochs with
+        `predict_proba`, such as pipelines, are further views; they get aligned epochs and the
+        indices of the labels.
     n_threads : int or None, default=None
         Number of threads for covariances and their logarithms; None means all OpenMP threads.
     verbose : int, default=0
@@ -99,7 +100,9 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         Name, weight, log loss and time of each view, why a view is not used, and its `model` with
         the fitted `SpatialFilters` and `TangentSpace`.
     bands_ : list of (low, high)
+        Pass bands of the views with bands.
     sfreq_ : float or None
+        Samples per second.
     classes_ : (k,) array
         Labels, sorted.
     n_channels_ : int
@@ -458,8 +461,8 @@ def _has_probabilities(estimator: Any) -> bool:
 def _folds(codes: Codes, sessions: NDArray[Any] | None) -> Folds:
     """Folds of sessions if each training part has all classes; otherwise of neighbouring epochs.
 
-    Neighbouring epochs of a recording are alike, so that random folds would favour views that
-    recognise neighbours. Each class is divided in the order of its epochs.
+    Neighbouring epochs of a recording resemble each other: random folds would favour views that
+    recognise neighbours. Each class is therefore divided in the order of its epochs.
     """
     k = int(codes.max()) + 1
     if sessions is not None and (count := min(_MAX_FOLDS, len(np.unique(sessions)))) > 1:

@@ -30,10 +30,10 @@ Banks = Sequence[NDArray[Any]]  # epochs (n, channels, times): without a filter,
 Folds = Sequence[tuple[Codes, Codes]]
 
 # bench/eeg.py shows the effect of the following numbers.
-_OCTAVES = (4.0, 8.0, 12.0)  # edges of the first bands in Hz; further ones grow by these ratios
+_OCTAVES = (4.0, 8.0, 12.0)  # first edges in Hz; each later edge is twice the last but one
 _HIGHEST, _LEAST_RATIO = 0.45, 1.25  # highest edge / sampling rate; least ratio of the last edges
-_MIN_PERIODS = 2  # periods of a band's lower edge that an epoch contains
-_MIN_POWER = 0.1  # least power per octave / the largest
+_MIN_PERIODS = 2  # an epoch contains at least this many periods of a band's lower edge
+_MIN_POWER = 0.1  # smallest power per octave, relative to the largest
 _HALF_WIDTH = 1.0  # Hz, half of a band around a frequency
 _N_HARMONICS = 2  # a frequency and its double
 _N_WINDOWS = 20  # largest number of windows of an epoch
@@ -41,7 +41,7 @@ _N_COMPONENTS, _MAX_ROWS = 4, 12  # filters of xDAWN; rows of its covariances
 _MAX_CHANNELS = 64  # principal components replace a larger number
 _LEAST_SHRINKAGE = 1e-3  # of the discriminants' covariance
 _XDAWN_RIDGE = 1e-3  # multiple of the mean eigenvalue
-_MIN_SHARE = 1e-12  # of mean responses in a filter's power / the largest; below it is rounding
+_MIN_SHARE = 1e-12  # smallest eigenvalue of xDAWN, relative to the largest; below it is rounding
 
 
 class Targets(NamedTuple):
@@ -62,8 +62,8 @@ class Targets(NamedTuple):
 
     def means(self, F: NDArray[Any]) -> _Array:
         """Weighted means (k, ...) of the classes' features or epochs (n, ...)."""
-        rows = [np.flatnonzero(self.codes == c) for c in range(self.n_classes)]
-        return np.stack([np.average(F[some], 0, self.weight[some]) for some in rows])
+        of_classes = [np.flatnonzero(self.codes == c) for c in range(self.n_classes)]
+        return np.stack([np.average(F[rows], 0, self.weight[rows]) for rows in of_classes])
 
 
 def bands_with_power(X: NDArray[Any], sfreq: float) -> list[tuple[float, float]]:
@@ -92,14 +92,14 @@ def bands_with_power(X: NDArray[Any], sfreq: float) -> list[tuple[float, float]]
     at = np.fft.rfftfreq(size, 1.0 / sfreq)
     per_octave = [(at * power)[(at >= low) & (at < high)].mean() for low, high in bands]
     least = _MIN_POWER * max(per_octave, default=0.0)
-    return [band for band, one in zip(bands, per_octave, strict=True) if one >= least > 0]
+    return [band for band, size in zip(bands, per_octave, strict=True) if size >= least > 0]
 
 
 def bands_around(frequencies: Sequence[float], sfreq: float) -> list[tuple[float, float]]:
     """Bands of 2 Hz around frequencies; those that overlap are joined."""
     bands: list[tuple[float, float]] = []
-    for one in sorted(frequencies):
-        low, high = max(one - _HALF_WIDTH, one / 2), min(one + _HALF_WIDTH, 0.49 * sfreq)
+    for centre in sorted(frequencies):
+        low, high = max(centre - _HALF_WIDTH, centre / 2), min(centre + _HALF_WIDTH, 0.49 * sfreq)
         if bands and low < bands[-1][1]:
             bands[-1] = bands[-1][0], high
         else:
@@ -136,8 +136,8 @@ class LinearScores:
 def fit_discriminant(F: _Array, targets: Targets) -> LinearScores:
     """Linear discriminants with the covariance within classes, shrunk to a multiple of I.
 
-    Features have unit variance within classes. The weight of the identity is Ledoit and Wolf's
-    (14). With more features than samples the equations are those of the Gram matrix.
+    Features are scaled to unit variance within classes. The weight of the identity is (14) of
+    Ledoit and Wolf. With more features than samples, the Gram matrix replaces the covariance.
     """
     d, weight, counts = F.shape[1], targets.weight, targets.counts()
     n, means = weight.sum(), targets.means(F)
@@ -169,9 +169,11 @@ def fit_discriminant(F: _Array, targets: Targets) -> LinearScores:
 
 
 def fit_logit(F: _Array, targets: Targets) -> LinearScores:
-    """Logistic regression with scikit-learn's penalty, in the span of the samples."""
-    model, basis = LogisticRegression(max_iter=2000), None
-    features = F
+    """Logistic regression with scikit-learn's penalty.
+
+    With more features than samples, it is fitted in the span of the samples.
+    """
+    model, features, basis = LogisticRegression(max_iter=2000), F, None
     if F.shape[1] > len(F):
         values, vectors = np.linalg.eigh(F @ F.T)
         inside = values > 1e-12 * values[-1]

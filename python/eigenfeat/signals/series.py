@@ -17,8 +17,8 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
 
     X is an array (n, times) or (n, channels, times), MNE's Epochs, or a list or array of objects
     with n arrays (channels, times_i) or (times_i,). Any number of channels is allowed if
-    `n_channels` is None. Zeros follow shorter series, and NaN become the last known value of their
-    channel.
+    `n_channels` is None. Shorter series are padded with zeros. NaN becomes the last known value of
+    its channel.
     """
     parts = mne_epochs(X)
     X = np.concatenate([part.get_data() for part in parts]) if parts else listed(X)
@@ -46,9 +46,9 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
 
 
 def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
-    """Replace NaN by the channel's last known value; NaN of all channels at the end do not count.
+    """Replace NaN by the channel's last known value, or before it by the channel's first one.
 
-    Values before a channel's first known value become that value.
+    A series ends where all of its later values are NaN in all channels.
     """
     times = series.shape[2]
     clock = np.arange(times)
@@ -70,11 +70,11 @@ def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDAr
 def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
     """Pad series of several lengths with zeros."""
     parts: list[NDArray[Any]] = []
-    for i, one in enumerate(X):
-        part = np.atleast_2d(real_array(plain_rows(one, missing=True), "X"))
+    for i, given in enumerate(X):
+        part = np.atleast_2d(real_array(plain_rows(given, missing=True), "X"))
         if part.ndim != 2 or not part.size:
             raise ValueError(
-                f"X: expected series of shape (channels, times), got shape {np.shape(one)} of "
+                f"X: expected series of shape (channels, times), got shape {np.shape(given)} of "
                 f"series {i}"
             )
         if len(part) != len(parts[0] if parts else part):

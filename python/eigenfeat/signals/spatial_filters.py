@@ -355,12 +355,13 @@ class SpatialFilters(EpochTransformer):
             solved = list(zip(solution.eigenvalues, solution.vectors, strict=True))
         else:  # classes of few epochs: each problem in the span of its own classes
             least = tol * float(np.einsum("kaa->k", inner).max()) / rank
-            solved = [_in_own_span(*one, tol, least) for one in zip(above, both, strict=True)]
+            problems = zip(above, both, strict=True)
+            solved = [_in_own_span(A, B, tol, least) for A, B in problems]
         filters, patterns, evals, pairs = [], [], [], []
-        for one, name, (values, w) in zip(both, names, solved, strict=True):
+        for total, name, (values, w) in zip(both, names, solved, strict=True):
             chosen = _both_ends(len(values), self.n_filters)
             filters.append((span @ w[:, chosen]).T)
-            patterns.append((span @ (one @ w[:, chosen])).T)
+            patterns.append((span @ (total @ w[:, chosen])).T)
             evals.append(values[chosen])
             pairs.append(np.repeat(name[None], len(chosen), axis=0))
         return _Filters(
@@ -390,7 +391,7 @@ class _Filters(NamedTuple):
 def _in_own_span(above: _Array, both: _Array, tol: float, least: float) -> tuple[_Array, _Array]:
     """Eigenvalues (m,), descending, and vectors (r, m) in the span of `both` (r, r).
 
-    There are none if both classes have no power: no eigenvalue of `both` above `least`.
+    There are none if neither class has power, so that no eigenvalue of `both` exceeds `least`.
     """
     values, vectors = np.linalg.eigh(both)
     span = vectors[:, values > max(tol * values[-1], least)]

@@ -50,8 +50,8 @@ class TangentSpace(EpochTransformer):
     sfreq : float or None, default=None
         Samples per second. MNE's `Epochs` know theirs.
     shrinkage : "oas", float in [0, 1] or None, default="oas"
-        Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
-        channels. "oas" estimates it for each epoch.
+        Weight of a multiple of the identity, towards which each covariance is shrunk in the span of
+        the channels. "oas" estimates it for each epoch.
     align : {"session"} or None, default=None
         "session" takes the mean of each session, in `groups`, in place of G.
     normalize : bool, default=False
@@ -241,7 +241,7 @@ class TangentSpace(EpochTransformer):
     def _whitenings(
         self, reduced: list[_Array], sessions: NDArray[Any] | None
     ) -> list[tuple[Any, _Array]]:
-        """Epochs that share a reference, and its inverse roots (bands, rank, rank)."""
+        """Indices of epochs that share a reference, and its inverse roots (bands, rank, rank)."""
         if self.alignment_ is None:
             return [(slice(None), self._whitening)]
         weight = np.ones(len(reduced[0]))
@@ -250,7 +250,10 @@ class TangentSpace(EpochTransformer):
         return [(rows, inverse_root(means)) for rows, means, _ in parts]
 
     def _reduced(self, covariances: list[_Array], n_times: int) -> list[_Array]:
-        """Covariances (n, rank, rank) in the coordinates of the basis, shrunk; may overwrite."""
+        """Shrunk covariances (n, rank, rank) in the coordinates of the basis.
+
+        They may overwrite the given `covariances`.
+        """
         basis, reduced = self.basis_, []
         for C in covariances:
             if not np.array_equal(basis, np.eye(len(basis))):
