@@ -22,6 +22,8 @@ INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 TRUTH = r"^(?i:true|false|0|1)$"
 PLACEHOLDER = r"^[^\p{L}\p{N}]+$"  # "?" or "-": no letter and no digit
 _DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
+_GROUPED = r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$"  # by separators of thousands
+_UNGROUPED = r"^[+-]?[0-9]{4,}(\.[0-9]*)?$"
 _NUMBERS = f"{NUMBER}|{INFINITE}".replace(r"\.", "[.,]")
 _MAX_TEXT_SHARE = 0.01  # of cells of a column of numbers; with more, the column is text
 # Forms of labels, and a text that represents all labels of the form, so that few texts are kept.
@@ -37,6 +39,8 @@ class Tally:
     truths: int = 0
     dates: int = 0
     placeholders: int = 0  # cells without letters and digits, such as "?"
+    grouped: int = 0  # cells with separators of thousands
+    ungrouped: int = 0  # cells from 1,000 on without them
     word: str | None = None  # a cell that is neither a number nor a placeholder
     texts: set[str] = field(default_factory=set)  # labels, with one text for labels of one form
 
@@ -46,12 +50,13 @@ class Tally:
         pc = pa.compute
         if not labels:
             try:
-                cells.cast("float64")
+                numbers = cells.cast("float64")
             except pa.ArrowInvalid:
                 pass
             else:
                 self.known += len(cells) - cells.null_count
                 self.numbers += len(cells) - cells.null_count
+                self.ungrouped += (pc.max(pc.abs(numbers)).as_py() or 0) >= 1000
                 return
         counted = pc.value_counts(pc.utf8_trim(cells.drop_null(), " \t"))
         counted = counted.filter(pc.invert(pc.is_in(counted.field(0), pa.array(missing))))
@@ -65,6 +70,8 @@ class Tally:
         self.truths += count(TRUTH)
         self.dates += count(_DATE)
         self.placeholders += count(PLACEHOLDER)
+        self.grouped += count(_GROUPED)
+        self.ungrouped += count(_UNGROUPED)
         if self.word is None:
             known = pc.match_substring_regex(texts, f"{_NUMBERS}|{PLACEHOLDER}")
             words = texts.filter(pc.invert(known))
@@ -83,6 +90,11 @@ class Tally:
         if 2 * self.numbers >= cells:
             return "number"
         return "date" if self.dates == self.known else "text"
+
+    @property
+    def has_thousands(self) -> bool:
+        """Whether separators of thousands are in all numbers that have thousands, and in some."""
+        return self.grouped > 0 and not self.ungrouped
 
     @property
     def mixed(self) -> bool:

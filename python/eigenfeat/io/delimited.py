@@ -132,7 +132,10 @@ class DelimitedSource(TableSource):
     def settle(self, tallies: Mapping[tuple[str, int], Tally]) -> None:
         """Set the types of columns, and the kind of labels, from the counts in all files."""
         found = [tallies[key] for key in self._column_keys]
-        self.mixed = {j: str(tally.word) for j, tally in enumerate(found) if tally.mixed}
+        if self._options.decimal == ".":
+            self.thousands = [j for j, tally in enumerate(found) if tally.has_thousands]
+        mixed = [j for j, tally in enumerate(found) if tally.mixed and j not in self.thousands]
+        self.mixed = {j: str(found[j].word) for j in mixed}
         types = ["string" if tally.mixed else _TYPES.get(tally.kind, tally.kind) for tally in found]
         goal, label_kind = self.choice.target, None
         if goal is not None and goal < self._stored:

@@ -221,9 +221,8 @@ class FileRows(RowBlocks):
         places = [] if source.sparse else [*source.choice.features]
         declared = {*source.choice.categorical}
         mixed = [j for j in places if j in source.mixed and j not in declared]
-        kind_of = {
-            j: "category" if source.kinds[j] in ("text", "date") else "number" for j in places
-        }
+        words = {j for j in places if source.kinds[j] in ("text", "date")} | {*source.thousands}
+        kind_of = {j: "category" if j in words else "number" for j in places}
         kind_of |= dict.fromkeys(mixed, "category") | dict.fromkeys(declared, "declared")
         kinds = [kind_of[j] for j in places]
         if mixed:

@@ -2,9 +2,10 @@
 
 Numbers and booleans stay as they are, NaN where they are missing; durations become seconds, dates
 days since 1970, month, weekday and hour. A column of text becomes numbers if nearly all its cells
-are numbers, but no codes. All other columns are categories. A missing category is a category of its
-own. Categories that occur once are pooled with each other; values that `fit` has not seen are
-encoded as the pooled ones. Columns of many categories are encoded by target statistics.
+are numbers, but no codes; they may have separators of thousands, a sign of currency or percent. All
+other columns are categories. A missing category is a category of its own. Categories that occur
+once are pooled with each other; values that `fit` has not seen are encoded as the pooled ones.
+Columns of many categories are encoded by target statistics.
 """
 
 from __future__ import annotations
@@ -62,7 +63,13 @@ _DATE = re.compile(
     r"(Z|(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2}))?"
 )
 _IDENTIFIER = re.compile(r"(.*[^a-z])?(id|index|key|nr|no|number|row|uuid|unnamed: [0-9]+)")
-# Numbers with separators of thousands, a decimal comma, a sign of currency, percent or a unit.
+# Numbers with separators of thousands, a sign of currency or percent, as "-$1,250.50".
+_ENGLISH_NUMBER = re.compile(
+    r"(?P<sign>[+-])?(?P<currency>[$\u00a3\u00a5\u20ac\u20b9]?) ?(?(sign)|[+-]?)"
+    r"(?P<whole>[1-9][0-9]{0,2}(,[0-9]{3})+|[0-9]+)(\.[0-9]+)?(?P<percent> ?%)?"
+)
+_NOT_IN_NUMBERS = re.compile("[$\u00a3\u00a5\u20ac\u20b9,% ]")
+# All forms of numbers, which may also have a decimal comma or a unit.
 _WRITTEN_NUMBER = re.compile(
     r"[+-]?(?P<currency>[$\u00a3\u00a5\u20ac\u20b9]?) ?[+-]?"
     r"([0-9]{1,3}([,'.][0-9]{3})+([.,][0-9]+)?|[0-9]+([.,][0-9]+)?)"
@@ -424,7 +431,8 @@ class _Column:
     def numbers(self, *, lenient: bool = False) -> NDArray[np.float64]:
         """The values as numbers, NaN where they are missing; durations in seconds.
 
-        ValueError for values that are no numbers; with `lenient` they are missing.
+        ValueError for values that are no numbers; with `lenient` they are missing, and texts may
+        have separators of thousands and the like.
         """
         if self.type in "biuf":
             return self._converted(np.float64, np.nan)
@@ -434,6 +442,8 @@ class _Column:
         out = np.full(len(self), np.nan)
         for row, value in enumerate(listed_values(self.values)):
             number = _number(value)
+            if number is None and lenient:
+                number = _written_number(category_text(value) or "")
             if number is not None:
                 out[row] = number
             elif not lenient and category_text(value) is not None:
@@ -546,6 +556,13 @@ def _number(value: object) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
+def _written_number(text: str) -> float | None:
+    """The number that a text says with separators of thousands and the like; None for all else."""
+    if _ENGLISH_NUMBER.fullmatch(text) is None:
+        return None
+    return float(_NOT_IN_NUMBERS.sub("", text))
+
+
 def _time(value: Any) -> np.datetime64 | None:
     """Return a date or an ISO 8601 text as a time in UTC; None for other values."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
@@ -580,6 +597,8 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
     if not identifies and len(texts) <= _MAX_INDICATORS:
         return "category"
     known = sum(counts[text] for text in texts)
+    if _are_written_numbers(counts, _NUMBER_SHARE * known):
+        return "numeric text"
     numeric = [text for text in texts if _NUMBER.fullmatch(text)]
     fractions = [text for text in numeric if not text.lstrip("+-").isdigit()]
     if sum(counts[text] for text in numeric) >= _NUMBER_SHARE * known:
@@ -591,6 +610,22 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
     return "identifier" if identifies else "category"
 
 
+def _are_written_numbers(counts: Mapping[str | None, int], fewest: float) -> bool:
+    """Whether at least `fewest` cells are numbers of the same signs, not all of them plain.
+
+    If some have separators of thousands, all from 1,000 on have them.
+    """
+    texts = [text for text in counts if text is not None]
+    found = [match for text in texts if (match := _ENGLISH_NUMBER.fullmatch(text))]
+    if all(_NUMBER.fullmatch(match.string) for match in found):
+        return False
+    signs = {(match["currency"], match["percent"] is None) for match in found}
+    grouped = any("," in match["whole"] for match in found)
+    ungrouped = any("," not in match["whole"] and len(match["whole"]) > 3 for match in found)
+    n_cells = sum(counts[match.string] for match in found)
+    return n_cells >= fewest and len(signs) == 1 and not (grouped and ungrouped)
+
+
 def _looks_like(counts: Mapping[str | None, int]) -> str:
     """Return "numbers" or "dates" if a column of text looks like them to a person, else ""."""
     texts = [text for text in counts if text is not None]
@@ -598,13 +633,14 @@ def _looks_like(counts: Mapping[str | None, int]) -> str:
         return "dates"
     if len(texts) <= _MAX_INDICATORS or all(_NUMBER.fullmatch(text) for text in texts):
         return ""
-    units = set()
+    units = Counter[tuple[str, str]]()
     for text in texts:
         match = _WRITTEN_NUMBER.fullmatch(text)
         if match is None:
             return ""
-        units.add((match["currency"], (match["unit"] or "").strip()))
-    return "numbers" if len(units) <= _MAX_UNITS else ""
+        units[match["currency"], (match["unit"] or "").strip()] += 1
+    codes = 2 * units["", ""] > len(texts) and any(unit.isalpha() for _, unit in units)
+    return "numbers" if len(units) <= _MAX_UNITS and not codes else ""
 
 
 def _is_identifier(counts: Mapping[str | None, int]) -> bool:
@@ -643,13 +679,16 @@ def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
 def _warn_numeric(numeric: Mapping[Any, Mapping[str | None, int]]) -> None:
     """Warn of columns of text that become numbers, and of their cells that are no numbers."""
     for name, counts in numeric.items():
-        others = [text for text in counts if text is not None and not _NUMBER.fullmatch(text)]
+        written = [text for text in counts if text is not None and not _NUMBER.fullmatch(text)]
+        others = [text for text in written if _written_number(text) is None]
+        looks = next((one for one in written if _written_number(one) is not None), None)
+        example = "" if looks is None else f" such as {show(looks)}"
         n_missing = counts.get(None, 0) + sum(counts[text] for text in others)
         cells = f", of which {n_missing} are missing" if n_missing else ""
         such = f" (such as {show(others[0])})" if others else ""
         warn_caller(
-            f"X: column {name!r} holds text that looks like numbers, and is read as numbers"
-            f"{cells}{such}; convert it first to be sure",
+            f"X: column {name!r} holds text that looks like numbers{example}, and is read as "
+            f"numbers{cells}{such}; convert it first to be sure",
             UserWarning,
         )
 

@@ -159,10 +159,67 @@ def test_text_that_looks_like_numbers_is_read_as_numbers():
     np.testing.assert_array_equal(numbers[:, 0], charges)
 
 
-def test_the_warning_of_numbers_with_separators_shows_one():
-    text = [f"{i:,}" for i in range(15, 15 * 400, 15)]
-    with pytest.warns(UserWarning, match=r"not read as numbers: 'x' \('1,005'\)"):
-        TableColumns().fit(pd.DataFrame({"x": 2 * text, "a": range(798)}))
+AMOUNTS = np.array([3.5, 12.25, 950.0, 1234.5, 1_234_567.25, *np.arange(1000, 1100) / 8 * 80])
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{:,.2f}", "${:,.2f}", "-${:,.2f}", "\u20ac {:.2f}", "{:.2f}%", "+{:.2f} %", "$-{:,.2f}"],
+)
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_amounts_of_money_and_percents_are_numbers(form, repeats, tmp_path):
+    text = [form.format(value) for value in AMOUNTS] * repeats + ["n.a.", ""]
+    frame = pd.DataFrame({"price": text, "x": range(len(text))})
+    numbers = np.append(np.tile(AMOUNTS, repeats), [np.nan, np.nan])
+    sign = -1.0 if "-" in form else 1.0
+    with pytest.warns(UserWarning, match=r"'price' .* such as .* of which 2 are missing .*'n.a.'"):
+        columns = TableColumns().fit(frame)
+    assert columns.kinds_ == ["numeric text", "number"]
+    np.testing.assert_array_equal(columns.transform(frame)[:, 0], sign * numbers)
+    frame.assign(y=0).to_csv(tmp_path / "prices.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (block,) = open_rows(tmp_path / "prices.csv", "y").frames()
+        np.testing.assert_array_equal(columns.transform(block.X)[:, 0], sign * numbers)
+
+
+@pytest.mark.parametrize("most", [999, 99_999])
+def test_a_file_with_separators_of_thousands_is_read_as_its_frame(tmp_path, most):
+    text = [f"{i:,}" for i in range(2, 300)] + [f"{i:,}" for i in range(1001, most, 997)]
+    frame = pd.DataFrame(
+        {"n": text, "x": range(len(text)), "y": (len(text) * ["a", "b"])[: len(text)]}
+    )
+    frame.to_csv(tmp_path / "n.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = classifier().fit(open_rows(tmp_path / "n.csv", "y"))
+        expected = classifier().fit(pd.read_csv(tmp_path / "n.csv").drop(columns="y"), frame["y"])
+        (found,) = model.predict_proba(open_rows(tmp_path / "n.csv"))
+        X = pd.read_csv(tmp_path / "n.csv").drop(columns="y")
+        np.testing.assert_array_equal(found, expected.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        ([f"{i:,}" if i % 2 else f"{i}" for i in range(900, 1200)], "left out"),  # two styles
+        ([f"{i}" for i in range(100)] + ["$5"] * 40, "category"),  # two signs
+        ([f"{i}a" if i % 9 == 0 else f"{i}" for i in range(100, 200)] * 2, "category"),
+        ([f"{i},5" for i in range(100)], "left out"),
+    ],
+)
+def test_numbers_in_several_forms_are_none(texts, kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        columns = TableColumns().fit(pd.DataFrame({"a": texts, "x": range(len(texts))}))
+    assert columns.kinds_ == [kind, "number"]
+
+
+def test_the_numbers_of_codes_are_no_numbers_with_units():
+    codes = [f"{i}a" if i % 9 == 0 else f"{i}" for i in range(100, 200)] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableColumns().fit(pd.DataFrame({"a": codes, "x": np.arange(200) % 7}))
 
 
 def test_codes_as_text_stay_categories():
