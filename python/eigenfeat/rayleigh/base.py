@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Rows, Weights
 from eigenfeat._base.validation import FLOATS, take_names
 from eigenfeat.expansion.features import expand
@@ -63,8 +62,6 @@ class FromMoments(SolvedWhenRead, BaseEstimator):
         with unchanged_on_error(self):
             self._validate_params()
             matrices.check_weight(moments, "moments")
-            if self._supervised:
-                check_two_labels(moments.active_classes)
             take_names(self, moments)
             keep_completion(self, None)
             self._keep_moments(moments.copy())

@@ -327,20 +327,18 @@ def _spectra(values: Floats, summaries: Floats) -> Iterator[tuple[float, _Array,
 
 
 def fit_prefixes(
-    classifier: ConvolutionClassifier, X: ArrayLike, y: ArrayLike, times: ArrayLike
+    classifier: ConvolutionClassifier, series: _Array, labels: Labels, times: NDArray[np.int64]
 ) -> list[ConvolutionClassifier]:
-    """Fit a classifier to the beginnings of series (n, channels, d), with the same features.
+    """Fit classifiers to the beginnings of checked series (n, channels, d), with common features.
 
     Returns a classifier with the parameters of `classifier` for the first t samples, for each t of
     the ascending `times`. Thresholds and dilations are those of the whole series.
     """
-    series, _ = read_series(X)
-    labels, cuts = read_labels(y, len(series), "series"), np.asarray(times)
     features = classifier._new_features().fit(series)
     together = max(1, _BLOCK // (len(series) * features.n_features_out_))
     models = []
-    for begin in range(0, len(cuts), together):
-        group = cuts[begin : begin + together]
+    for begin in range(0, len(times), together):
+        group = times[begin : begin + together]
         values = features.transform_prefixes(series[:, :, : group[-1]], group)
         for t, at_time in zip(group, values.swapaxes(0, 1), strict=True):
             model, lengths = clone(classifier), np.full(len(series), t)
@@ -350,24 +348,22 @@ def fit_prefixes(
 
 
 def prefix_probabilities(
-    models: Sequence[ConvolutionClassifier], X: ArrayLike, times: ArrayLike
+    models: Sequence[ConvolutionClassifier], series: _Array, times: NDArray[np.int64]
 ) -> _Array:
-    """Compute probabilities of beginnings by the classifiers of `fit_prefixes`, in one pass.
+    """Probabilities (p, n, k) of checked series by the classifiers of `fit_prefixes`, in one pass.
 
-    ``models[j].predict_proba(X[..., :times[j]])`` for each j, (p, n, k).
+    ``out[j]`` equals ``models[j].predict_proba(series[..., : times[j]])``.
     """
     features = models[0].features_
-    series, _ = read_series(X, features.n_channels_)
-    cuts = np.asarray(times)
-    out = np.empty((len(cuts), len(series), len(models[0].classes_)))
-    step = max(1, _BLOCK // (len(cuts) * features.n_features_out_))
+    out = np.empty((len(times), len(series), len(models[0].classes_)))
+    step = max(1, _BLOCK // (len(times) * features.n_features_out_))
     for begin in range(0, len(series), step):
         rows = slice(begin, begin + step)
-        part = series[rows, :, : cuts[-1]]
-        values = features.transform_prefixes(part, cuts).swapaxes(0, 1)
-        for model, t, at_time, found in zip(models, cuts, values, out, strict=True):
+        part = series[rows, :, : times[-1]]
+        values = features.transform_prefixes(part, times).swapaxes(0, 1)
+        for model, t, at_time, probabilities in zip(models, times, values, out, strict=True):
             scores = model._scored(at_time, part[:, :, :t])
-            found[rows] = softmax(model.factor_ * scores, axis=1)
+            probabilities[rows] = softmax(model.factor_ * scores, axis=1)
     return out
 
 
