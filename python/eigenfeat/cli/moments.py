@@ -124,9 +124,9 @@ class Checkpoint:
         for name, value in self._identity.items():
             if identity.get(name) != value:
                 raise FileFormatError(
-                    f"{self.path}: expected a checkpoint of these files and options, got one of "
-                    f"others: {name} was {show(identity.get(name))} and is {show(value)}; without "
-                    "--resume the run starts anew"
+                    f"{self.path}: expected a checkpoint of these files and options, got one "
+                    f"that differs: {name} was {show(identity.get(name))} and is {show(value)}; "
+                    "without --resume the run starts anew"
                 )
         self._saved_rows = position.rows
         return moments, position

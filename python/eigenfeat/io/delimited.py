@@ -73,8 +73,8 @@ class DelimitedSource(TableSource):
         if self._delimiter == options.decimal:
             raise OptionError(
                 "decimal",
-                f"expected another than the delimiter {self._delimiter!r}, which delimiter "
-                "(--delimiter) sets",
+                f"expected a character other than the delimiter {self._delimiter!r}, which "
+                "delimiter (--delimiter) sets",
             )
         self._missing = [*(MISSING if options.keep_default_na else ("",)), *options.na_values]
         self._quotes_checked = False  # whether all quotes are known to be closed

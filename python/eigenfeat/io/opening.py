@@ -186,29 +186,29 @@ def _checked(given: dict[str, Any]) -> Options:
 
 
 def _check_values(options: Options) -> None:
-    """OptionError for texts that an option cannot be, and for options that exclude each other."""
+    """OptionError for invalid values of options, and for options that exclude each other."""
     delimiter, comment = options.delimiter, options.comment
     if options.labels not in _LABELS:
         what = f"expected one of {', '.join(_LABELS)}, got {show(options.labels)}"
         raise OptionError("labels", what)
     if options.labels == "none" and options.target is not None:
-        raise OptionError("labels", "expected another kind with a target, got 'none'")
+        raise OptionError("labels", "expected a type of labels with a target, got 'none'")
     if options.skip_bad and options.mark_bad:
         raise OptionError("mark_bad", "expected False with skip_bad, got True")
     if delimiter is not None and len(delimiter) != 1:
         raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
     # The excluded characters end text or lines, or quote fields.
     if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
-        what = f"expected a character of ASCII that can separate, got {show(delimiter)}"
+        what = f"expected an ASCII character that can separate fields, got {show(delimiter)}"
         raise OptionError("delimiter", what)
     if options.decimal not in (".", ","):
         raise OptionError("decimal", f"expected '.' or ',', got {show(options.decimal)}")
     if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
-        raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
+        raise OptionError("comment", f"expected text that begins a line, got {show(comment)}")
     try:
         codecs.getincrementaldecoder(options.encoding or "utf-8")()
     except (LookupError, ValueError):
-        what = f"expected a codec of Python's, got {show(options.encoding)}"
+        what = f"expected the name of a Python codec, got {show(options.encoding)}"
         raise OptionError("encoding", what) from None
 
 
@@ -247,7 +247,7 @@ def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
         keys = [set(names) for _, names in inside]
         if any(names != keys[0] for names in keys):
             raise ValueError(
-                f"{path}: expected files in folders of the same names, as year=2024, got "
+                f"{path}: expected files in folders of the same columns, as year=2024, got "
                 f"{show(sorted(keys[0]))} and {show(sorted(next(k for k in keys if k != keys[0])))}"
             )
         return inside

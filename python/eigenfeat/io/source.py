@@ -105,7 +105,7 @@ class Choice:
         if options.columns is not None:
             chosen = [place_of(column, "columns") for column in options.columns]
             if goal in chosen:
-                what = f"expected a column that is no feature, got {options.target!r}"
+                what = f"expected a column that is not a feature, got {options.target!r}"
                 raise OptionError("target", what)
             if len({*chosen} - left_out) < len(chosen):
                 what = "expected distinct columns without dropped columns"

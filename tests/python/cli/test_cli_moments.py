@@ -137,7 +137,7 @@ def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch):
     checkpoint = folder / "out.efm.checkpoint"
     state = checkpoint.read_bytes()
     start = f"eigenfeat: {checkpoint}: expected a checkpoint of these files and options, got one "
-    start += "of others: "
+    start += "that differs: "
     end = "; without --resume the run starts anew\n"
     real = (folder / "X.npy").resolve()
 

@@ -223,7 +223,10 @@ def test_a_model_remembers_how_its_files_are_written(tmp_path, monkeypatch):
     others = ("--delimiter", ",", "--decimal", ".", "--encoding", "utf-8")
     assert run(*predict, "plain.csv", *others)[0] == 0
     assert (tmp_path / "found.csv").read_text() == found
-    assert "expected another than the delimiter" in run(*predict, "plain.csv", *others[:2])[2]
+    assert (
+        "expected a character other than the delimiter"
+        in run(*predict, "plain.csv", *others[:2])[2]
+    )
 
 
 def test_progress_ends_at_the_end(files, monkeypatch):

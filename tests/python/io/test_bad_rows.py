@@ -245,26 +245,29 @@ def test_arguments_that_do_not_fit(tmp_path):
         ({"target": None, "columns": [2]}, rf"^columns: {listed}, got 2$"),
         (
             {"target": "kind", "columns": ["kind"]},
-            r"^target: expected a column that is no feature, got",
+            r"^target: expected a column that is not a feature, got",
         ),
         ({"target": "kind", "drop": ["size"]}, r"expected at least one feature column, got none$"),
         (
             {"labels": "date"},
             r"^labels: expected one of auto, int, float, bool, str, none, got 'date'$",
         ),
-        ({"labels": "none"}, r"^labels: expected another kind with a target, got 'none'$"),
+        ({"labels": "none"}, r"^labels: expected a type of labels with a target, got 'none'$"),
         ({"block_rows": 0}, r"^block_rows: expected an integer >= 1, got 0$"),
         ({"dtype": "int32"}, r"^dtype: expected None, float32 or float64, got 'int32'$"),
         (
             {"delimiter": "\u00e9"},
-            r"^delimiter: expected a character of ASCII that can sep.*, got '.'$",
+            r"^delimiter: expected an ASCII character that can sep.*, got '.'$",
         ),
-        ({"delimiter": "\n"}, r"^delimiter: expected a character of ASCII that can separate, got"),
+        (
+            {"delimiter": "\n"},
+            r"^delimiter: expected an ASCII character that can separate fields, got",
+        ),
         ({"delimiter": ";;"}, r"^delimiter: expected one character, got ';;'$"),
         ({"format": "xls"}, r"expected a name that ends in one of \.csv"),
-        ({"encoding": "klingon"}, "^encoding: expected a codec"),
-        ({"decimal": ","}, "^decimal: expected another than the delimiter"),
-        ({"comment": '"'}, "^comment: expected what begins a line"),
+        ({"encoding": "klingon"}, "^encoding: expected the name of a Python codec"),
+        ({"decimal": ","}, "^decimal: expected a character other than the delimiter"),
+        ({"comment": '"'}, "^comment: expected text that begins a line"),
     ):
         with pytest.raises(ValueError, match=text):
             open_rows(path, **{"target": "kind", **options})
