@@ -7,6 +7,7 @@ from block_support import FarBlocks
 from logit_problems import problem
 
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
+from eigenfeat.samples import ArrayBlocks
 
 
 def logit(**options):
@@ -79,35 +80,39 @@ def test_a_path_goes_by_blocks(digits):
 
 
 class Changing(FarBlocks):
-    """Something is done to the rows before the pass of this number."""
+    """Other samples take the place of X and y before the pass of this number."""
 
     def __init__(self, X, y, at, change):
-        super().__init__(X.copy(), y.copy(), block_rows=100)
-        self.at, self.change = at, change
+        super().__init__(X, y, block_rows=100)
+        self.samples, self.at, self.change = (X, y), at, change
 
     def reduce(self, *arguments):
         if self.passes == self.at:
-            self.change(self.inner)
+            self.inner = ArrayBlocks(*self.change(*self.samples), block_rows=100)
         return super().reduce(*arguments)
 
 
-def spoil(inner):
-    inner.X[250, 3] += 1
+def spoil(X, y):
+    X = X.copy()
+    X[250, 3] += 1
+    return X, y
 
 
-def shorten(inner):
-    inner.X, inner.y = inner.X[:-1], inner.y[:-1]
+def shorten(X, y):
+    return X[:-1], y[:-1]
 
 
-def narrow(inner):
-    inner.X = inner.X[:, :-1]
+def narrow(X, y):
+    return X[:, :-1], y
 
 
-def relabel(inner):
-    inner.y[5] = 77
+def relabel(X, y):
+    y = y.copy()
+    y[5] = 77
+    return X, y
 
 
-def interrupt(inner):
+def interrupt(X, y):
     raise KeyboardInterrupt
 
 
