@@ -26,7 +26,7 @@ RIDGE = 1.0
 MAX_SAMPLES = 1500  # per regression, drawn at random
 
 
-def views_of(probability: _Array) -> _Array:
+def regressors_of(probability: _Array) -> _Array:
     """Regressors (n, G + 2): the probabilities, the largest one, and its lead."""
     top = np.sort(probability, axis=1)[:, -2:]
     return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
@@ -48,25 +48,25 @@ class Regression:
     """
 
     @one_blas_thread()
-    def __init__(self, views: _Array, target: _Array) -> None:
-        chosen = np.sort(np.random.default_rng(0).permutation(len(views))[:MAX_SAMPLES])
-        self.mean = views.mean(axis=0)
-        spread = deviations(views)
+    def __init__(self, regressors: _Array, target: _Array) -> None:
+        chosen = np.sort(np.random.default_rng(0).permutation(len(regressors))[:MAX_SAMPLES])
+        self.mean = regressors.mean(axis=0)
+        spread = deviations(regressors)
         self.scale = np.where(spread > 0, spread, 1.0)
-        self.known = (views[chosen] - self.mean) / self.scale
+        self.known = (regressors[chosen] - self.mean) / self.scale
         self.level = float(target[chosen].mean())
         kernel = self._kernel(self.known) + RIDGE * np.eye(len(chosen))
         self.weights = solve(kernel, target[chosen] - self.level, assume_a="pos")
 
     @one_blas_thread()
-    def predict(self, views: _Array) -> _Array:
+    def predict(self, regressors: _Array) -> _Array:
         """Predictions (n,) at other regressors."""
-        standard = (views - self.mean) / self.scale
+        standard = (regressors - self.mean) / self.scale
         return np.asarray(self._kernel(standard) @ self.weights + self.level)
 
-    def _kernel(self, views: _Array) -> _Array:
+    def _kernel(self, regressors: _Array) -> _Array:
         """Kernel (m, n) of standardised regressors with the fitted regressors."""
-        return np.exp(-cdist(views, self.known, "sqeuclidean") / self.known.shape[1])
+        return np.exp(-cdist(regressors, self.known, "sqeuclidean") / self.known.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Policy:
 
     def saving(self, k: int, probability: _Array) -> _Array:
         """Expected savings (n,) of waiting at the k-th time."""
-        return -self.regressions[k].predict(views_of(probability))
+        return -self.regressions[k].predict(regressors_of(probability))
 
 
 def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
@@ -88,7 +88,7 @@ def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
     regressions: list[Regression] = []
     value = costs[-1].copy()
     for probability, cost in zip(probabilities[-2::-1], costs[-2::-1], strict=True):
-        views = views_of(probability)
-        regressions.append(Regression(views, value - cost))
-        value = np.where(regressions[-1].predict(views) < 0, value, cost)
+        regressors = regressors_of(probability)
+        regressions.append(Regression(regressors, value - cost))
+        value = np.where(regressions[-1].predict(regressors) < 0, value, cost)
     return Policy(regressions[::-1])

@@ -25,15 +25,14 @@ class Directions:
     """Directions in a model's input space, of pairs of classes or of a reduction."""
 
     weights: Floats  # (d, m), one direction per column
-    values: Floats | None  # (m,) eigenvalues; None for a reduction
-    pairs: NDArray[Any] | None  # (m, 2) numerators and denominators; None for a reduction
+    values: Floats  # (m,) eigenvalues; empty for a reduction
+    pairs: NDArray[Any]  # (m, 2) numerators and denominators; empty for a reduction
     ranks: NDArray[Any]  # (m,) rank of each direction in its pair
     labels: list[Any]  # classes, or other names of numerators and denominators
     threshold: float | None  # smallest eigenvalue that the model keeps
 
     def columns(self, pair: Pair) -> NDArray[np.intp]:
         """Return the columns of `weights` of a pair, by rank."""
-        assert self.pairs is not None
         columns = np.flatnonzero((self.pairs[:, 0] == pair[0]) & (self.pairs[:, 1] == pair[1]))
         if not len(columns):
             raise ValueError(f"pairs: expected pairs that have directions, got {tuple(pair)}")
@@ -41,8 +40,6 @@ class Directions:
 
     def leading_pairs(self, count: int | None = None) -> list[Pair]:
         """Return the `count` pairs with the largest eigenvalues, largest first."""
-        assert self.pairs is not None
-        assert self.values is not None
         first = np.flatnonzero(self.ranks == 0)
         order = first[np.argsort(-self.values[first], kind="stable")][:count]
         return [(self.pairs[c, 0], self.pairs[c, 1]) for c in order]
@@ -108,7 +105,8 @@ def _components(part: Any) -> Directions | None:
     if components is None or hasattr(part, "layers_") or np.ndim(components) != 2:
         return None
     weights = np.asarray(components, dtype=np.float64).T
-    return Directions(weights, None, None, np.arange(weights.shape[1]), [], None)
+    no_pairs = np.empty(0), np.empty((0, 2), dtype=object)
+    return Directions(weights, *no_pairs, np.arange(weights.shape[1]), [], None)
 
 
 def check_image_shape(d: int, shape: object) -> tuple[int, int]:

@@ -119,14 +119,13 @@ class FiltersDisplay:
         check_whole(n_filters, "n_filters", at_least=1)
         shape = check_image_shape(len(directions.weights), image_shape)
         weights = directions.weights.T.reshape(-1, *shape)
-        if directions.pairs is None:
+        if not len(directions.pairs):
             starts = range(0, min(len(weights), 3 * n_filters), n_filters)
             images = [weights[at : at + n_filters] for at in starts]
             titles = [[f"component {at + k + 1}" for k in range(n_filters)] for at in starts]
             return cls(images, titles, [""] * len(images)).plot(ax, **kwargs)
         chosen = directions.leading_pairs(5) if pairs is None else _check_pairs(pairs)
         columns = [directions.columns(pair)[:n_filters] for pair in chosen]
-        assert directions.values is not None
         titles = [[f"\u03bb = {directions.values[c]:.3g}" for c in line] for line in columns]
         means = None
         if X is not None:

@@ -87,7 +87,6 @@ class SpectrumDisplay:
         SpectrumDisplay
         """
         directions = directions_of(estimator, paired=True)
-        assert directions.values is not None
         values = {
             pair: directions.values[directions.columns(pair)] for pair in directions.leading_pairs()
         }

@@ -290,7 +290,7 @@ def _views(evidence: Evidence) -> Html | None:
 
 def _spectrum(evidence: Evidence) -> Html | None:
     directions = _directions(evidence)
-    if directions is None or directions.pairs is None:
+    if directions is None or not len(directions.pairs):
         return None
     text = (
         "For each pair of classes, GEM looks for weighted sums of the columns whose mean square is "
