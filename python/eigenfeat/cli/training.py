@@ -84,11 +84,18 @@ def read_training(
 
 def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:
     """The model, or a regressor in its place if the target has many different numbers."""
-    labels = training.labels
-    if is_regressor(model) or options.task != "auto" or options.labels != "auto":
+    if is_regressor(model):
         return model
+    labels, what = training.labels, f"in the target {target_of(training.rows)!r}"
     task, n_values = task_of(labels)
-    what = f"in the target {target_of(training.rows)!r}"
+    fractions = labels[labels % 1 != 0] if labels.dtype.kind == "f" else labels[:0]
+    if len(fractions) and "classification" in (task, options.task):
+        raise UsageError(
+            f"--task: expected regression for numbers such as {fractions[0]} {what}, got "
+            f"{options.task}; --labels str makes a class of each text"
+        )
+    if options.task != "auto" or options.labels != "auto":
+        return model
     if task == "unclear" and labels.dtype.kind not in "iuf":
         raise UsageError(
             f"--task: expected classes or numbers {what}, got {n_values:,} different texts in "

@@ -85,6 +85,17 @@ def test_whole_numbers_that_may_be_classes_are_asked_about(houses):
     assert "--task: expected classification or regression, got auto for 120 different num" in err
 
 
+def test_numbers_with_fractions_are_classes_as_text_alone(houses):
+    houses.assign(price=np.arange(len(houses)) % 3 / 2).to_csv("train.csv", index=False)
+    command = (*FIT, "--set", "views=columns")
+    for task in ("auto", "classification"):
+        status, _, err = run(*command, "--task", task)
+        said = f"expected regression for numbers such as 0.5 in the target 'price', got {task}"
+        assert (status, f"{said}; --labels str" in err) == (2, True), err
+    assert run(*command, "--labels", "str")[0] == 0
+    assert ef.load("m.efm").classes_.tolist() == ["0.0", "0.5", "1.0"]
+
+
 @pytest.mark.parametrize("form", ["{:,.2f}", "{} EUR"])
 def test_text_that_differs_in_most_rows_is_no_target(houses, form):
     houses["price"] = [form.format(price) for price in np.arange(500) * 1000]
