@@ -27,6 +27,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.linear.temperature import LOG_FLOOR, loss_at_best
 
 __all__ = [
+    "MIN_SHARE",
     "PooledView",
     "asked_views",
     "log_probabilities",
@@ -37,7 +38,7 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 # `python bench/tables.py` shows the effect of the first number.
-_MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
+MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
 _MIN_SUM = 0.02  # of the weights: the inverse of the largest temperature
 _MIN_DECREASE, _MIN_GRADIENT = 1e-12, 1e-7  # of the log loss, at the end of the search
 
@@ -122,13 +123,14 @@ def pool_weights(
     weight: _Array | None,
     prior: _Array | None = None,
     prior_samples: float = 5.0,
+    min_share: float = MIN_SHARE,
 ) -> _Array:
     """Weights (V,) of classifiers, from their logits (m, k) of the same samples.
 
     A penalty with the weight of `prior_samples` samples pulls the weights to `prior` (V,), of sum
-    1; equal shares by default. Classifiers with less than 8% of the sum of weights, or with equal
-    probabilities for all samples, get 0. Where no classifier is better than equal probabilities,
-    the best one has weight 0.02.
+    1; equal shares by default. Classifiers with less than `min_share` of the sum of weights, or
+    with equal probabilities for all samples, get 0. Where no classifier is better than equal
+    probabilities, the best one has weight 0.02.
     """
     L = np.stack([log_probabilities(z) for z in logits])
     prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior
@@ -137,7 +139,7 @@ def pool_weights(
     while keep.any():
         w[:] = 0.0
         w[keep] = _weights(L[keep], codes, weight, prior[keep] / prior[keep].sum(), prior_samples)
-        small = keep & (w < _MIN_SHARE * w.sum())
+        small = keep & (w < min_share * w.sum())
         if not small.any():
             break
         keep &= ~small

@@ -21,7 +21,7 @@ from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import ClassWeight, Codes, Floats, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.linear.pools import log_probabilities, pool_weights
+from eigenfeat.linear.pools import MIN_SHARE, log_probabilities, pool_weights
 from eigenfeat.linear.temperature import loss_at_best
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
@@ -60,6 +60,7 @@ _Array = NDArray[np.float64]
 _MAX_CLASSES = 100  # "gem" takes more
 # bench/tables.py shows the effect of the following numbers.
 _PRIOR_SAMPLES = 500.0  # over n: weight of the prior of the views' weights
+_FEW_SAMPLES = 100  # below, the prior counts more, and views with less weight stay
 _FOLDS_OF_MANY = 4  # only the first of these folds is held out
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 
@@ -266,8 +267,12 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
 
     def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
         codes, weight = samples.targets[held], samples.weight_of(held)
-        prior, prior_samples = prior_weights(held_out), _PRIOR_SAMPLES / len(held)
-        return pool_weights(list(held_out.values()), codes, weight, prior, prior_samples)
+        prior, n = prior_weights(held_out), len(held)
+        # Few samples say little about weights, so that these are near the prior. Its share of each
+        # of many views is less than the usual least share.
+        few = max(_FEW_SAMPLES / n, 1.0)
+        pull, least = few * _PRIOR_SAMPLES / n, MIN_SHARE / few
+        return pool_weights(list(held_out.values()), codes, weight, prior, pull, least)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:

@@ -190,6 +190,14 @@ def logits(seed, count=3, n=150, k=4):
     return L, y
 
 
+def test_weights_below_the_least_share_are_left_out():
+    L, y = logits(0)
+    prior = np.array([0.9, 0.05, 0.05])
+    kept = pool_weights(L, y, None, prior, 1e7, min_share=0.04)
+    np.testing.assert_allclose(kept, prior, atol=1e-3)
+    np.testing.assert_allclose(pool_weights(L, y, None, prior, 1e7), [1, 0, 0], atol=1e-3)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pool_weights_minimise_the_penalised_log_loss(weighted):
     L, y = logits(0)
