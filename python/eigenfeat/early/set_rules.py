@@ -103,8 +103,9 @@ class MahalanobisSet(ConfidenceSet):
 class QuadraticSet(MahalanobisSet):
     """``sum_i (x_i - m_i)^2 / R_ii`` up to its quantile of tau (5.4).
 
-    The sum is one of chi-squares, weighted by the eigenvalues of the conditional correlation. The
-    chi-square of the thesis, `reliability`, holds for uncorrelated components only.
+    The sum has the distribution of chi-squares weighted by the eigenvalues of the conditional
+    correlation. The chi-square of the thesis, `reliability`, is exact for uncorrelated components
+    only.
     """
 
     full_covariance = False

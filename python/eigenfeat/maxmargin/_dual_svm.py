@@ -70,7 +70,7 @@ class DualSvm:
         )
 
     def run_epoch(self, tolerance: float) -> bool:
-        """Run an epoch, unless the gap is at most `tolerance` times the primal; return whether."""
+        """Run an epoch unless the gap is at most `tolerance` times the primal; return if it ran."""
         return bool(self._solver.run(1, tolerance, self._n_threads))
 
     @property

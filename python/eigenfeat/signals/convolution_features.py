@@ -28,7 +28,7 @@ _TAPS = 9
 _MAX_DILATIONS = 32  # of one kernel
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
 _MAX_OUTPUTS = 1 << 22  # outputs in memory while thresholds are chosen
-_MIN_PAIRS = 16  # pairs of dilation and kernel to compute at once, even if they exceed this
+_MIN_PAIRS = 16  # pairs of dilation and kernel computed at once, even beyond `_MAX_OUTPUTS`
 
 
 class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -155,7 +155,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             self.dilations_, self.thresholds_per_kernel_ = (
                 np.concatenate(column) for column in zip(*parts, strict=True)
             )
-            self.orders_ = np.repeat(np.arange(len(parts)), [len(found) for found, _ in parts])
+            sizes = [len(dilations) for dilations, _ in parts]
+            self.orders_ = np.repeat(np.arange(len(parts)), sizes)
             pairs = N_KERNELS * len(self.dilations_)
             self.rivals_ = np.empty((0, N_KERNELS), dtype=np.int64)
             channels = self._draw_channels(rng, pairs)
