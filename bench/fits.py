@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression
 
 import eigenfeat as ef
@@ -35,6 +35,23 @@ def mnist(options: argparse.Namespace, threads: int, rounds: int) -> list[Measur
     )
     table[0].note = f"{np.sum(model.predict(test.X) != test.y)} errors of {len(test.y):,}"
     return table
+
+
+def large_table(_options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
+    """`TableClassifier()` and LightGBM on many samples of a table, both by defaults."""
+    from lightgbm import LGBMClassifier
+
+    n, d = 100_000, 30
+    X, y = make_classification(
+        n, d, n_informative=15, n_redundant=5, n_clusters_per_class=4, flip_y=0.02, random_state=0
+    )
+    ours = ef.TableClassifier(n_threads=threads)
+    theirs = LGBMClassifier(n_jobs=threads, verbose=-1)
+    contenders = [
+        Contender(OURS, lambda: ours.fit(X, y)),
+        Contender("LightGBM", lambda: theirs.fit(X, y)),
+    ]
+    return alternate(f"TableClassifier by defaults, {n:,} x {d}", contenders, threads, rounds)
 
 
 def one_prediction(_options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:

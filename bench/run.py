@@ -19,7 +19,7 @@ import numpy as np
 
 import eigenfeat as ef
 from eigenfeat.expansion.features import expand
-from fits import imports, mnist, one_prediction, trust_regions
+from fits import imports, large_table, mnist, one_prediction, trust_regions
 from ldg import ldg_by_hand, ldg_nca, ldg_selection
 from logit import logit_dense, logit_gem
 from peers import numpy_expansion, scipy_moments, scipy_pencils
@@ -201,6 +201,7 @@ TASKS = {
     "ldg_by_hand": ldg_by_hand,
     "ldg_nca": ldg_nca,
     "mnist": mnist,
+    "large_table": large_table,
     "one_prediction": one_prediction,
     "imports": imports,
     "trust_regions": trust_regions,

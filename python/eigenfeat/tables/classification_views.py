@@ -22,6 +22,7 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import ConvergenceWarning
 
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
@@ -51,31 +52,35 @@ _Array = NDArray[np.float64]
 _Part = tuple[MemorySamples, MemorySamples]
 
 # bench/tables.py shows the effect of the following numbers.
-MANY_SAMPLES = 5_000  # beyond, some views are smaller
+MANY_SAMPLES, _MORE_SAMPLES = 5_000, 30_000  # beyond, some views are smaller
 _MAX_COLUMNS = 200  # for many samples; "gem" and "forest" take more
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
-_MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
+# Indicators of pairs of columns, and the largest number of samples that has them.
+_MAX_CELLS = ((MANY_SAMPLES, 1_500), (_MORE_SAMPLES, 600), (np.inf, 300))
 _COLUMN_PENALTIES = (3.0, *PENALTIES)  # for columns and splines; 3 is for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # for many samples
 # Over the root of n: the default of scikit-learn's LogisticRegression with two classes, if the mean
 # square of the features is 1.
 _USUAL_PENALTY = 4.0
 _PENALTY_SPREAD = 0.5  # mean absolute deviation of the logarithm of a penalty from its usual one
+_MAX_FORESTED = 50_000  # samples; with more, trees times columns are bounded
+_MAX_TRIES, _MIN_TREES = 450, 15  # trees times columns, and trees
 # Options of trees, and the largest number of samples that has them.
-_FOREST = (
+_FOREST: tuple[tuple[float, dict[str, Any]], ...] = (
     (MANY_SAMPLES, {"n_estimators": 200}),
     (20_000, {"n_estimators": 100, "max_features": 0.5}),
-    (np.inf, {"n_estimators": 50, "max_features": 0.5}),
+    (_MAX_FORESTED, {"n_estimators": 50, "max_features": 0.5, "max_samples": 20_000}),
+    (np.inf, {"n_estimators": 50, "max_features": 0.4, "max_samples": 40_000}),
 )
 _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
     (10_000, {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}),
     (20_000, {"max_iter": 200, "min_samples_leaf": 10}),
     (np.inf, {"max_iter": 75, "learning_rate": 0.15, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
 )
-_MAX_REFITTED = 30_000  # samples that boosting is fitted to again after the choice of its steps
+# Largest product of samples and features of a logit, and samples that it takes with any features.
+_MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
 _MAX_TREES = 2_000  # trees of boosting, all classes together, if each class has `_STEP` or more
 _STEP = 25  # multiples of this number of boosting steps are tried
-_MAX_GROWN = 20_000  # samples of one tree
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
 # Largest product of features and classes, with many samples.
@@ -131,6 +136,10 @@ class LogitView(View):
 
     def fit(self, samples: Samples) -> None:
         self.learn(samples)
+        width = self.features(samples.table.subset(slice(1))).shape[1]
+        most = max(_MAX_FITTED, _MAX_ENTRIES // width)
+        if len(samples) > most:
+            samples = samples.subset(draw_subsample(len(samples), most, samples.rows.codes))
         self.logit = MultinomialLogit(
             penalty=self.penalty / self._energy,
             ridge=self.ridge,
@@ -296,7 +305,7 @@ class InteractionsView(LogitView):
 
     @staticmethod
     def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
-        most = _MAX_CELLS_OF_MANY if samples.size > MANY_SAMPLES else _MAX_CELLS
+        most = samples.sized(_MAX_CELLS)
         counts = samples.table.statistics.bin_counts
         return Interactions.fit(samples.table.bins[indices], counts, tables, most)
 
@@ -324,11 +333,13 @@ class ForestClassifierView(ForestView):
     """
 
     def unfitted(self, samples: Samples) -> Any:
-        n = len(samples)
+        n, options = len(samples), samples.sized(_FOREST).copy()
+        if n > _MAX_FORESTED:
+            most = max(_MAX_TRIES // self.n_columns(samples), _MIN_TREES)
+            options["n_estimators"] = min(options["n_estimators"], most)
         return (ExtraTreesClassifier if n > MANY_SAMPLES else RandomForestClassifier)(
-            **samples.sized(_FOREST),
+            **options,
             bootstrap=True,
-            max_samples=_MAX_GROWN if n > _MAX_GROWN else None,
             random_state=samples.seed,
             n_jobs=resolve(samples.n_threads) or -1,
         )
@@ -352,7 +363,7 @@ class BoostingClassifierView(BoostingView):
         most = max(_MAX_TREES // len(samples.rows.classes), _STEP)
         self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
         parts, staged = folds.parts, []
-        fits_once = samples.size > _MAX_REFITTED
+        fits_once = samples.size > _MORE_SAMPLES
         if fits_once:
             parts = [(np.setdiff1d(np.arange(len(samples)), folds.held), folds.held)]
         for train, held in parts:

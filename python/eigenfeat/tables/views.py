@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Folds", "Samples", "View"]
 
 _Array = NDArray[np.float64]
+_Option = TypeVar("_Option")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +129,8 @@ class Samples:
         """The samples with other features."""
         return self.rows.with_features(features)
 
-    def sized(self, options: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
-        """Options for the size of the fit; each is given with the largest size."""
+    def sized(self, options: Sequence[tuple[float, _Option]]) -> _Option:
+        """The option for the size of the fit; each is given with the largest size."""
         return next(found for most, found in options if self.size <= most)
 
 

@@ -420,6 +420,19 @@ def test_boosting_of_many_samples_is_fitted_once(rng, monkeypatch):
     assert log_loss(y[30_500:], model.predict_proba(X[30_500:])) < 1.1 * model.views_[0].log_loss
 
 
+def test_logits_of_many_samples_take_some_of_them_for_any_number_of_threads(rng):
+    X = rng.standard_normal((52_000, 2))
+    y = (X[:, 0] * X[:, 1] > rng.standard_normal(len(X))).astype(int)
+    y[7] = 2  # the only sample of a class
+    names = ["columns", "kernel", "forest"]
+    one, two = (TableClassifier(names, n_threads=i).fit(X[:51_000], y[:51_000]) for i in (1, 2))
+    P = one.predict_proba(X[51_000:])
+    np.testing.assert_array_equal(P, two.predict_proba(X[51_000:]))
+    assert np.isfinite(P).all()
+    held_out = max(view.score for view in one.views_)
+    assert log_loss(y[51_000:], P, labels=[0, 1, 2]) < 1.05 * -held_out
+
+
 @pytest.mark.long
 def test_boosting_of_many_samples_and_classes_is_stable(rng):
     X = rng.integers(0, 8, (6_100, 4)).astype(float)
