@@ -219,7 +219,7 @@ OF_DOMAINS = {"TransferLDG"}
 # What a user can mend: more samples, more steps, other parameters, channels without a signal.
 USEFUL = (
     r"n_neighbors: expected more than|X: constant channels are left out|classifier: expected"
-    r"|n_samples: expected|temperature|LDG: rows of"
+    r"|n_samples: expected|temperature|LDG: rows of|correct: expected at least"
 )
 # What is solved to a tolerance that shows in the comparison is solved to the end.
 TO_THE_END = {"MulticlassSVM": {"tol": 1e-8, "max_iter": 10_000}}

@@ -125,7 +125,8 @@ def decide_early(
     # At and after its end a series has the decision of its end.
     trace_codes = np.repeat(codes[:, None], len(times), axis=1) if trace else None
     trace_reliability = np.repeat(reliability[:, None], len(times), axis=1) if trace else None
-    for batch, at in _batches(model, gaps, len(times) - 1):
+    first = 0 if trace else int(np.count_nonzero(~model.may_decide(tau, times)))
+    for batch, at in _batches(model, gaps, first, len(times) - 1):
         now = times[at]
         rows = batch if trace else batch[waiting[batch]]
         rows = rows[series.ends[rows] > now[0]]
@@ -142,9 +143,9 @@ def decide_early(
         decided = decided.reshape(running.shape) & running & waiting[rows][:, None]
         new = np.flatnonzero(decided.any(axis=1))
         if len(new):
-            first = decided[new].argmax(axis=1)
-            items, rows = new * len(now) + first, rows[new]
-            time[rows], codes[rows], waiting[rows] = now[first], best[items], False
+            earliest = decided[new].argmax(axis=1)
+            items, rows = new * len(now) + earliest, rows[new]
+            time[rows], codes[rows], waiting[rows] = now[earliest], best[items], False
             reliability[rows] = model.bound(rule_input.take(items), best[items])
     return EarlyDecisions(
         model.classes[codes],
@@ -157,12 +158,15 @@ def decide_early(
 
 
 def _batches(
-    model: FittedModel, gaps: NDArray[np.bool_], n_times: int
+    model: FittedModel, gaps: NDArray[np.bool_], first: int, stop: int
 ) -> Iterator[tuple[NDArray[np.intp], slice]]:
-    """Yield indices of series, and slices of times; series with gaps apart from the others."""
+    """Yield indices of series and slices of the times from `first` to `stop`.
+
+    Series with gaps are apart from the others.
+    """
     numbers, together = model.numbers_per_row(), 16 if model.rule.cost == 1 else 1
     span = int(np.clip(BLOCK_NUMBERS // numbers, 1, together))
     for group in (np.flatnonzero(~gaps), np.flatnonzero(gaps)):
         for part in blocks(len(group), numbers * span):
-            for begin in range(0, n_times, span):
-                yield group[part], slice(begin, min(begin + span, n_times))
+            for begin in range(first, stop, span):
+                yield group[part], slice(begin, min(begin + span, stop))

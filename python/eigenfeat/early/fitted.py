@@ -221,6 +221,15 @@ class FittedModel:
         decided = self.rule.decides(rule_input, best, tau)
         return decided if self.is_target is None else decided & self.is_target[best]
 
+    def may_decide(self, tau: _Array, known: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Mask (p,) of numbers of known entries after which a decision at a tau (n,) is possible.
+
+        The correction of too few held-out samples lets samples wait for their end.
+        """
+        if self.correction is None or not len(tau):
+            return np.ones(len(known), dtype=bool)
+        return np.asarray(self.correction.least_tau(tau.min(), known) <= 1)
+
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """Largest tau (n,) at which each sample would be decided, and its class."""
         best = self.rule.best_classes(rule_input)
@@ -511,6 +520,8 @@ def names_of(conditional: Any) -> tuple[str, ...]:
 def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> tuple[str, ...]:
     """Names of the promises that hold; warns of classes with too few held-out samples."""
     names = names_of(conditional)
+    total = int(groups.counts.sum())
+    waits = "" if total >= least else ", and all samples wait for their end"
     few = ", ".join(
         f"{count} of class {show(label)}"
         for label, count in zip(groups.classes.tolist(), groups.counts.tolist(), strict=True)
@@ -520,7 +531,7 @@ def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> 
         warn_caller(
             f"conditional: expected at least {least} held-out samples of each class for a promise "
             f"by class at a reliability of {tau:g}, got {few}; the promise is a share of all "
-            "samples together (None)",
+            f"samples together (None){waits}",
             UserWarning,
         )
     elif few and {"true", "predicted"} & {*names}:
@@ -528,6 +539,12 @@ def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> 
             f"conditional: expected at least {least} held-out samples of each class, got {few}; "
             "these classes share one promise"
             + ("" if groups.is_enough(least) else ", and all samples wait for their end"),
+            UserWarning,
+        )
+    elif waits:
+        warn_caller(
+            f"correct: expected at least {least} held-out samples for a reliability of {tau:g}, "
+            f"got {total}; all samples wait for their end",
             UserWarning,
         )
     if names == ("auto",):

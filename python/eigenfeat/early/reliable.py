@@ -221,6 +221,12 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         -------
         ReliableClassifier
             The estimator itself.
+
+        Warns
+        -----
+        UserWarning
+            If a class has too few held-out samples for its promise, or all classes together for any
+            promise; then all samples wait for their end.
         """
         self._validate_params()
         with unchanged_on_error(self):

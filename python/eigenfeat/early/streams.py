@@ -72,7 +72,8 @@ class Streams:
         self._model = fitted = replace(model.fitted_, n_threads=model.n_threads)
         self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
         self._decision_steps = np.zeros(length + 1, dtype=bool)
-        self._decision_steps[decision_times(model, steps, length)] = True
+        at = decision_times(model, steps, length)
+        self._decision_steps[at] = fitted.may_decide(self._tau, at * fitted.layout.channels)
         self._rows = np.full((n, d), np.nan)
         self._statistics = RunningStatistics(fitted.gaussians, n)
         self._seen = np.zeros(n, dtype=np.int64)

@@ -157,6 +157,36 @@ def test_classes_with_few_samples_are_named(rng):
     assert (pooled.reliability_by_class_[1:] < 0.9).all()
 
 
+class Counted(LinearDiscriminantAnalysis):
+    """Counts its predictions of samples."""
+
+    count = 0
+
+    def predict(self, X):
+        Counted.count += len(X)
+        return super().predict(X)
+
+
+def test_too_few_samples_for_any_promise_are_named_and_wait_at_no_cost(rng):
+    X, y = rare_events(rng, [8, 7, 6])
+    with pytest.warns(UserWarning, match=r"share of all samples .*, and all samples wait for"):
+        fitted(X, y, 0.9, held_out=5)
+    model = ReliableClassifier(Counted(), rule=Sampled(64), conditional=None, reliability=0.9)
+    few = "correct: expected at least 22 held-out samples for a reliability of 0.9, got 21; all"
+    with pytest.warns(UserWarning, match=few):
+        model.fit(X, y)
+    for tau in (0.9, np.full(21, 0.95)):
+        Counted.count = 0
+        early = model.predict_early(X, tau)
+        assert_array_equal(early.time, 10)
+        assert Counted.count == 21  # at the end alone
+    stream, Counted.count = model.stream(), 0
+    assert stream.push(X[0, 0]) is None
+    assert Counted.count == 0
+    assert (model.predict_early(X, 0.5).time < 10).any()
+    assert model.predict_early(X, trace=True).trace_reliability[:, :-1].any()
+
+
 # ---- a class of interest -------------------------------------------------------------------------
 
 
