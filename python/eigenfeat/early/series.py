@@ -73,7 +73,7 @@ def training_rows(
     series = series_of(X)
     if series is None:
         rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_ROWS)
-        return _complete(estimator, rows, _FIT), labels, Layout(1, rows.shape[1])
+        return _complete(estimator, rows, fit=True), labels, Layout(1, rows.shape[1])
     if y is None:
         raise ValueError("y: expected labels, got None")
     labels = column_or_1d(plain_labels(y))
@@ -129,14 +129,12 @@ def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array
 
 
 _ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+_SERIES = "; pass series with missing values as X[:, None] or as a list"
 _DECIDE = "; decide takes incomplete samples"
-_FIT = (
-    "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
-    "which also learns from incomplete rows"
-)
+_FIT = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
 
 
-def _complete(estimator: Any, rows: _Array, advice: str = "") -> Rows:
+def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
     """Rows of complete samples; ValueError, with advice, at the first NaN or infinity."""
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
@@ -144,7 +142,9 @@ def _complete(estimator: Any, rows: _Array, advice: str = "") -> Rows:
         place = f"row {i}, column {j}" if names is None else f"row {i}, column {j} ({names[j]!r})"
         if not np.isnan(rows[i, j]):
             raise ValueError(f"X: expected finite rows, got {rows[i, j]} in {place}")
-        advice += _DECIDE if hasattr(estimator, "decide") else ""
+        advice = _SERIES
+        if hasattr(estimator, "decide"):
+            advice = (_FIT if fit else "") + _DECIDE + _SERIES
         raise ValueError(f"X: expected complete samples, got NaN in {place}{advice}")
     return Rows(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
 

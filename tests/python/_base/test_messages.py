@@ -77,11 +77,10 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(problem):
     holes = X.copy()
     holes[[7, 9], [2, 0]] = np.nan
     place = "X: expected complete samples, got NaN in row 7, column 2"
-    advice = (
-        "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform"
-        "(X), which also learns from incomplete rows; decide takes incomplete samples"
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(place + advice)}$"):
+    complete = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
+    further = "; decide takes incomplete samples"
+    further += "; pass series with missing values as X[:, None] or as a list"
+    with pytest.raises(ValueError, match=f"^{re.escape(place + complete + further)}$"):
         model.fit(holes, y)
     with pytest.raises(ValueError, match=rf"^{place} \('c'\);"):
         model.fit(pd.DataFrame(holes, columns=list("abcd")), y)
@@ -92,9 +91,10 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(problem):
         model.fit(wide, y)
     model.fit(GaussianCompletion().fit(holes).transform(holes), y)  # the advice is good
     for method in (model.predict, model.predict_early):
-        with pytest.raises(ValueError, match=rf"^{place}; decide takes incomplete samples$"):
+        with pytest.raises(ValueError, match=f"^{re.escape(place + further)}$"):
             method(holes)
     assert len(model.decide(holes).labels) == 90
+    model.fit(holes[:, None], y).predict_early(holes[:, None])
 
 
 def test_missing_cells_of_a_frame_and_targets_are_named(problem):

@@ -103,7 +103,9 @@ def test_missing_entries_of_rows_are_named():
     X[2, 1] = np.nan
     with pytest.raises(ValueError, match="X: expected complete samples, got NaN in row 2") as found:
         MinimumCostClassifier(KNeighborsClassifier()).fit(X, y)
+    assert str(found.value).endswith("; pass series with missing values as X[:, None] or as a list")
     assert "decide" not in str(found.value)  # a method that it does not have
+    MinimumCostClassifier(KNeighborsClassifier()).fit(X[:, None], y)
 
 
 def test_other_objects_than_classifiers_are_named():
