@@ -81,7 +81,7 @@ MAX_PREDICTIONS = 4e6  # labels of drawn completions
 MAX_THRESHOLDS = 200  # thresholds of promises by label
 TIMES_PER_BATCH = 8
 
-# Up to these limits, the default completion has a Gaussian for each class.
+# Up to these limits, default completions have a Gaussian for each class.
 MAX_CLASSES = 32
 MAX_COVARIANCE_ENTRIES = 2**23
 MAX_PREFIX_TIMES = 24  # times at which classifiers of the known values are fitted
@@ -315,10 +315,14 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
     )
 
 
+def fits_gaussian_per_class(n_classes: int, width: int) -> bool:
+    """Whether a Gaussian of each class takes bounded memory."""
+    return n_classes <= MAX_CLASSES and n_classes * width**2 <= MAX_COVARIANCE_ENTRIES
+
+
 def _default_completion(name: str, X: _Array, y: Labels, n_threads: int | None) -> Completion:
     """The completion of complete samples by the name of the rule, fitted."""
-    k, d = len(np.unique(y)), X.shape[1]
-    if name == "pairwise" and k <= MAX_CLASSES and k * d**2 <= MAX_COVARIANCE_ENTRIES:
+    if name == "pairwise" and fits_gaussian_per_class(len(np.unique(y)), X.shape[1]):
         try:
             return MixtureCompletion(overall=0.5, n_threads=n_threads).fit(X, y)
         except ValueError:  # for example, equal samples in each class

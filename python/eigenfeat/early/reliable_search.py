@@ -19,6 +19,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels, Rows
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.early.completion import GaussianCompletion, MixtureCompletion
+from eigenfeat.early.fitted import fits_gaussian_per_class
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.scores import checked_taus, reliability_curve
 from eigenfeat.early.series import fold_masks, training_rows
@@ -47,8 +48,9 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     candidates : dict of str to ReliableClassifier or None, default=None
-        Candidates. None: shrinkage LDA with one Gaussian as completion ("LDA") and with one for
-        each class ("LDA, mixture"). All are used with ``correct=False``.
+        Candidates. None: shrinkage LDA with one Gaussian as completion ("LDA") and, with at most 32
+        classes whose covariances have at most 8 million entries, with one for each class ("LDA,
+        mixture"). All are used with ``correct=False``.
     tau : ascending numbers in (0, 1) or None, default=None
         Candidate reliabilities. None: 23 numbers from 1e-12 to 0.99.
     n_folds : int >= 2, default=5
@@ -145,7 +147,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             check_classification_targets(labels)
             check_two_labels(np.unique(labels))
             series = layout.series(rows.rows).swapaxes(1, 2)
-            candidates = self._candidates()
+            candidates = self._candidates(len(np.unique(labels)), layout.width)
             self._choose(candidates, series, rows.ends // layout.channels, labels)
             best = clone(candidates[self.best_candidate_])
             best.set_params(reliability=self.reliability_, correct=False)
@@ -241,17 +243,17 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         self.best_params_ = params[self.best_index_]
         self.best_candidate_, self.reliability_ = self.best_params_.values()
 
-    def _candidates(self) -> dict[str, ReliableClassifier]:
+    def _candidates(self, n_classes: int, width: int) -> dict[str, ReliableClassifier]:
         if self.candidates is None:
             lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
             one = GaussianCompletion(n_threads=self.n_threads)
             mixture = MixtureCompletion(n_threads=self.n_threads)
             # tau is chosen by the harmonic mean, without a promise.
             options: dict[str, Any] = {"correct": False, "n_threads": self.n_threads}
-            return {
-                "LDA": ReliableClassifier(lda, one, **options),
-                "LDA, mixture": ReliableClassifier(lda, mixture, **options),
-            }
+            found = {"LDA": ReliableClassifier(lda, one, **options)}
+            if fits_gaussian_per_class(n_classes, width):
+                found["LDA, mixture"] = ReliableClassifier(lda, mixture, **options)
+            return found
         if not self.candidates or not all(
             isinstance(name, str) and isinstance(model, ReliableClassifier)
             for name, model in self.candidates.items()

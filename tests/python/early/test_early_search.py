@@ -87,3 +87,13 @@ def test_series_of_channels_are_searched_like_their_rows(series, unequal):
     assert_array_equal(model.predict(given), again.predict(given))
     assert early.time.max() <= 6
     assert np.isfinite(model.best_score_)
+
+
+def test_many_classes_have_no_gaussians_of_their_own():
+    """Their covariances would take several times 8 k d^2 bytes: 10 GB for 52 classes x 2,000."""
+    y = np.repeat(np.arange(33), 6)
+    X = np.random.default_rng(0).standard_normal((198, 4)) + y[:, None]
+    model = ReliableClassifierCV(tau=[0.5], n_folds=2).fit(X, y)
+    assert model.cv_results_["params"] == [{"candidate": "LDA", "reliability": 0.5}]
+    few = ReliableClassifierCV(tau=[0.5], n_folds=2).fit(X[:60], y[:60])
+    assert len(few.cv_results_["params"]) == 2
