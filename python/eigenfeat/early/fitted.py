@@ -80,6 +80,7 @@ MAX_SAMPLES = 3000  # held-out samples
 MAX_PREDICTIONS = 4e6  # labels of drawn completions
 MAX_THRESHOLDS = 200  # thresholds of promises by label
 TIMES_PER_BATCH = 8
+MAX_NAMED_CLASSES = 5  # classes that a warning names
 
 # Up to these limits, default completions have a Gaussian for each class.
 MAX_CLASSES = 32
@@ -526,21 +527,24 @@ def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> 
     names = names_of(conditional)
     total = int(groups.counts.sum())
     waits = "" if total >= least else ", and all samples wait for their end"
-    few = ", ".join(
+    few = [
         f"{count} of class {show(label)}"
         for label, count in zip(groups.classes.tolist(), groups.counts.tolist(), strict=True)
         if count < least
-    )
+    ]
+    if len(few) > MAX_NAMED_CLASSES:
+        few[MAX_NAMED_CLASSES:] = [f"and too few of {len(few) - MAX_NAMED_CLASSES} more"]
+    got = ", ".join(few)
     if few and names == ("auto",):
         warn_caller(
             f"conditional: expected at least {least} held-out samples of each class for a promise "
-            f"by class at a reliability of {tau:g}, got {few}; the promise is a share of all "
+            f"by class at a reliability of {tau:g}, got {got}; the promise is a share of all "
             f"samples together (None){waits}",
             UserWarning,
         )
     elif few and {"true", "predicted"} & {*names}:
         warn_caller(
-            f"conditional: expected at least {least} held-out samples of each class, got {few}; "
+            f"conditional: expected at least {least} held-out samples of each class, got {got}; "
             "these classes share one promise"
             + ("" if groups.is_enough(least) else ", and all samples wait for their end"),
             UserWarning,

@@ -157,6 +157,15 @@ def test_classes_with_few_samples_are_named(rng):
     assert (pooled.reliability_by_class_[1:] < 0.9).all()
 
 
+def test_a_warning_names_no_more_than_five_classes():
+    y = np.repeat(np.arange(9), 8)
+    X = np.random.default_rng(0).standard_normal((72, 4)) + y[:, None]
+    named = "got " + ", ".join(f"8 of class {k}" for k in range(5)) + ", and too few of 4 more;"
+    for conditional in ("auto", "true"):
+        with pytest.warns(UserWarning, match=named):
+            fitted(X, y, 0.9, held_out=5, conditional=conditional)
+
+
 class Counted(LinearDiscriminantAnalysis):
     """Counts its predictions of samples."""
 
