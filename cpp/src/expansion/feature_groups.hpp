@@ -6,7 +6,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "base/tile_products.hpp"
 #include "eigenfeat/features.hpp"
@@ -17,6 +16,8 @@
 #include "kernels/vector_kernels.hpp"
 
 namespace eigenfeat {
+
+inline constexpr index_t kFlush = 4096;  // rows
 
 struct Groups {
   index_t n = 0;
@@ -79,6 +80,8 @@ struct NarrowLayout {
     if (i == kWaves * directions) return constant() + c;
     return wave_index<T>(directions, k, i, c);
   }
+  // index(i, c + 1) - index(i, c)
+  index_t step(index_t i) const { return waves() && i < kWaves * directions ? wave_unit<T>() : 1; }
   // narrow (m, k) with any strides: the features' numbers, or those and the constant's.
   template <class U>
   AlignedBuffer<T> laid_out(MatrixView<const U> narrow) const {
@@ -159,56 +162,64 @@ void copy_padded(MatrixView<const U> narrow, index_t width, T* out) {
   }
 }
 
+// As sum_over_groups. Each group has a sum in Sum: T, or double, to which sums of T are flushed.
+template <class Sum, bool kFlushed, class T, class Add>
+void sum_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout, const Groups& groups,
+                MatrixView<double> out, int n_threads, Add&& add) {
+  const index_t size = layout.size();
+  // Each group's sums begin on a line of their own, as narrow matrices do.
+  const index_t apart = (size + kLane<Sum> - 1) / kLane<Sum> * kLane<Sum>;
+  const int threads = threads_for(2.0 * product_work(features, layout.k), n_threads);
+  PerThread<TileScratch<T>> scratch(threads);
+  PerThread<AlignedBuffer<T>> parts(threads);
+  AlignedBuffer<Sum> sums(std::max<index_t>(groups.count, 1) * apart);
+  if (groups.count == 0) std::fill(sums.data(), sums.data() + size, Sum(0));
+  for_blocks(groups.count, threads, [&](index_t group, int thread) {
+    Sum* sum = sums.data() + group * apart;
+    std::fill(sum, sum + size, Sum(0));
+    if constexpr (kFlushed) {
+      if (parts[thread].empty()) parts[thread] = AlignedBuffer<T>::zeros(size);
+    }
+    [[maybe_unused]] index_t since = 0;
+    groups.for_tiles(group, [&](index_t begin, index_t end) {
+      LoadedTile<T> tile;
+      tile.load(features, layout, begin, end, scratch[thread]);
+      if constexpr (kFlushed) {
+        add(tile, scratch[thread], parts[thread].data());
+        since += end - begin;
+        if (since < kFlush) return;
+        kernels<VectorKernels<T>>().flush(parts[thread].data(), size, sum);
+        since = 0;
+      } else {
+        add(tile, scratch[thread], sum);
+      }
+    });
+    if constexpr (kFlushed) kernels<VectorKernels<T>>().flush(parts[thread].data(), size, sum);
+  });
+  AlignedBuffer<double> totals(std::max<index_t>(size, 1));
+  for_ranges(size, 4096, threads, [&](index_t begin, index_t end, int) {
+    std::copy(sums.data() + begin, sums.data() + end, totals.data() + begin);
+    for (index_t group = 1; group < groups.count; ++group) {
+      const Sum* more = sums.data() + group * apart;
+      for (index_t i = begin; i < end; ++i) totals[i] += static_cast<double>(more[i]);
+    }
+  });
+  for (index_t i = 0; i < layout.p; ++i) {
+    const double* first = totals.data() + layout.index(i, 0);
+    const index_t step = layout.step(i);
+    for (index_t c = 0; c < layout.k; ++c) out(i, c) = first[c * step];
+  }
+}
+
 // out (p, k) <- sum over tiles of what add(tile, scratch, g) adds to g, as laid out
 template <class T, class Add>
 void sum_over_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
                      MatrixView<double> out, int n_threads, Add&& add) {
-  constexpr index_t flush_rows = 4096;
-  const index_t size = layout.size();
-  // Each group's sums begin on a line of their own, as narrow matrices do.
-  const index_t apart = (size + kLane<double> - 1) / kLane<double> * kLane<double>;
   const Groups groups = layout.groups(features.rows());
-  const int threads = threads_for(2.0 * product_work(features, layout.k), n_threads);
-  PerThread<TileScratch<T>> scratch(threads);
-  PerThread<AlignedBuffer<T>> parts(threads);
-  AlignedBuffer<double> sums(std::max<index_t>(groups.count, 1) * apart);
-  if (groups.count == 0) std::fill(sums.data(), sums.data() + size, 0.0);
-  for_blocks(groups.count, threads, [&](index_t group, int thread) {
-    double* sum = sums.data() + group * apart;
-    std::fill(sum, sum + size, 0.0);
-    if constexpr (std::is_same_v<T, double>) {  // few rows need no sum of sums
-      if (groups.run * groups.tile <= flush_rows) {
-        groups.for_tiles(group, [&](index_t begin, index_t end) {
-          LoadedTile<T> tile;
-          tile.load(features, layout, begin, end, scratch[thread]);
-          add(tile, scratch[thread], sum);
-        });
-        return;
-      }
-    }
-    if (parts[thread].empty()) parts[thread] = AlignedBuffer<T>::zeros(size);
-    T* part = parts[thread].data();
-    index_t since = 0;
-    groups.for_tiles(group, [&](index_t begin, index_t end) {
-      LoadedTile<T> tile;
-      tile.load(features, layout, begin, end, scratch[thread]);
-      add(tile, scratch[thread], part);
-      since += end - begin;
-      if (since >= flush_rows) {
-        kernels<VectorKernels<T>>().flush(part, size, sum);
-        since = 0;
-      }
-    });
-    kernels<VectorKernels<T>>().flush(part, size, sum);
-  });
-  for_ranges(size, 4096, threads, [&](index_t begin, index_t end, int) {
-    for (index_t group = 1; group < groups.count; ++group) {
-      const double* more = sums.data() + group * apart;
-      for (index_t i = begin; i < end; ++i) sums[i] += more[i];
-    }
-  });
-  for (index_t i = 0; i < layout.p; ++i) {
-    for (index_t c = 0; c < layout.k; ++c) out(i, c) = sums[layout.index(i, c)];
+  if (groups.run * groups.tile <= kFlush) {
+    sum_groups<T, false>(features, layout, groups, out, n_threads, add);
+  } else {
+    sum_groups<double, true>(features, layout, groups, out, n_threads, add);
   }
 }
 

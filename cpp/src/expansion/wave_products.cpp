@@ -1,7 +1,5 @@
 #include "expansion/wave_products.hpp"
 
-#include <algorithm>
-
 #include "eigenfeat/vector.hpp"
 
 namespace eigenfeat {
@@ -22,16 +20,10 @@ bool has_wave_products(const FeatureRows<T>& features, index_t k) {
 
 template <class T>
 void pack_projections(MatrixView<const T> projections, T* packed) {
-  const index_t rows = projections.rows, n = projections.cols, unit = wave_unit<T>();
-  for (index_t r = 0; r < rows; ++r) {
-    const T* from = projections.row(r);
-    for (index_t first = 0; first < n; first += unit) {
-      T* to = packed + (first / unit * rows + r) * unit;
-      const index_t count = std::min(unit, n - first);
-      std::copy(from + first, from + first + count, to);
-      std::fill(to + count, to + unit, T(0));
-    }
-  }
+  const index_t rows = projections.rows;
+  for (index_t r = 0; r < rows; ++r)
+    kernels<WaveProductKernels<T>>().pack(projections.row(r), projections.cols, rows,
+                                          packed + r * wave_unit<T>());
 }
 
 template bool has_wave_products<float>(const FeatureRows<float>&, index_t);

@@ -257,6 +257,16 @@ void lay_out(const double* from, index_t stride, index_t k, index_t n, T* __rest
 }
 
 template <class T>
+void pack(const T* __restrict row, index_t n, index_t apart, T* __restrict packed) {
+  for (; n >= kWidth<T>; n -= kWidth<T>) {
+    for (index_t l = 0; l < kWidth<T>; ++l) packed[l] = row[l];
+    row += kWidth<T>;
+    packed += apart * kWidth<T>;
+  }
+  for (index_t l = 0; n > 0 && l < kWidth<T>; ++l) packed[l] = l < n ? row[l] : T(0);
+}
+
+template <class T>
 void wave_products(const WaveTile<T>& tile, const T* residuals, index_t k, index_t width, T* g) {
   if (tile.shifted) {
     products<true>(tile, residuals, k, width, g);
@@ -281,6 +291,7 @@ EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<float>) = [] {
   WaveProductKernels<float> table{};
   table.unit = EIGENFEAT_TIER::kWidth<float>;
   table.lay_out = EIGENFEAT_TIER::lay_out<float>;
+  table.pack = EIGENFEAT_TIER::pack<float>;
   table.scores = EIGENFEAT_TIER::wave_scores<float>;
   table.products = EIGENFEAT_TIER::wave_products<float>;
   table.squares = EIGENFEAT_TIER::wave_squares<float>;
@@ -290,6 +301,7 @@ EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<double>) = [] {
   WaveProductKernels<double> table{};
   table.unit = EIGENFEAT_TIER::kWidth<double>;
   table.lay_out = EIGENFEAT_TIER::lay_out<double>;
+  table.pack = EIGENFEAT_TIER::pack<double>;
   table.scores = EIGENFEAT_TIER::wave_scores<double>;
   table.products = EIGENFEAT_TIER::wave_products<double>;
   table.squares = EIGENFEAT_TIER::wave_squares<double>;
