@@ -67,7 +67,7 @@ _Array = npt.NDArray[np.float64]
 # `bench/run.py logit logit_gem` shows the effect of the first three numbers; see bench/SPEED.md.
 _MAX_GRAM_PASSES = 60  # evaluations that a Gram matrix may cost
 _SAMPLES_PER_FEATURE = 2  # of the Gram matrix of a subsample
-_SUBSAMPLE_PASSES = 8  # evaluations that the kernel of a subsample costs
+_SUBSAMPLE_PASSES = 4  # evaluations that the kernel of a subsample costs
 _MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
 _FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
 _MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
