@@ -27,7 +27,7 @@ from eigenfeat._base.labels import by_class
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
-from eigenfeat.linear.temperature import temperature
+from eigenfeat.linear.logit_problem import temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.samples.blocks import ArrayBlocks
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
     from eigenfeat.gem.gem import GEM
     from eigenfeat.linear.logistic import MultinomialLogit
-    from eigenfeat.linear.temperature import Logits
+    from eigenfeat.linear.logit_problem import Logits
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.block_samples import LabelledSamples
     from eigenfeat.samples.labelled import Block

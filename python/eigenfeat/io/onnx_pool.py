@@ -18,7 +18,7 @@ from scipy.interpolate import BSpline
 from eigenfeat.io.onnx_graph import LEARNING, Graph, layer_features
 from eigenfeat.io.onnx_input import completed
 from eigenfeat.linear.logistic import all_classes
-from eigenfeat.linear.temperature import LOG_FLOOR
+from eigenfeat.linear.logit_problem import LOG_FLOOR
 from eigenfeat.tables.classification_views import ForestClassifierView, LogitView
 from eigenfeat.tables.classifier import TableClassifier
 from eigenfeat.tables.regression_views import KernelView, LearnedKernelView, RidgeView

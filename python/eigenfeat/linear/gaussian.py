@@ -34,8 +34,14 @@ from numpy.typing import NDArray
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import by_class, thinned
 from eigenfeat._base.types import Floats
-from eigenfeat.linear.logit_problem import FeaturePasses, positive_metric, scaled_gram
-from eigenfeat.linear.temperature import Logits, log_loss, temperature
+from eigenfeat.linear.logit_problem import (
+    FeaturePasses,
+    Logits,
+    log_loss,
+    positive_metric,
+    scaled_gram,
+    temperature,
+)
 from eigenfeat.samples.blocks import add
 from eigenfeat.samples.labelled import Block
 

@@ -25,15 +25,17 @@ from eigenfeat._base.types import Codes, Floats, Labels, RandomState, Rows, Targ
 from eigenfeat._base.validation import FLOATS, check_number, show, take_names, warn_caller
 from eigenfeat.expansion.features import CoreRows, ExpandedFeatures, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
-from eigenfeat.linear.lbfgs import Minimum
 from eigenfeat.linear.logit_problem import (
     FeaturePasses,
     LogitProblem,
+    Logits,
+    Minimum,
     Penalty,
+    log_loss,
     minima,
     sample_problem,
+    temperature,
 )
-from eigenfeat.linear.temperature import Logits, log_loss, temperature
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import (
     LOGGER,

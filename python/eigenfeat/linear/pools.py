@@ -6,7 +6,7 @@ probability distributions", Statistical Science 1, 1986) is
     p(y | x) ~ exp(sum_v w_v log p_v(y | x)),  w_v >= 0.
 
 The weights minimise the held-out log loss, which is convex in w, plus |w - prior|^2 / 2 with the
-weight of `prior_samples`, on targets smoothed as in `temperature`. Their sum is an inverse
+weight of `prior_samples`, on targets smoothed as in `logit_problem`. Their sum is an inverse
 temperature. As each log p_v is a row of logits less its normaliser, the pool of multinomial logits
 is a multinomial logit on their features, side by side.
 """
@@ -24,7 +24,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.linear.temperature import LOG_FLOOR, loss_at_best
+from eigenfeat.linear.logit_problem import LOG_FLOOR, loss_at_best
 
 __all__ = [
     "MIN_SHARE",

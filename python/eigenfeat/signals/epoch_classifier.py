@@ -21,8 +21,8 @@ from eigenfeat._base import threads
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import differing_name, real_array, show, warn_caller
+from eigenfeat.linear.logit_problem import loss_at_best
 from eigenfeat.linear.pools import PooledView, asked_views, pool_probabilities, pool_weights
-from eigenfeat.linear.temperature import loss_at_best
 from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import SessionAlignment

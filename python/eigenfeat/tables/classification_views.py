@@ -27,8 +27,12 @@ from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit, choose_penalty
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-from eigenfeat.linear.temperature import LOG_FLOOR, loss_at_best
+from eigenfeat.linear.logit_problem import (
+    LOG_FLOOR,
+    LogitProblem,
+    Penalty,
+    loss_at_best,
+)
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.labelled import Block, MemorySamples

@@ -21,8 +21,8 @@ from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import ClassWeight, Codes, Floats, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.linear.logit_problem import loss_at_best
 from eigenfeat.linear.pools import MIN_SHARE, log_probabilities, pool_weights
-from eigenfeat.linear.temperature import loss_at_best
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
     complete,

@@ -5,9 +5,13 @@ import pytest
 import scipy.sparse as sp
 from logit_problems import wide_problem
 
-from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, sample_problem
+from eigenfeat.linear.logit_problem import (
+    LogitProblem,
+    Penalty,
+    minimise,
+    sample_problem,
+)
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.labelled import MemorySamples
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from eigenfeat.linear.lbfgs import minimise
+from eigenfeat.linear.logit_problem import minimise
 
 
 def quadratic(rng, n=20, k=3, condition=1e4):

@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 
 from eigenfeat import GEMClassifierCV, MultinomialLogit
 from eigenfeat.linear.logistic import PENALTIES, choose_penalty, draw_folds
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, minima
-from eigenfeat.linear.temperature import log_loss, temperature
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, log_loss, minima, temperature
 from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples.estimator import prepare
 from eigenfeat.samples.labelled import MemorySamples

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from eigenfeat import GEM, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
 from eigenfeat.linear.logistic import draw_folds
-from eigenfeat.linear.temperature import log_loss, temperature
+from eigenfeat.linear.logit_problem import log_loss, temperature
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
 
