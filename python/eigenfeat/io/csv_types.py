@@ -11,7 +11,10 @@ from typing import Any
 from eigenfeat.io.errors import arrow
 from eigenfeat.io.source import NUMBER, Options, kind_of_texts
 
-__all__ = ["INFINITE", "MISSING", "PLACEHOLDER", "TRUTH", "Tally", "is_header", "is_number"]
+__all__ = [
+    *("INFINITE", "MISSING", "PLACEHOLDER", "TRUTH"),
+    *("Tally", "are_row_numbers", "is_header", "is_number"),
+]
 
 # Cells that are missing values, as in pandas.read_csv.
 MISSING = (
@@ -141,6 +144,11 @@ def _increase(fields: list[str], places: list[int]) -> bool:
     except ValueError:
         return False
     return all(a < b for a, b in pairwise(values))
+
+
+def are_row_numbers(texts: Sequence[str]) -> bool:
+    """Whether cells are different whole numbers, as in the index that pandas writes."""
+    return 0 < len({*texts}) == len(texts) and all(re.fullmatch("[0-9]+", text) for text in texts)
 
 
 def is_number(text: str, decimal: str = ".") -> bool:

@@ -26,7 +26,15 @@ import numpy.typing as npt
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
 from eigenfeat.io.columnar import TableSource
-from eigenfeat.io.csv_types import INFINITE, MISSING, TRUTH, Tally, is_header, is_number
+from eigenfeat.io.csv_types import (
+    INFINITE,
+    MISSING,
+    TRUTH,
+    Tally,
+    are_row_numbers,
+    is_header,
+    is_number,
+)
 from eigenfeat.io.errors import (
     MISSING_LABEL,
     MISSING_NUMBER,
@@ -114,7 +122,11 @@ class DelimitedSource(TableSource):
         self._has_header_alone = self.named and not has_others
         self.facts = {"delimiter": self._delimiter, "header": self.named}
         numbers = map(str, range(len(self.first_fields)))
-        self._set_columns(self.first_fields if self.named else [*numbers])
+        firsts = [fields[0] for fields in rest]
+        numbered = self.named and not self.first_fields[0] and are_row_numbers(firsts)
+        self._set_columns(self.first_fields if self.named else [*numbers], [0] * numbered)
+        asked = options.columns is not None or not {0, "0", ""}.isdisjoint(options.drop)
+        self.index_left_out = numbered and not asked and self.choice.target != 0
 
     def tally(self, tallies: dict[tuple[str, int], Tally], n_bytes: float) -> None:
         """Count the cells of all columns, over about `n_bytes` of text."""

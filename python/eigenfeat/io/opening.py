@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.validation import check_count, check_dtype, show
+from eigenfeat._base.validation import check_count, check_dtype, show, warn_caller
 from eigenfeat.io.arrays import ArraySource
 from eigenfeat.io.columnar import IpcSource, ParquetSource
 from eigenfeat.io.delimited import DelimitedSource, Scans, settle_types
@@ -81,7 +81,8 @@ def open_rows(
         svmlight files have labels without it.
     columns : sequence of str or int, optional
         The feature columns, in this order. By default, all columns are features except the target
-        and the indexes that pandas or Dask wrote.
+        and the indexes that pandas or Dask wrote. In a CSV file such an index is a first column of
+        different whole numbers without a name.
     drop : sequence of str or int, default=()
         Columns to leave out.
     categorical : sequence of str or int, default=()
@@ -126,6 +127,11 @@ def open_rows(
     -------
     FileRows
 
+    Warns
+    -----
+    UserWarning
+        If the index in a CSV file is left out.
+
     Raises
     ------
     OSError
@@ -149,7 +155,14 @@ def open_rows(
     """
     given = locals().copy()
     del given["path"]
-    return FileRows(_checked(given), partial(_sources, listed_files(path, format), {}))
+    rows = FileRows(_checked(given), partial(_sources, listed_files(path, format), {}))
+    if rows.sources[0].index_left_out:
+        warn_caller(
+            f"{rows.sources[0].path}: the first column has row numbers and no name, and is left "
+            "out; drop (--drop 0) confirms this, columns (--columns) names the features",
+            UserWarning,
+        )
+    return rows
 
 
 def _checked(given: dict[str, Any]) -> Options:

@@ -169,6 +169,7 @@ class Source(ABC):
     choice: Choice
     dtype: DType  # of the features in the file: float32 or float64
     mixed: Mapping[int, str] = {}  # by column of numbers and text: an example of its texts
+    index_left_out: bool = False  # whether the first column, without a name, has row numbers
     thousands: Collection[int] = ()  # columns of numbers with separators of thousands
     label_kind: str | None = None  # as the option `labels`, or "uint"; None without labels
     n_rows: int | None = None  # if the file stores it

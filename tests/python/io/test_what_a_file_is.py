@@ -1,6 +1,7 @@
 """What a file is, is decided once: names, header, index, types of labels; models remember it."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -328,7 +329,39 @@ def test_columns_of_a_name_have_equal_places_in_all_files(tmp_path, choice):
         open_rows([tmp_path / "one.csv", tmp_path / "two.csv"], "kind", **choice)
 
 
+def test_the_index_of_pandas_in_a_csv_file_is_no_feature(tmp_path, table):
+    some = table.sample(frac=0.8, random_state=0)  # its index is in no order
+    some.to_csv(tmp_path / "index.csv")
+    some.to_csv(tmp_path / "plain.csv", index=False)
+    left_out = r"index\.csv: the first column has row numbers and no name, and is left out"
+    with pytest.warns(UserWarning, match=left_out):
+        rows = open_rows(tmp_path / "index.csv", "kind")
+    model = TableClassifier("columns").fit(rows)  # without a second warning
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    expected = TableClassifier("columns").fit(open_rows(tmp_path / "plain.csv", "kind"))
+    assert matrix_of(rows).tolist() == matrix_of(open_rows(tmp_path / "plain.csv", "kind")).tolist()
+    assert model.score(rows) == expected.score(some[["a", "b", "c"]], some["kind"])
+    ef.save(model, tmp_path / "m.efm")
+    predict = ("predict", tmp_path / "m.efm", tmp_path / "index.csv", "-o", tmp_path / "p.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        status, _, err = run(*predict)
+    assert (status, err.count("is left out")) == (0, 1)
+    for choice in ({"drop": [0]}, {"drop": [""]}, {"columns": ["a"]}, {"target": 0}):
+        open_rows(tmp_path / "index.csv", **choice)  # without a warning
+    assert open_rows(tmp_path / "index.csv", "kind", columns=[0, "a"]).n_features == 2
+
+
+@pytest.mark.parametrize("cells", ["121", "12x", ["1", "", "2"], ["1", "2", "2.5"]])
+def test_other_columns_without_a_name_are_refused(tmp_path, cells):
+    lines = [f"{cell},{row * row},{'pq'[row % 2]}" for row, cell in enumerate(cells)]
+    (tmp_path / "rows.csv").write_text("\n".join([",a,kind", *lines]) + "\n")
+    with pytest.raises(ValueError, match=r"got no name for column 0; leave such columns out"):
+        list(open_rows(tmp_path / "rows.csv", "kind"))
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.filterwarnings("ignore:.*the first column has row numbers")
 def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
     """A column without a name, such as pandas' index, a name twice, and a column of lists."""
     model = TableClassifier("gem").fit(table[["a", "b", "c"]], table["kind"])
@@ -343,7 +376,8 @@ def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
         write_table(path, new.append_column("lists", pa.array([[1]] * 200)))
     rows = open_rows(path, "kind")
     assert model.score(rows) == model.score(table[["a", "b", "c"]], table["kind"])
-    with pytest.raises(ValueError, match=r"got no name for column 0, 'note' for columns 5, 6;"):
+    nameless = "" if form == "csv" else "no name for column 0, "
+    with pytest.raises(ValueError, match=rf"got {nameless}'note' for columns 5, 6;"):
         list(rows)
     ef.save(model, tmp_path / "m.efm")
     out = tmp_path / "found.csv"
