@@ -141,7 +141,7 @@ class LogitView(View):
     def fit(self, samples: Samples) -> None:
         self.learn(samples)
         width = self.features(samples.table.subset(slice(1))).shape[1]
-        most = max(_MAX_FITTED, _MAX_ENTRIES // width)
+        most = max(_MAX_FITTED, _MAX_ENTRIES // max(width, 1))
         if len(samples) > most:
             samples = samples.subset(draw_subsample(len(samples), most, samples.rows.codes))
         self.logit = MultinomialLogit(

@@ -388,6 +388,12 @@ def test_a_view_that_helps_only_one_that_fails_is_left_out(rng):
     assert [view.model is None for view in views] == [True, True, False]
 
 
+def test_a_view_without_features_predicts_the_shares_of_the_classes(rng):
+    X, y = rng.standard_normal((100, 3)), np.arange(100) % 2  # no direction tells the classes apart
+    model = TableClassifier("gem_ranks").fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), 0.5, atol=1e-6)
+
+
 def test_one_sample_of_each_class_has_no_folds(rng):
     X = rng.standard_normal((3, 4))
     model = TableClassifier().fit(X, ["a", "b", "c"])
