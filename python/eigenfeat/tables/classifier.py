@@ -59,8 +59,8 @@ _Array = NDArray[np.float64]
 
 _MAX_CLASSES = 100  # "gem" takes more
 # bench/tables.py shows the effect of the following numbers.
-_PRIOR_SAMPLES = 500.0  # over n: weight of the prior of the views' weights
-_FEW_SAMPLES = 100  # below, the prior counts more, and views with less weight stay
+_PRIOR_SAMPLES = 500.0  # over n: samples that the prior of the views' weights counts like
+_FEW_SAMPLES = 100  # below, the prior counts more, and views with smaller weights stay
 _FOLDS_OF_MANY = 4  # only the first of these folds is held out
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 
@@ -268,8 +268,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
         codes, weight = samples.targets[held], samples.weight_of(held)
         prior, n = prior_weights(held_out), len(held)
-        # Few samples say little about weights, so that these are near the prior. Its share of each
-        # of many views is less than the usual least share.
+        # Few samples say little about weights, which therefore stay near the prior. With many views
+        # the prior of each one is less than `MIN_SHARE`.
         few = max(_FEW_SAMPLES / n, 1.0)
         pull, least = few * _PRIOR_SAMPLES / n, MIN_SHARE / few
         return pool_weights(list(held_out.values()), codes, weight, prior, pull, least)

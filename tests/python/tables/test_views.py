@@ -460,6 +460,16 @@ def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
     assert np.mean(ours) <= 1.02 * np.mean(linear)
 
 
+@pytest.mark.parametrize("load", [load_wine, load_iris, load_breast_cancer])
+def test_few_samples_keep_all_views_with_weights_near_the_prior(load):
+    X, y = load(return_X_y=True)
+    some = np.random.RandomState(0).permutation(len(y))[:30]
+    weights = [view.weight for view in TableClassifier().fit(X[some], y[some]).views_]
+    served = weights[:7]  # boosting needs more samples
+    np.testing.assert_allclose(served, [0.6, *6 * [0.4 / 6]], atol=0.07)
+    assert min(served) > 0
+
+
 @pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
 @pytest.mark.parametrize("views", [["trees"], ["columns", "columns"], [], ["columns", "words"]])
 def test_unknown_views_are_refused(kind, views):
