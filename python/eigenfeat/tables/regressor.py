@@ -345,8 +345,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:
     """Nonnegative weights (v,) of sum 1, with the least squared error of the weighted mean.
 
-    A ridge with the weight of thirty samples pulls them to `prior`, each divided by the square of
-    the view's mean squared error. Weights below 1% become 0.
+    A ridge with the weight of thirty samples pulls them to shares in proportion to `prior` over the
+    square of each view's mean squared error. Weights below 1% become 0.
 
     Parameters
     ----------
