@@ -17,7 +17,7 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kFlush = 4096;  // rows
+inline constexpr index_t kFlush = 4096;  // rows whose products are summed in the features' type
 
 struct Groups {
   index_t n = 0;
@@ -162,7 +162,8 @@ void copy_padded(MatrixView<const U> narrow, index_t width, T* out) {
   }
 }
 
-// As sum_over_groups. Each group has a sum in Sum: T, or double, to which sums of T are flushed.
+// As sum_over_groups, with the sums of each group in `Sum`. If kFlushed, sums in T of kFlush rows
+// are added to them.
 template <class Sum, bool kFlushed, class T, class Add>
 void sum_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout, const Groups& groups,
                 MatrixView<double> out, int n_threads, Add&& add) {

@@ -23,7 +23,8 @@ struct WaveProductKernels {
   index_t unit;  // directions in a vector
   // out (k, unit) <- from (k, n) with rows `stride` apart, padded with zeros
   void (*lay_out)(const double* from, index_t stride, index_t k, index_t n, T* out);
-  // The vectors of one row (n), the last one padded with zeros, go `apart` vectors apart.
+  // Copies a row (n) as vectors, the last one padded with zeros; between the beginnings of two
+  // vectors in `packed` lie `apart` vectors.
   void (*pack)(const T* row, index_t n, index_t apart, T* packed);
   // z (rows, width) += Phi w for k columns; sums: rows * k vectors of scratch
   void (*scores)(const WaveTile<T>& tile, const T* w, index_t k, index_t width, T* sums, T* z);
