@@ -144,7 +144,8 @@ class DelimitedSource(TableSource):
     def settle(self, tallies: Mapping[tuple[str, int], Tally]) -> None:
         """Set the types of columns, and the kind of labels, from the counts in all files."""
         found = [tallies[key] for key in self._column_keys]
-        if self._options.decimal == ".":
+        # With semicolons between fields, a comma is more often a decimal point.
+        if self._options.decimal == "." and self._delimiter != ";":
             self.thousands = [j for j, tally in enumerate(found) if tally.has_thousands]
         mixed = [j for j, tally in enumerate(found) if tally.mixed and j not in self.thousands]
         self.mixed = {j: str(found[j].word) for j in mixed}

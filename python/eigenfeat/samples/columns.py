@@ -149,6 +149,8 @@ class TableColumns:
         What each column is taken for.
     categories_ : dict of name to Categories
         Categories of the columns that have some.
+    signs_ : dict of name to str
+        Signs of currency or percent, or "", of the numbers in columns of numeric text.
     feature_names_ : (D,) array of str
         Names of the encoded columns.
     groups_ : (D,) array of int
@@ -180,6 +182,7 @@ class TableColumns:
         self.names_ = list(names)
         self.kinds_: list[str] = []
         self.categories_: dict[Hashable, Categories] = {}
+        self.signs_: dict[Hashable, str] = {}
         left_out: dict[str, list[Any]] = {}
         numeric: dict[Any, Mapping[str | None, int]] = {}
         written: dict[str, dict[Any, str]] = {"numbers": {}, "dates": {}}
@@ -196,12 +199,12 @@ class TableColumns:
                 left_out.setdefault(kind, []).append(name)
                 kind = "left out"
             if kind == "numeric text":
-                numeric[name] = counts
+                numeric[name], self.signs_[name] = counts, _usual_signs(counts)
             if kind == "category":
                 self.categories_[name] = _categories(counts)
             self.kinds_.append(kind)
         _warn_left_out(left_out)
-        _warn_numeric(numeric)
+        _warn_numeric(numeric, self.signs_)
         _warn_written(written)
         self._name_features()
         return self
@@ -298,7 +301,7 @@ class TableColumns:
                 if self.kinds_[at] == "date":
                     part = column.date_parts(lenient=lenient)
                 else:
-                    part = column.numbers(lenient=self.kinds_[at] == "numeric text")[:, None]
+                    part = column.numbers(self.signs_.get(column.name))[:, None]
                 out[:, start : start + part.shape[1]] = part
                 start += part.shape[1]
                 continue
@@ -428,11 +431,11 @@ class _Column:
             return "number"
         return "date" if all(isinstance(value, datetime.date) for value in known) else "category"
 
-    def numbers(self, *, lenient: bool = False) -> NDArray[np.float64]:
+    def numbers(self, signs: str | None = None) -> NDArray[np.float64]:
         """The values as numbers, NaN where they are missing; durations in seconds.
 
-        ValueError for values that are no numbers; with `lenient` they are missing, and texts may
-        have separators of thousands and the like.
+        ValueError for values that are no numbers. With `signs` they are missing, and texts may have
+        separators of thousands and these signs.
         """
         if self.type in "biuf":
             return self._converted(np.float64, np.nan)
@@ -442,11 +445,11 @@ class _Column:
         out = np.full(len(self), np.nan)
         for row, value in enumerate(listed_values(self.values)):
             number = _number(value)
-            if number is None and lenient:
-                number = _written_number(category_text(value) or "")
+            if number is None and signs is not None:
+                number = _written_number(category_text(value) or "", signs)
             if number is not None:
                 out[row] = number
-            elif not lenient and category_text(value) is not None:
+            elif signs is None and category_text(value) is not None:
                 raise self._error("numbers", value, row)
         return out
 
@@ -556,11 +559,28 @@ def _number(value: object) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def _written_number(text: str) -> float | None:
-    """The number that a text says with separators of thousands and the like; None for all else."""
-    if _ENGLISH_NUMBER.fullmatch(text) is None:
+def _written_number(text: str, signs: str) -> float | None:
+    """A number, perhaps with separators of thousands and with these signs; None for other texts."""
+    match = _ENGLISH_NUMBER.fullmatch(text)
+    if match is None or _signs(match) not in ("", signs):
         return None
     return float(_NOT_IN_NUMBERS.sub("", text))
+
+
+def _signs(match: re.Match[str]) -> str:
+    """Signs of currency and percent of a number."""
+    return match["currency"] + (match["percent"] or "").strip()
+
+
+def _usual_signs(counts: Mapping[str | None, int]) -> str:
+    """Signs of most cells among the numbers of a column of text."""
+    found = Counter[str]()
+    for text, count in counts.items():
+        if match := _ENGLISH_NUMBER.fullmatch(text or ""):
+            found[_signs(match)] += count
+        elif _NUMBER.fullmatch(text or ""):  # with an exponent
+            found[""] += count
+    return max(found, key=found.__getitem__)
 
 
 def _time(value: Any) -> np.datetime64 | None:
@@ -613,17 +633,21 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
 def _are_written_numbers(counts: Mapping[str | None, int], fewest: float) -> bool:
     """Whether at least `fewest` cells are numbers of the same signs, not all of them plain.
 
-    If some have separators of thousands, all from 1,000 on have them.
+    If some have separators of thousands, all from 1,000 on have them. Texts such as "101" and
+    "101,205,330", all of which begin with three digits, are lists of codes.
     """
     texts = [text for text in counts if text is not None]
     found = [match for text in texts if (match := _ENGLISH_NUMBER.fullmatch(text))]
     if all(_NUMBER.fullmatch(match.string) for match in found):
         return False
-    signs = {(match["currency"], match["percent"] is None) for match in found}
-    grouped = any("," in match["whole"] for match in found)
-    ungrouped = any("," not in match["whole"] and len(match["whole"]) > 3 for match in found)
+    signs = {_signs(match) for match in found}
+    groups = [match["whole"].split(",") for match in found]
+    sizes = {len(parts) for parts in groups}
+    ungrouped = any(len(parts) == 1 and len(parts[0]) > 3 for parts in groups)
+    lists = len(sizes) > 1 and all(len(parts[0]) == 3 for parts in groups)
     n_cells = sum(counts[match.string] for match in found)
-    return n_cells >= fewest and len(signs) == 1 and not (grouped and ungrouped)
+    refused = lists or (ungrouped and max(sizes) > 1)
+    return n_cells >= fewest and len(signs) == 1 and not refused
 
 
 def _looks_like(counts: Mapping[str | None, int]) -> str:
@@ -676,12 +700,14 @@ def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
         )
 
 
-def _warn_numeric(numeric: Mapping[Any, Mapping[str | None, int]]) -> None:
+def _warn_numeric(
+    numeric: Mapping[Any, Mapping[str | None, int]], signs: Mapping[Any, str]
+) -> None:
     """Warn of columns of text that become numbers, and of their cells that are no numbers."""
     for name, counts in numeric.items():
         written = [text for text in counts if text is not None and not _NUMBER.fullmatch(text)]
-        others = [text for text in written if _written_number(text) is None]
-        looks = next((one for one in written if _written_number(one) is not None), None)
+        others = [text for text in written if _written_number(text, signs[name]) is None]
+        looks = next((x for x in written if _written_number(x, signs[name]) is not None), None)
         example = "" if looks is None else f" such as {show(looks)}"
         n_missing = counts.get(None, 0) + sum(counts[text] for text in others)
         cells = f", of which {n_missing} are missing" if n_missing else ""

@@ -206,6 +206,7 @@ def test_a_file_with_separators_of_thousands_is_read_as_its_frame(tmp_path, most
         ([f"{i}" for i in range(100)] + ["$5"] * 40, "category"),  # two signs
         ([f"{i}a" if i % 9 == 0 else f"{i}" for i in range(100, 200)] * 2, "category"),
         ([f"{i},5" for i in range(100)], "left out"),
+        ([f"{i},{999 - i}" if i % 3 else f"{i}" for i in range(100, 300)], "left out"),  # lists
     ],
 )
 def test_numbers_in_several_forms_are_none(texts, kind):
@@ -213,6 +214,31 @@ def test_numbers_in_several_forms_are_none(texts, kind):
         warnings.simplefilter("ignore")
         columns = TableColumns().fit(pd.DataFrame({"a": texts, "x": range(len(texts))}))
     assert columns.kinds_ == [kind, "number"]
+
+
+@pytest.mark.parametrize(
+    ("form", "others"),
+    [
+        ("{}.5", {"$7.5": np.nan, "1,250.5": 1250.5, "7.5%": np.nan}),
+        ("${}.5", {"7.5": 7.5, "\u20ac7.5": np.nan, "$1,250.5": 1250.5}),
+        ("{} %", {"7": 7.0, "7%": 7.0, "$7": np.nan}),
+    ],
+)
+def test_numbers_with_other_signs_are_missing(form, others):
+    frame = pd.DataFrame({"a": [form.format(i) for i in range(100)], "x": range(100)})
+    new = pd.DataFrame({"a": [*others], "x": 0})
+    fitted = pd.concat([frame, new]) if form == "{}.5" else frame
+    with pytest.warns(UserWarning, match="'a' holds text that looks like numbers"):
+        columns = TableColumns().fit(fitted)
+    np.testing.assert_array_equal(columns.transform(new)[:, 0], [*others.values()])
+
+
+def test_with_semicolons_a_comma_may_be_a_decimal_point(tmp_path):
+    lines = [f"{i / 8 + 1:.3f};{'ab'[i % 2]}".replace(".", ",") for i in range(100)]
+    (tmp_path / "n.csv").write_text("\n".join(["n;y", *lines, ""]))
+    rows = open_rows(tmp_path / "n.csv", "y", delimiter=";")
+    with pytest.raises(ValueError, match=r"'1,000'; if ',' is its decimal point, set decimal="):
+        classifier().fit(rows)
 
 
 def test_the_numbers_of_codes_are_no_numbers_with_units():
