@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import shutil
 import sys
@@ -23,7 +24,7 @@ from eigenfeat._base.file_errors import naming
 from eigenfeat._base.validation import show
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.expansion.features import take_rows
-from eigenfeat.io.errors import OptionError
+from eigenfeat.io.errors import OptionError, damage_named, open_bytes
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import CSV_DEFAULTS, FileRows
 from eigenfeat.io.saving import load
@@ -129,6 +130,8 @@ def opened_with_model(
         options.labels = "float"
     named, layout = getattr(options, "target", None), getattr(model, "file_layout_", None) or {}
     recalled = {n: layout[n] for n in CSV_DEFAULTS if n in layout and getattr(options, n) is None}
+    if "encoding" in recalled and _is_utf8(listed_files(options.data, options.format)[0][0]):
+        del recalled["encoding"]  # as latin-1, for example, it would be read without an error
     vars(options).update(recalled)
     try:
         rows = rows_of(options, labelled=labelled, target=layout.get("target"))
@@ -142,6 +145,16 @@ def opened_with_model(
         raise UsageError(text + _recalled(recalled, options.model)) from None
     except ValueError as error:
         raise ValueError(f"{error}{_recalled(recalled, options.model)}") from None
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether the beginning of a file has characters beyond ASCII, all of them in UTF-8."""
+    with damage_named(path), open_bytes(path) as file:
+        start = file.read(2**20)
+    try:
+        return not codecs.getincrementaldecoder("utf-8")().decode(start).isascii()
+    except UnicodeDecodeError:
+        return False
 
 
 def _recalled(options: Mapping[str, Any], model: str) -> str:

@@ -192,7 +192,7 @@ def fit() -> None:
         ["--coverage"],
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         metavar="SHARE",
-        help="Of regressions, also write intervals that contain this share of the targets.",
+        help="Of regressions, also write intervals for about this share of the targets.",
     ),
     *opt.ROWS,
     examples="""\
@@ -212,7 +212,7 @@ def predict() -> None:
     columns lower and upper beside the prediction.
 
     CSV files are read with the --delimiter, --decimal, --encoding, --comment and --header of the
-    fit, unless these options are given.
+    fit, unless these options are given. Text in UTF-8 is recognised.
     """
 
 

@@ -216,7 +216,10 @@ def test_a_model_remembers_how_its_files_are_written(tmp_path, monkeypatch):
     status, out, err = run(*predict, "rows.csv")
     assert (status, out[:18], err) == (0, "found.csv: 60 rows", "")
     found = (tmp_path / "found.csv").read_text()
-    end = "; read with --decimal ',' --delimiter ';' --encoding 'latin-1' --comment '#', as in "
+    (tmp_path / "utf8.csv").write_text(written, encoding="utf-8")
+    status, out, err = run("evaluate", "m.efm", "utf8.csv")
+    assert (status, "m\u00f6we" in out, "\u00c3" in out) == (0, True, False), err
+    end = "; read with --decimal ',' --delimiter ';' --comment '#', as in the fit of m.efm"
     for command in (predict, ("evaluate", "m.efm")):
         status, _, err = run(*command, "plain.csv")
         assert (status > 0, end in err) == (True, True), err
