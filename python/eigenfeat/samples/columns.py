@@ -59,8 +59,9 @@ _READ = ("date", "numeric text")  # kinds of text that become numbers
 _DURATIONS = (datetime.timedelta, datetime.time)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DATE = re.compile(
-    r"(?P<local>[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)"
-    r"(Z|(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2}))?"
+    r"(?P<local>[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?P<time>[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)"
+    r"(Z|(?(time)(?P<sign>[+-])(?P<hours>[01][0-9]|2[0-3])(:?(?P<minutes>[0-5][0-9]))?|(?!)))?"
 )
 _IDENTIFIER = re.compile(r"(.*[^a-z])?(id|index|key|nr|no|number|row|uuid|unnamed: [0-9]+)")
 # Numbers with separators of thousands, a sign of currency or percent, as "-$1,250.50".
@@ -598,7 +599,7 @@ def _time(value: Any) -> np.datetime64 | None:
         return None
     if match["sign"] is None:
         return time
-    east = np.timedelta64(60 * int(match["hours"]) + int(match["minutes"]), "m")
+    east = np.timedelta64(60 * int(match["hours"]) + int(match["minutes"] or 0), "m")
     return time - east if match["sign"] == "+" else time + east
 
 

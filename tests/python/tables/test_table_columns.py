@@ -98,7 +98,7 @@ PARTS = [[18321, 2, 5, 0], [-1, 12, 2, 0], [19723, 1, 0, 0]]
         np.array(DAYS, dtype="datetime64[ns]"),
         pd.to_datetime(DAYS).tz_localize("UTC").tz_convert("Asia/Tokyo"),
         pd.array(DAYS, dtype="string"),
-        ["2020-02-29 02:00:00+02:00", "1969-12-30T18:30-0530", "2024-01-01T00:00:00Z"],
+        ["2020-02-29 02:00:00+02", "1969-12-30T18:30-0530", "2024-01-01T00:00:00Z"],
     ],
     ids=["text", "objects", "numpy", "zone", "string", "offsets"],
 )
@@ -112,6 +112,15 @@ def test_dates_are_days_and_parts_of_the_calendar(column):
     np.testing.assert_allclose(found, [[18321 + 18.5 / 24, 2, 5, 18], [np.nan] * 4])
     with pytest.raises(ValueError, match=r"expected dates in column 'd'.* 'soon' in row 1"):
         columns.transform(new.assign(d=["2020-02-29", "soon"]))
+
+
+@pytest.mark.parametrize("end", ["-1234", "+02:00", "T10:00+24:00", "T10:00-02:60"])
+def test_codes_that_begin_like_dates_are_no_dates(end):
+    columns = TableColumns()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        columns.fit(pd.DataFrame({"d": 3 * [f"2024-01-15{end}"]}))
+    assert columns.kinds_ == ["category"]
 
 
 def test_dates_beyond_the_year_9999_are_no_numbers():
