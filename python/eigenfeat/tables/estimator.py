@@ -281,7 +281,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
 
         def of_part(begin: int) -> _Array:
             part = slice(begin, begin + _SAMPLES_AT_ONCE)
-            return self._summed(replace(table, X=table.X[part], n_threads=1))
+            return self._summed(replace(table.subset(part), n_threads=1))
 
         starts = range(0, len(table), _SAMPLES_AT_ONCE)
         workers = min(resolve(self.n_threads) or core.default_threads(), len(starts), _MAX_WORKERS)
