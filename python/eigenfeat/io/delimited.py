@@ -260,7 +260,7 @@ class DelimitedSource(TableSource):
         """A column as numbers, with infinity for text; or as text without blanks around it."""
         if str(column.type) == "string":
             text = kind not in ("number", "bool")
-            column = self._texts(column) if text else self._numbers(column, kind)
+            column = self._words(column) if text else self._numbers(column, kind)
         return super()._values(column, kind)
 
     def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
@@ -272,6 +272,15 @@ class DelimitedSource(TableSource):
         pc = pa.compute
         texts = pc.utf8_trim(cells, " \t")
         return pc.if_else(pc.is_in(texts, pa.array(self._missing)), None, texts)
+
+    def _words(self, cells: Any) -> Any:
+        """As `_texts`; numbers among the texts have a decimal point."""
+        texts = self._texts(cells)
+        if self._options.decimal == ".":
+            return texts
+        pc = arrow("CSV").compute
+        is_number = pc.match_substring_regex(texts, NUMBER.replace(r"\.", ","))
+        return pc.if_else(is_number, pc.replace_substring(texts, ",", "."), texts)
 
     def _numbers(self, cells: Any, kind: str) -> Any:
         pa = arrow("CSV")

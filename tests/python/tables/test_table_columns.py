@@ -242,6 +242,24 @@ def test_numbers_with_other_signs_are_missing(form, others):
     np.testing.assert_array_equal(columns.transform(new)[:, 0], [*others.values()])
 
 
+@pytest.mark.parametrize("form", ["{:.3f}", "{:.2f}"])
+def test_numbers_among_words_have_the_decimal_point_of_the_file(tmp_path, form):
+    numbers = np.linspace(1.0, 3.0, 101)[1:]
+    texts = [form.format(number) for number in numbers] + ["none"] * 3
+    found = []
+    for decimal, delimiter in (".,", ",;"):
+        lines = [f"{text};{'ab'[i % 2]}".replace(".", decimal) for i, text in enumerate(texts)]
+        path = tmp_path / f"{ord(decimal)}.csv"
+        path.write_text("\n".join(["n;y", *lines, ""]).replace(";", delimiter))
+        rows = open_rows(path, "y", decimal=decimal, delimiter=delimiter)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (block,) = rows.frames()
+            found.append(TableColumns().fit(block.X).transform(block.X)[:, 0])
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_allclose(found[1][:100], numbers, atol=0.01)
+
+
 def test_with_semicolons_a_comma_may_be_a_decimal_point(tmp_path):
     lines = [f"{i / 8 + 1:.3f};{'ab'[i % 2]}".replace(".", ",") for i in range(100)]
     (tmp_path / "n.csv").write_text("\n".join(["n;y", *lines, ""]))
