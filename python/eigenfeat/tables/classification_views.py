@@ -142,6 +142,8 @@ class LogitView(View):
         self.learn(samples)
         width = self.features(samples.table.subset(slice(1))).shape[1]
         most = max(_MAX_FITTED, _MAX_ENTRIES // max(width, 1))
+        if (weight := samples.weight) is not None:  # few of the samples may have most of the weight
+            most = int(most * len(weight) * (weight @ weight) / weight.sum() ** 2)
         if len(samples) > most:
             samples = samples.subset(draw_subsample(len(samples), most, samples.rows.codes))
         self.logit = MultinomialLogit(

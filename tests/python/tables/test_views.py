@@ -439,6 +439,14 @@ def test_logits_of_many_samples_take_some_of_them_for_any_number_of_threads(rng)
     assert log_loss(y[51_000:], P, labels=[0, 1, 2]) < 1.05 * -held_out
 
 
+def test_logits_of_many_samples_read_a_sample_with_most_of_the_weight(rng):
+    y = np.where(np.arange(60_000) < 30_002, 0, 2)
+    y[7] = 1  # every second sample by class would leave it out
+    X = rng.standard_normal((len(y), 2)) + y[:, None] / 2
+    weight = np.where(y == 1, 1e5, 1.0)
+    assert TableClassifier(["kernel"]).fit(X, y, weight).predict(X[[7]]) == 1
+
+
 @pytest.mark.long
 def test_boosting_of_many_samples_and_classes_is_stable(rng):
     X = rng.integers(0, 8, (6_100, 4)).astype(float)
