@@ -442,7 +442,7 @@ def test_logits_of_many_samples_take_some_of_them_for_any_number_of_threads(rng)
 def test_logits_of_many_samples_read_a_sample_with_most_of_the_weight(rng):
     y = np.where(np.arange(60_000) < 30_002, 0, 2)
     y[7] = 1  # every second sample by class would leave it out
-    X = rng.standard_normal((len(y), 2)) + y[:, None] / 2
+    X = rng.standard_normal((len(y), 8)) + y[:, None] / 4
     weight = np.where(y == 1, 1e5, 1.0)
     assert TableClassifier(["kernel"]).fit(X, y, weight).predict(X[[7]]) == 1
 
