@@ -80,6 +80,8 @@ class PairedSamples:
                 raise ValueError("requires y to be passed, but the target y is None")
             X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
             try:
+                if not hasattr(Y, "shape") and hasattr(Y, "__array__"):
+                    Y = np.asarray(Y)
                 Y = np.reshape(Y, (-1, 1)) if np.ndim(Y) == 1 else Y
             except ValueError:
                 text = "y: expected rows of one length, got lists of several lengths"
