@@ -352,7 +352,10 @@ class Frequencies(View):
         X = parts[0].astype(np.float64)
         X -= X.mean(axis=2, keepdims=True)
         clock = 2.0 * np.pi * np.arange(X.shape[2]) / self.sfreq
-        span = np.linalg.qr(X.swapaxes(1, 2))[0]
+        span, R = np.linalg.qr(X.swapaxes(1, 2))
+        size = np.linalg.norm(R, axis=1)[:, : R.shape[1]]
+        apart = np.abs(np.diagonal(R, axis1=1, axis2=2)) > 1e-10 * size
+        span *= apart[:, None]  # a column of `span` is rounding if its channel depends on others
         out = []
         for frequency in self.frequencies:
             pitches = [h * frequency for h in range(1, _N_HARMONICS + 1)]
