@@ -139,6 +139,8 @@ class FeaturePasses:
         Numbers of samples, and of threads of the core.
     dtype : float32 or float64
         Type of the features.
+    dense, sparse : bool
+        Whether the features are an array, or a sparse matrix.
     block, features : Block and CoreRows, or None
         Samples in memory, and the core's view of their features.
     """
@@ -147,6 +149,7 @@ class FeaturePasses:
         self.rows, self.constant = rows, constant
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_samples, self.dtype = rows.n_samples, rows.dtype
+        self.dense, self.sparse = rows.dense, rows.sparse
         self.block: Any = rows.block if rows.in_memory else None
         self.features: Any = None if self.block is None else self.block.core(constant)
 
@@ -154,6 +157,8 @@ class FeaturePasses:
         self, function: Callable[..., Any], *arguments: object, merge: Callable[..., Any] = add
     ) -> Any:
         """Merge ``function(features, block, n_threads, *arguments)`` over the samples."""
+        if self.block is not None:
+            return function(self.features, self.block, self.n_threads, *arguments)
         n_threads = self.rows.n_threads  # each worker resolves None itself
         return self.rows.reduce(_on_features, merge, function, self.constant, n_threads, *arguments)
 
@@ -252,7 +257,7 @@ class LogitProblem(FeaturePasses):
         the float32 metric accurate. Their mean squares in the ridge become variances. Constant
         columns are not centred. `sums` and `squares` include the constant feature.
         """
-        if not self.rows.dense:
+        if not self.dense:
             return None
         mean: _Array = sums[:-1] / self.total
         with np.errstate(over="ignore", invalid="ignore"):  # such columns are refused later
@@ -282,7 +287,7 @@ class LogitProblem(FeaturePasses):
         small = is_rounding(size, largest, self.n_samples, self.dtype)
         near = np.maximum((size - mean) * (size + mean), 0.0) <= _NEARLY_CONSTANT * size**2
         in_question = small | near if self.constant else small
-        if not (rows.dense and rows.in_memory):
+        if not (self.dense and rows.in_memory):
             in_question = in_question & ~flat[varying]
         asked = np.flatnonzero(in_question)
         if not len(asked):
@@ -332,7 +337,7 @@ class LogitProblem(FeaturePasses):
     def in_float32(self) -> LogitProblem | None:
         """The problem with features in float32; None if its passes do not repay the copy."""
         rows = self.rows
-        if not (rows.in_memory and rows.dense and self.dtype == np.float64):
+        if not (rows.in_memory and self.dense and self.dtype == np.float64):
             return None
         if self.n_samples * self.varying < _MIN_COPIED:
             return None
@@ -404,7 +409,7 @@ class LogitProblem(FeaturePasses):
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * k  # operations per feature
         most = _MAX_GRAM_PASSES * evaluation
-        if n * min(n, p) <= most or self.rows.sparse:  # a subsample misses rare features
+        if n * min(n, p) <= most or self.sparse:  # a subsample misses rare features
             return n
         count = _SAMPLES_PER_FEATURE * p
         if count < n and count * p <= most:
@@ -513,7 +518,7 @@ def sample_problem(problem: LogitProblem, penalty: Penalty, tolerance: float) ->
         rows = with_features(problem.rows, problem.rows.together())
         problem = LogitProblem(rows, constant=problem.constant, common=problem.common)
     single = tolerance >= _FLOAT32_TOLERANCE
-    if problem.rows.sparse:
+    if problem.sparse:
         scaled = problem.block.X.multiply(scale[varying]).tocsr().astype(np.float64)
         kernel = (scaled @ scaled.T).toarray()
     else:
