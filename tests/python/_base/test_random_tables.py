@@ -38,7 +38,7 @@ OF_DRAWS |= {"GEM", "ReliableClassifier", "ConvolutionClassifier"}
 LINEAR_VIEWS = ["columns", "splines", "gem", "gem_ranks", "kernel", "kernel_ranks"]
 WITHOUT_TREES = {"TableRegressor": {"views": LINEAR_VIEWS}}
 # Bits and bytes give pencils equal eigenvalues, whose vectors may be any of their span.
-OF_EQUAL_EIGENVALUES = {"GEMClassifier", "TableClassifier, gem"}
+OF_EQUAL_EIGENVALUES = {"EpochClassifier", "GEMClassifier", "TableClassifier, gem"}
 # Their scales, neighbours and regularisation are given, so that nothing is chosen by folds.
 BY_SAMPLES = {"FisherLDA": {}, "QuadraticDiscriminant": {}, "RayleighPCA": {}}
 BY_SAMPLES |= {"GEM": {"scale": "columns", "constant": True}}
