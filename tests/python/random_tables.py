@@ -222,7 +222,10 @@ USEFUL = (
     r"|n_samples: expected|temperature|LDG: rows of|correct: expected at least"
 )
 # What is solved to a tolerance that shows in the comparison is solved to the end.
-TO_THE_END = {"MulticlassSVM": {"tol": 1e-8, "max_iter": 10_000}}
+TO_THE_END = {
+    "GEMClassifier": {"logit": ef.MultinomialLogit(tol=1e-6, temperature="auto", solver="auto")},
+    "MulticlassSVM": {"tol": 1e-8, "max_iter": 10_000},
+}
 
 
 def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **parameters):
