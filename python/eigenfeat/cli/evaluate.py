@@ -175,12 +175,22 @@ def measures_text(measures: Measures) -> list[str]:
     constant = "mean" if isinstance(measures, RegressionMeasures) else "constant"
     lines = [f"{'':{width}}  {'model':>9}  {constant:>9}"]
     for name, *values, what in compared:
-        cells = (f"{value:>9{'.6g' if 'error' in name else '.4f'}}" for value in values)
+        texts = _six_digits(values) if "error" in name else map("{:.4f}".format, values)
+        cells = (f"{text:>9}" for text in texts)
         lines.append("  ".join([name.ljust(width), *cells, what]))
     if isinstance(measures, RegressionMeasures):
         return lines
     lines[-1] += f"; standard error {measures.standard_error:.4f}"
     return [*lines, "", *_class_lines(measures), *_confusion_lines(measures)]
+
+
+def _six_digits(values: list[float]) -> list[str]:
+    """Numbers with six digits of the largest one, and the same number of decimals."""
+    size = max(map(abs, values))
+    if not 1e-3 <= size < 1e6:
+        return [f"{value:.6g}" for value in values]
+    decimals = max(5 - int(np.floor(np.log10(size))), 0)
+    return [f"{value:.{decimals}f}" for value in values]
 
 
 def _class_lines(measures: ClassificationMeasures) -> list[str]:
