@@ -172,7 +172,8 @@ void sum_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout, c
   const index_t apart = (size + kLane<Sum> - 1) / kLane<Sum> * kLane<Sum>;
   const int threads = threads_for(2.0 * product_work(features, layout.k), n_threads);
   PerThread<TileScratch<T>> scratch(threads);
-  PerThread<AlignedBuffer<T>> parts(threads);  // NOLINT(misc-const-correctness): of kFlushed
+  // NOLINTNEXTLINE(misc-const-correctness): changes if kFlushed
+  PerThread<AlignedBuffer<T>> parts(threads);
   AlignedBuffer<Sum> sums(std::max<index_t>(groups.count, 1) * apart);
   if (groups.count == 0) std::fill(sums.data(), sums.data() + size, Sum(0));
   for_blocks(groups.count, threads, [&](index_t group, int thread) {
@@ -181,7 +182,8 @@ void sum_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout, c
     if constexpr (kFlushed) {
       if (parts[thread].empty()) parts[thread] = AlignedBuffer<T>::zeros(size);
     }
-    [[maybe_unused]] index_t since = 0;  // NOLINT(misc-const-correctness): of kFlushed
+    // NOLINTNEXTLINE(misc-const-correctness): changes if kFlushed
+    [[maybe_unused]] index_t since = 0;
     groups.for_tiles(group, [&](index_t begin, index_t end) {
       LoadedTile<T> tile;
       tile.load(features, layout, begin, end, scratch[thread]);
