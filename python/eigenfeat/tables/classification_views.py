@@ -140,12 +140,7 @@ class LogitView(View):
 
     def fit(self, samples: Samples) -> None:
         self.learn(samples)
-        width = self.features(samples.table.subset(slice(1))).shape[1]
-        most = max(_MAX_FITTED, _MAX_ENTRIES // max(width, 1))
-        if (weight := samples.weight) is not None:  # few of the samples may have most of the weight
-            most = int(most * len(weight) * (weight @ weight) / weight.sum() ** 2)
-        if len(samples) > most:
-            samples = samples.subset(draw_subsample(len(samples), most, samples.rows.codes))
+        samples = self._fewer(samples)
         self.logit = MultinomialLogit(
             penalty=self.penalty / self._energy,
             ridge=self.ridge,
@@ -158,6 +153,18 @@ class LogitView(View):
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.logit.fit(samples.with_features(self.features(samples.table)))
         self.n_features = int(self.logit.coef_.shape[1])
+
+    def _fewer(self, samples: Samples) -> Samples:
+        """The samples that the logit is fitted to: all, or a random subsample of many."""
+        if len(samples) <= _MAX_FITTED:
+            return samples
+        width = self.features(samples.table.subset(slice(1))).shape[1]
+        most = max(_MAX_FITTED, _MAX_ENTRIES // max(width, 1))
+        if (weight := samples.weight) is not None:  # few of the samples may have most of the weight
+            most = int(most * len(weight) * (weight @ weight) / weight.sum() ** 2)
+        if len(samples) <= most:
+            return samples
+        return samples.subset(draw_subsample(len(samples), most, samples.rows.codes))
 
     def outputs(self, table: Table) -> _Array:
         scores = np.asarray(self.products(table), dtype=np.float64) + self.logit.intercept_
