@@ -65,9 +65,9 @@ class PairedSamples:
     """Samples with rows of targets: ``y`` of each block is a matrix (m, c)."""
 
     blocks: RowBlocks
-    reading: RowTransform
-    n_features: int
-    n_targets: int
+    reading: RowTransform  # checks of each block
+    n_features: int  # d
+    n_targets: int  # c
 
     @classmethod
     def of(cls, estimator: Any, X: Any, Y: Any, sample_weight: Any) -> PairedSamples:
@@ -155,8 +155,8 @@ def leading_pairs(
     sums = _pass(samples, P, R, means, estimator.n_threads, formed)
     means = sums.mean, sums.target_mean
     moments, metrics, ridges = iter(sums.moments), [], []
-    for name, kept, mean, square in zip("Xy", formed, means, sums.squares, strict=True):
-        covariance = next(moments).covariance(0) if kept else None
+    for name, is_formed, mean, square in zip("Xy", formed, means, sums.squares, strict=True):
+        covariance = next(moments).covariance(0) if is_formed else None
         metric, ridge = _metric(name, covariance, mean, square, estimator.ridge)
         metrics.append(metric)
         ridges.append(ridge)
@@ -235,9 +235,9 @@ class Sketching(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 def affine(X: Any, weights: _Array, constants: _Array, n_threads: int | None) -> Floats:
     """``X @ weights.T + constants``, in the type of X."""
-    both = np.column_stack([weights, constants]).T
-    both = np.ascontiguousarray(both, dtype=np.float32 if X.dtype == np.float32 else np.float64)
-    return core_rows(X, constant=True).scores(both, threads.resolve(n_threads))
+    W = np.column_stack([weights, constants]).T
+    W = np.ascontiguousarray(W, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    return core_rows(X, constant=True).scores(W, threads.resolve(n_threads))
 
 
 def _metric(
@@ -265,8 +265,8 @@ def _basis(products: _Array, metric: _Array | None) -> _Array:
 def _inverse_root(matrix: _Array, ridge: float = 0.0) -> _Array:
     """A matrix K with full column rank, and ``K^T (matrix + ridge I) K = I``."""
     values, vectors = linalg.eigh(matrix)
-    kept = values > _MIN_EIGENVALUE * max(values[-1], 0.0)
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + ridge))
+    nonzero = values > _MIN_EIGENVALUE * max(values[-1], 0.0)
+    return np.asarray(vectors[:, nonzero] / np.sqrt(values[nonzero] + ridge))
 
 
 # ---- sums over a block ---------------------------------------------------------------------------

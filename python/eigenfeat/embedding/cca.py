@@ -38,8 +38,8 @@ class RandomizedCCA(Sketching):
     ridge : float >= 0, default=1e-3
         :math:`r_x` and :math:`r_y` as multiples of the mean variance of a column of X and of Y.
     n_oversamples : int, default=100
-        Columns of the random sketches besides `n_components`. If X and Y have no more columns than
-        a sketch, the result is exact.
+        Columns of the random sketches in addition to `n_components`. If X and Y have no more
+        columns than a sketch, the result is exact.
     n_passes : int from 2 to 100, default=3
         Passes over the samples, half a power iteration each.
     random_state : int, RandomState instance or None, default=0

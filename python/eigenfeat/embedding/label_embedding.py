@@ -74,7 +74,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
     label_vectors_ : (c, m) array
         V, a row for each label.
     singular_values_ : (m,) array
-        Descending.
+        Singular values, descending.
     coef_ : (c, m) array
         Weights of the features; scores are ``features @ coef_.T + intercept_``.
     intercept_ : (c,) array
@@ -134,8 +134,8 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
         X : (n, d) array-like, sparse matrix or RowBlocks
             Finite samples.
         y : (n,) array-like, or (n, c) array-like or sparse matrix of zeros and ones
-            One label per sample, or an indicator matrix of several; None with blocks, which contain
-            them.
+            One label per sample, or an indicator matrix of several labels; None with blocks, which
+            contain labels or indicators.
         sample_weight : (n,) array-like, optional
             Nonnegative weights; a sample of weight 2 counts as two samples.
 

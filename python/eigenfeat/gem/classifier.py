@@ -231,9 +231,9 @@ class GEMClassifier(
 
     def logits_of(self, X: Any) -> Floats:
         """As `decision_function`, for samples that are checked and complete."""
-        few = few_features(X, self.layers_, self.n_threads)
-        if few is not None:
-            return self.logit_.scores_of(few)
+        rows = few_features(X, self.layers_, self.n_threads)
+        if rows is not None:
+            return self.logit_.scores_of(rows)
         return np.asarray(self.logit_.decision_function(self.features(X)))
 
     def features(self, X: Any) -> ExpandedFeatures:

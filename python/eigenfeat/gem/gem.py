@@ -492,21 +492,21 @@ def _hidden_pairs(
     """
     if not isinstance(n_directions, str):
         return pairs, n_directions
-    most = min(_directions(_MAX_BYTES, n_classes), n_samples)
-    count = _count(pairs, n_classes)
+    most = min(_most_directions(_MAX_BYTES, n_classes), n_samples)
+    count = _n_pairs(pairs, n_classes)
     if isinstance(pairs, str) and pairs == "auto" and count > most:
-        most = min(_directions(_MAX_GROUP_BYTES, n_classes), _MAX_GROUP_PAIRS, n_samples)
+        most = min(_most_directions(_MAX_GROUP_BYTES, n_classes), _MAX_GROUP_PAIRS, n_samples)
         count = max(most // _PAIRS_PER_PARTITION, 1) * _PAIRS_PER_PARTITION
         pairs = ("random_groups", count)
     return pairs, max(1, min(_MAX_DIRECTIONS, n_features + 1, most // count))
 
 
-def _directions(n_bytes: int, n_classes: int) -> int:
+def _most_directions(n_bytes: int, n_classes: int) -> int:
     """The number of directions F whose features' moments take `n_bytes`."""
     return (math.isqrt(n_bytes // (16 * n_classes)) - 1) // 2
 
 
-def _count(pairs: Any, k: int) -> int:
+def _n_pairs(pairs: Any, k: int) -> int:
     """Number of pairs; within a factor of two if it depends on the samples."""
     if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[0], str):
         return max(int(pairs[1]), 1)

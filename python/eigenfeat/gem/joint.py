@@ -83,7 +83,7 @@ class JointGEMClassifier(GEMClassifier):
     categorical_features, class_weight, n_threads, verbose
         As in :class:`GEMClassifier`.
     random_state : int, RandomState or None, default=0
-        Seed, also of the order of samples.
+        Seed of the layers, the logit and the order of the samples in each epoch.
 
     Attributes
     ----------
@@ -254,8 +254,8 @@ class JointGEMClassifier(GEMClassifier):
         known, compared = np.sort(order[:_STATISTICS_SAMPLES]), order[:_COMPARED_SAMPLES]
         rows = steps.units.rows(samples.take(known).X, steps.n_threads)
         start = steps.units, layers, logit, rows, self.n_threads
-        before = sum(steps.step(_started(*start), compared, 0.0))
-        training = _started(*start)
+        before = sum(steps.step(_to_core(*start), compared, 0.0))
+        training = _to_core(*start)
         n_steps = -(-n // int(np.clip(n // _MIN_STEPS, _MIN_BATCH, _MAX_BATCH)))  # per epoch
         rates = _learning_rates(self.learning_rate, self.epochs * n_steps)
         for epoch in range(self.epochs):
@@ -271,8 +271,8 @@ class JointGEMClassifier(GEMClassifier):
             if self._step_done():
                 break
         with np.errstate(all="ignore"):  # values that are not finite raise an error below
-            trained = _finished(training, steps.units, layers, logit)
-        # After `_finished` has read the weights: a step of rate 0 may change them by rounding.
+            trained = _from_core(training, steps.units, layers, logit)
+        # After `_from_core` has read the weights: a step of rate 0 may change them by rounding.
         after = sum(steps.step(training, compared, 0.0))
         if not (np.isfinite(after) and _is_finite(*trained)):
             raise self._not_finite()
@@ -384,7 +384,7 @@ class _Units:
         return core.standardised_rows(part, self.mean, self.divisors, n_threads)
 
     def inward(self, V: _Array, offset: _Array) -> tuple[_Array, _Array]:
-        """Weights V (d, m) and offsets (m,) for such rows, from those for the samples."""
+        """Weights V (d, m) and offsets (m,) for the result of `rows`, from those for samples."""
         return V * self.scale[:, None], offset + self.mean @ V
 
     def outward(self, V: _Array, offset: _Array) -> tuple[_Array, _Array]:
@@ -396,14 +396,14 @@ class _Units:
 # ---- between fitted layers and the training in the core ------------------------------------------
 
 
-def _started(
+def _to_core(
     units: _Units,
     layers: Sequence[Layer],
     logit: MultinomialLogit,
     rows: NDArray[np.float32],
     n_threads: int | None,
 ) -> core.LayerTraining32:
-    """A training before its first step; `rows` give the means and deviations of the features."""
+    """Start a training; `rows` give the means and deviations of the features."""
     directions, offset = units.inward(layers[0].directions, layers[0].offset)
     directions[np.isinf(units.divisors)] = 0.0  # normalised steps would enlarge rounding errors
     own = [replace(layers[0], directions=directions, offset=offset), *layers[1:]]
@@ -442,7 +442,7 @@ def _started(
     )
 
 
-def _finished(
+def _from_core(
     training: core.LayerTraining32,
     units: _Units,
     layers: Sequence[Layer],

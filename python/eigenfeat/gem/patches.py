@@ -27,7 +27,7 @@ from eigenfeat.samples.labelled import row_weights
 
 __all__ = ["GEMPatches"]
 
-_BLOCK_ENTRIES = 1 << 22  # of patches and features in memory at a time
+_BLOCK_ENTRIES = 1 << 22  # entries of patches or of features in memory at a time
 
 
 class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -248,11 +248,11 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         moments = ClassMoments(classes) if first else self.moments_.copy()
         for rows in self._blocks(images):
             patches, places = self._patches(images[rows])
-            each = int(np.prod(places))
+            n_patches = int(np.prod(places))
             moments.update(
                 patches,
-                np.repeat(labels[rows], each),
-                None if weight is None else np.repeat(weight[rows], each),
+                np.repeat(labels[rows], n_patches),
+                None if weight is None else np.repeat(weight[rows], n_patches),
             )
         self.moments_, self.classes_ = moments, np.asarray(moments.classes_)
 

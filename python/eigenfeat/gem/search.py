@@ -60,8 +60,8 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
     Use it where a search over the parameters of GEM and of the logit pays. It is faster than
-    ``GridSearchCV``: candidates share moments, and those that differ in the penalty alone also
-    features and a Gram matrix. User guide: :doc:`/guide/classifier`.
+    ``GridSearchCV``: candidates share moments, and candidates that differ in the penalty alone
+    share features and a Gram matrix. User guide: :doc:`/guide/classifier`.
 
     Parameters
     ----------
@@ -94,8 +94,12 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
     cv_results_ : dict
         Results by column, in the order of the grid, as in ``GridSearchCV``. Scores are accuracies
         or, with ``scoring="log_loss"``, negative log losses.
-    best_params_, best_index_, best_score_
-        Parameters of the best candidate, its index in `cv_results_`, and its mean score.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Index of the best candidate in `cv_results_`.
+    best_score_ : float
+        Mean score of the best candidate.
     best_estimator_ : GEMClassifier
         The best candidate fitted to all samples; only with `refit`.
     classes_ : (k,) array
@@ -222,7 +226,7 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
         try:
             with progress_bar(len(trials) * len(splits), "GEMClassifierCV", self.verbose) as bar:
                 for train, held_out in splits:
-                    for trial in _tried(base, trials, *_parts(samples, train, held_out)):
+                    for trial in _tried(base, trials, *_subsets(samples, train, held_out)):
                         bar(_progress_text(trial), 1)
                         self._step_done()
         except (Exception, KeyboardInterrupt) as error:
@@ -248,7 +252,7 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
         codes, cv = samples.codes, self.cv
         weighted = np.ones(len(codes), dtype=bool)
         if cv is not None and not isinstance(cv, Integral):
-            # A splitter of the caller splits all given samples, also those without weight.
+            # A splitter of the caller splits all samples, including samples without weight.
             weighted = _weighted(samples, sample_weight)
         labels = np.full(len(weighted), samples.classes[0], dtype=samples.classes.dtype)
         labels[weighted] = samples.classes[codes]
@@ -350,10 +354,10 @@ def _indices(part: Any, weighted: NDArray[np.bool_]) -> Codes:
     return np.sort(number[part[weighted[part]]])
 
 
-def _parts(
+def _subsets(
     samples: LabelledSamples, train: Codes, held_out: Codes
 ) -> tuple[LabelledSamples, LabelledSamples]:
-    """Training and held-out samples; ValueError unless every class is in the former."""
+    """Training and held-out samples; ValueError unless every class has training samples."""
     if not len(held_out):
         raise ValueError("cv: expected samples held out in every split, got none")
     lacking = np.bincount(samples.codes[train], minlength=len(samples.classes)) == 0
@@ -414,7 +418,7 @@ def _tried(
 
 
 def _paths(base: GEMClassifier, trials: list[Trial]) -> list[list[tuple[float, Trial]]]:
-    """Groups of candidates that differ in the penalty alone, and their penalties, falling."""
+    """Groups of candidates that differ in the penalty alone, from large to small penalties."""
     paths: dict[str, list[tuple[float, Trial]]] = {}
     for trial in trials:
         penalty = float(_candidate(base, trial["params"]).nested("logit").penalty)

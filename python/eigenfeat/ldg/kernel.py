@@ -52,13 +52,13 @@ class KernelLDG(LocalDiscriminant):
         receives these alone.
     standardize : bool, default=True
         Whether columns are standardised before the kernel, as in `LDG`; sparse samples are only
-        scaled, and samples of "precomputed", "chi2", "additive_chi2" and callable kernels kept.
+        scaled. No effect on "precomputed", "chi2", "additive_chi2" and callable kernels.
 
     Attributes
     ----------
     dual_coef_ : (n, n_components) array
-        Projections are ``centred kernel with the training samples @ dual_coef_``. The entry of
-        largest magnitude in each column is positive.
+        Projections are ``K @ dual_coef_`` for the centred kernel K between samples and training
+        samples. The entry of largest magnitude in each column is positive.
     eigenvalues_ : (n_components,) array
         Eigenvalues of :math:`V - \gamma A` in the feature space, ascending.
     kernel_eigenvalues_ : (r,) array
@@ -186,7 +186,7 @@ class KernelLDG(LocalDiscriminant):
         deviation = deviations(X)
         return mean, np.where(deviation > 0, deviation, 1.0)
 
-    def _moved(self, X: Any) -> Any:
+    def _standardised(self, X: Any) -> Any:
         """Return samples in float64, centred and scaled as the training samples."""
         rows = X.astype(np.float64)
         if self.mean_ is not None:
@@ -216,7 +216,7 @@ class KernelLDG(LocalDiscriminant):
         else:
             if self.kernel_gamma is not None:
                 parameters["gamma"] = self.kernel_gamma
-            rows, others = (self._moved(part) for part in (X, other))
+            rows, others = (self._standardised(part) for part in (X, other))
             if order is not None:
                 rows, others = rows[:, order], others[:, order]
                 if issparse(rows):

@@ -168,7 +168,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _choose_on_held_out(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
         """Return the best candidate of each parameter on held-out samples."""
-        ridge, tried = self._tried(problem, candidates)
+        ridge, tried = self._best_ridge(problem, candidates)
         n_neighbors, gamma, dimension = tried.best()
         problem.results |= tried.results(n_neighbors, gamma)
         if self._greedy:
@@ -181,10 +181,10 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         chosen = {"n_neighbors": n_neighbors, "gamma": gamma, "n_components": dimension}
         return {name: [value] for name, value in (chosen | {"fisher_ridge": ridge}).items()}
 
-    def _tried(
+    def _best_ridge(
         self, problem: Problem, candidates: dict[str, Any]
     ) -> tuple[float | None, selection.FoldAccuracies]:
-        """Return the best ridge on held-out samples, and the accuracies of all others with it."""
+        """Return the best ridge on held-out samples, and the accuracies of candidates with it."""
         counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
         given = problem, counts, candidates["gamma"], candidates["n_components"]
         ridges = candidates["fisher_ridge"]
@@ -211,7 +211,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _choose_ridge(self, problem: Problem, candidates: dict[str, Any]) -> float | None:
         ridges = candidates["fisher_ridge"]
         ridge: float | None = ridges[0]
-        return ridge if len(ridges) == 1 else self._tried(problem, candidates)[0]
+        return ridge if len(ridges) == 1 else self._best_ridge(problem, candidates)[0]
 
     def _choose_gamma(
         self, problem: Problem, scatters: LocalScatters, candidates: list[float]
@@ -227,7 +227,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _solve(
         self, problem: Problem, scatters: LocalScatters, candidates: list[int]
     ) -> tuple[Array, Array]:
-        """Return eigenvalues and directions in coordinates, as many as given or chosen."""
+        """Return eigenvalues and directions in coordinates; their number is given or chosen."""
         greedy = self._greedy and not problem.spread_out
         most = selection.GREEDY_LIMIT if greedy else max(candidates)
         values, vectors = problem.solve(scatters, self.gamma_, most)
@@ -264,7 +264,7 @@ class LDG(LocalDiscriminant):
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        Number of directions. A sequence, here and below, has candidates. "cv": the best by
+        Number of directions. A sequence, here and below, lists candidates. "cv": the best by
         leave-one-out 3-NN accuracy. "greedy": up to 40, as long as the accuracy does not decrease.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1, or, with at least
@@ -302,12 +302,12 @@ class LDG(LocalDiscriminant):
         The given or chosen number of directions.
     cv_results_ : dict
         The candidates of each chosen parameter, by its name, and their accuracies, by the name with
-        "_accuracy". NaN is None.
+        "_accuracy". NaN stands for None.
     classes_ : (k,) array
         Labels, sorted.
     short_classes_ : array
-        Labels of classes with at most `n_neighbors_` samples, whose local means use all of these. A
-        RuntimeWarning names them if `n_neighbors` was given.
+        Labels of classes with at most `n_neighbors_` samples; their local means use all samples of
+        the class. A RuntimeWarning names these classes if `n_neighbors` was given.
 
     See Also
     --------

@@ -81,7 +81,7 @@ class LocalFisher(ClassReducer):
     See Also
     --------
     LDG : Needs no inverse.
-    RegularizedFisher : All samples of a class count.
+    RegularizedFisher : Scatter of all samples of a class, near and far.
 
     References
     ----------

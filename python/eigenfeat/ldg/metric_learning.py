@@ -83,9 +83,9 @@ class ITML(Iterative, ClassReducer):
     components_ : (ell, d) array
         Rows of ``Lambda^(1/2) L^T``: distances between features are those of the metric.
     metric_ : (d, d) array
-        M.
+        The metric M.
     bounds_ : (2,) array
-        u and v, in the units of the samples.
+        Bounds u and v of the squared distances, in the units of the samples.
     n_iter_ : int
         Number of sweeps.
     mean_, classes_
@@ -199,12 +199,12 @@ def pairs_of(
     """
     gaps = X[first] - X[second]
     squares = np.einsum("ij,ij->i", gaps, gaps)
-    apart = squares > _MIN_SQUARE * squares.max(initial=0.0)
-    if not apart.any():
+    distinct = squares > _MIN_SQUARE * squares.max(initial=0.0)
+    if not distinct.any():
         raise ValueError("n_pairs: expected pairs of samples that differ, got equal samples only")
-    low, high = np.quantile(squares[apart], _QUANTILES).tolist()
+    low, high = np.quantile(squares[distinct], _QUANTILES).tolist()
     same = codes[first] == codes[second]
-    return gaps[apart], same[apart], (low, high)
+    return gaps[distinct], same[distinct], (low, high)
 
 
 def learnt_metric(
@@ -219,12 +219,12 @@ def learnt_metric(
 ) -> tuple[Array, int, Array]:
     """Return M of (2.11), the number of sweeps, and the multipliers w (p,).
 
-    After each sweep `stops` is called; if it returns True, that sweep is the last. Sweeps that do
-    not converge count `max_iter` + 1.
+    After each sweep `stops` is called; if it returns True, that sweep is the last. Without
+    convergence the number of sweeps is `max_iter` + 1.
     """
     d, varies = gaps.shape[1], np.flatnonzero(gaps.any(axis=0))
     gaps = gaps[:, varies]
-    metric = np.eye(len(varies), order="F")  # its upper triangle changes
+    metric = np.eye(len(varies), order="F")  # only the upper triangle is updated
     relaxed, weights = np.where(same, *bounds), np.zeros(len(gaps))
     share = slack / (slack + 1)  # part of a violation that the metric removes
     sweep, converged = 0, False
@@ -281,5 +281,5 @@ def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Arr
     classes = np.eye(int(codes.max()) + 1)[codes]
     ones, counts = bits.T @ classes, classes.sum(axis=0)
     joint = np.stack([ones, counts - ones]) / len(codes)
-    apart = entr(joint.sum(axis=2)).sum(axis=0) + entr(counts / len(codes)).sum()
-    return np.asarray(apart - entr(joint).sum(axis=(0, 2)))
+    marginals = entr(joint.sum(axis=2)).sum(axis=0) + entr(counts / len(codes)).sum()
+    return np.asarray(marginals - entr(joint).sum(axis=(0, 2)))

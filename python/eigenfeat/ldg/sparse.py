@@ -38,9 +38,10 @@ class SparseLDG(LDG):
         As in `LDG`, whose directions are used for the choices.
     sparsity : float >= 1, default=3
         Bound of ``|b|_1^2`` for a unit vector b; c columns of equal weight have ``|b|_1^2 = c``.
-        Values of d or more are no constraint.
+        Values of d or more have no effect.
     deflation : {"sparse", "orthonormal"}, default="sparse"
-        Later "orthonormal" directions are less sparse.
+        How later directions differ from earlier ones: by deflation of the matrix, or by being
+        orthonormal, which makes later directions less sparse.
     tol : float in (0, 1), default=1e-4
         Tolerance of both relative residuals of the solver. Weights below ``10 tol`` times a
         direction's largest weight are set to 0.
@@ -176,21 +177,21 @@ def sparsely_deflated(
 ) -> tuple[list[SparseDirection], Array]:
     """Find directions (d, count) of Z successively, by sparse deflation."""
     solutions: list[SparseDirection] = []
-    rest, moved = Z.copy(), False
+    rest, shifted = Z.copy(), False
     values = np.linalg.eigvalsh(Z)
     rounding = 10 * len(Z) * np.finfo(np.float64).eps * float(np.abs(values).max())
     while len(solutions) < count:
         result = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
         b = result.vector
         value = float(b @ rest @ b)
-        if value >= -rounding and not moved:
+        if value >= -rounding and not shifted:
             # A direction that was deflated to eigenvalue 0 would be found repeatedly, or mixed with
             # others of eigenvalue 0; a shift makes the remaining eigenvalues negative.
             below = float(np.ptp(values)) or 1.0
             rest = rest - (float(np.linalg.eigvalsh(rest)[-1]) + below) * np.eye(len(Z))
             for before in (found.vector for found in solutions):
                 rest -= float(before @ rest @ before) * np.outer(before, before)
-            moved = True
+            shifted = True
             continue
         rest = rest - value * np.outer(b, b)
         solutions.append(result)

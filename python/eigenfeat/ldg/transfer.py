@@ -1,12 +1,13 @@
 """LDG for two domains: many labelled samples of a source, and few of the target.
 
-Parrish (2012), chapter 4. Local means of samples of both domains are means of source samples. With
-weights ``1 - alpha`` and ``alpha`` of the scatters of the target and of the source about them,
+Parrish (2012), chapter 4. Local means of samples of both domains are means of source samples. The
+scatters of target and source samples about these means have the weights ``1 - alpha`` and
+``alpha``:
 
     V = (1 - alpha) V_T + alpha V_S,    A = (1 - alpha) A_T + alpha A_S.
 
-A sample's own class g has the weight ``1 - gamma p_g`` of (4.4), and of all equations after it. In
-(4.3), from which the thesis derives (4.4), it has the weight ``1 - p_g``.
+The sample's own class g has the weight ``1 - gamma p_g``, as in (4.4) and later equations. In
+(4.3), from which the thesis derives (4.4), this weight is ``1 - p_g``.
 """
 
 from __future__ import annotations
@@ -67,19 +68,19 @@ class TwoDomains:
         self.n_classes = int(self.source_codes.max()) + 1
         samples = self.source, self.source_codes, self.n_classes, self.n_neighbors
         self.source_scatters = local_scatters(*samples, n_threads=self.n_threads)
-        self.near = local_neighbours(*samples, queries=self.target, n_threads=self.n_threads)
+        self.neighbours = local_neighbours(*samples, queries=self.target, n_threads=self.n_threads)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
         """Return V_T and A_T of samples of the target, with the source's priors."""
         return scatters_of_neighbours(
-            self.source, self.source_codes, self.near[rows], queries=self.target[rows],
+            self.source, self.source_codes, self.neighbours[rows], queries=self.target[rows],
             query_codes=self.target_codes[rows], n_threads=self.n_threads,
         )  # fmt: skip
 
     def solve(
         self, target: LocalScatters, alpha: float, gamma: float, m: int
     ) -> tuple[Array, Array]:
-        """Return the m smallest eigenpairs of V - gamma A; without a target those of LDG."""
+        """Return the m smallest eigenpairs of V - gamma A, or of LDG without target samples."""
         source, alpha = self.source_scatters, alpha if len(self.target) else 1.0
         V = (1.0 - alpha) * target.within + alpha * source.within
         A = (1.0 - alpha) * target.weighted + alpha * source.weighted
@@ -109,7 +110,7 @@ class TwoDomains:
         return accuracies
 
     def _hits(self, directions: Array, known: NDArray[np.intp], held_out: NDArray[np.intp]) -> int:
-        """Number of `held_out` target samples that 3-NN of the other samples labels right."""
+        """Number of `held_out` target samples that 3-NN with the other samples classifies right."""
         rows = np.vstack([self.source, self.target[known], self.target[held_out]])
         reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
@@ -142,8 +143,8 @@ class TransferLDG(Reducer):
         The source's weight. "cv": the best of 0, .1, .3, .5 by the cross-validated 3-NN accuracy on
         target samples in ``classes + 5`` dimensions. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of A. "cv": chosen after alpha as alpha is, from .2, .4, .6, .8 and .9; .9 without a
-        target. A sequence: the candidates.
+        Weight of A. "cv": the best of .2, .4, .6, .8 and .9 by the accuracy with the chosen alpha;
+        .9 without target samples. A sequence: the candidates.
     standardize : bool, default=True
         Whether each domain is standardised.
     n_threads : int or None, default=None
@@ -282,7 +283,7 @@ class TransferLDG(Reducer):
     def fit_transform(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
     ) -> Floats:
-        """Fit, and transform the samples, each standardised as in its domain.
+        """Fit, and transform the samples, each standardised in its domain.
 
         Parameters
         ----------
@@ -335,12 +336,12 @@ class TransferLDG(Reducer):
         if alphas[-1] > 1:
             raise ValueError(f"alpha: expected numbers from 0 to 1, got {show(self.alpha)}")
         r = rows.shape[1]
-        usual = min(r, domains.n_classes + _EXTRA_DIMENSIONS)
-        m = count_components(self.n_components or usual, r, "rank of the samples")
+        default_m = min(r, domains.n_classes + _EXTRA_DIMENSIONS)
+        m = count_components(self.n_components or default_m, r, "rank of the samples")
         pairs = [(alpha, _GAMMA_FOR_ALPHA) for alpha in alphas]
-        alpha = alphas[int(np.argmax(domains.accuracies("alpha", alphas, pairs, usual)))]
+        alpha = alphas[int(np.argmax(domains.accuracies("alpha", alphas, pairs, default_m)))]
         pairs = [(alpha, gamma) for gamma in gammas]
-        gamma = best_gamma(gammas, domains.accuracies("gamma", gammas, pairs, usual))
+        gamma = best_gamma(gammas, domains.accuracies("gamma", gammas, pairs, default_m))
         scatters = domains.target_scatters(np.arange(len(domains.target)))
         values, vectors = domains.solve(scatters, alpha, gamma, m)
         directions = np.zeros((len(varying), m))

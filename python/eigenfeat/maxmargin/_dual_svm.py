@@ -19,7 +19,7 @@ SOLVERS = ("sequential", "frank_wolfe")
 
 _Array = npt.NDArray[np.float64]
 _BATCH = 16  # samples in a step of "frank_wolfe"
-_MAX_UNSCALED = 2.0**20  # samples between its inverse and this are not scaled
+_MAX_UNSCALED = 2.0**20  # largest entries above this number, or below its inverse, are scaled
 
 
 class DualSvm:
@@ -70,7 +70,7 @@ class DualSvm:
         )
 
     def run_epoch(self, tolerance: float) -> bool:
-        """Run an epoch unless the gap is at most `tolerance` times the primal; return if it ran."""
+        """Run an epoch and return True, or False if the gap is at most `tolerance` times primal."""
         return bool(self._solver.run(1, tolerance, self._n_threads))
 
     @property

@@ -105,7 +105,7 @@ class JointMoves:
     def reach(self, size: float, sigma2: float) -> bool:
         """Minimise at a sigma2 whose moves have about this size; return whether samples move.
 
-        The search for this sigma2 starts at the given one.
+        `sigma2` is the first value that is tried.
         """
         power, before = _FIRST_POWER, (0.0, 0.0)
         for _ in range(_MAX_TRIALS):

@@ -87,15 +87,15 @@ class JointlyMoved(MovedSamples):
         """Return a sigma2 for moves of about this size; the search starts at the latest one."""
         if self.joint is None or scale == 0.0:
             return 0.0
-        near, sigma2 = self._latest or (0.08, 1.0 / self.unit)
+        latest, sigma2 = self._latest or (0.08, 1.0 / self.unit)
         # Moves of separable samples grow with the fourth root of sigma2.
-        start = float(sigma2 * np.clip((scale / near) ** 4, 1e-12, 1e12))
+        start = float(sigma2 * np.clip((scale / latest) ** 4, 1e-12, 1e12))
         moved = self.joint.reach(scale * self.around, start)
         self._latest = scale, self.joint.sigma2 if moved else 0.0
         return self._latest[1]
 
     def rows(self, sigma2: float) -> NDArray[Any]:
-        """Return moved samples; the minimisation starts at the SVM, whatever was called before."""
+        """Return moved samples; the minimisation starts at the SVM's weights in every call."""
         self.moves[self.known] = 0.0
         if self.joint is not None and sigma2 > 0:
             self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
@@ -186,9 +186,10 @@ def corrupted_copies(
     if svm.fit_intercept:
         scores += svm.dual_coef_.sum(axis=0)
     gram = np.ascontiguousarray(coef @ coef.T)
-    still, n_threads = np.zeros_like(scores), threads.resolve(svm.n_threads)
-    given = (scores, gram, codes, costs, 1.0, sigma2, still, 1e-9, _MAX_STEPS, n_threads)
-    duals, _, _ = core.hinge_envelope(*given)
+    start, n_threads = np.zeros_like(scores), threads.resolve(svm.n_threads)
+    duals, _, _ = core.hinge_envelope(
+        scores, gram, codes, costs, 1.0, sigma2, start, 1e-9, _MAX_STEPS, n_threads
+    )
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)
     # coef = along @ basis, where the rows of basis are orthonormal; so the scores of noise are
@@ -197,9 +198,9 @@ def corrupted_copies(
     nonzero = lengths > len(lengths) * np.finfo(float).eps * max(lengths[-1], 0.0)
     along = turned[:, nonzero] * np.sqrt(lengths[nonzero])
     basis = (turned[:, nonzero] / np.sqrt(lengths[nonzero])).T @ coef
-    parts = _accepted(scores, codes, costs, duals, along, np.sqrt(sigma2), n_copies, random)
+    draws = _accepted(scores, codes, costs, duals, along, np.sqrt(sigma2), n_copies, random)
     noise = random.standard_normal((n, n_copies, d))
-    noise += (parts - noise @ basis.T) @ basis
+    noise += (draws - noise @ basis.T) @ basis
     out: _Array = rows[:, None, :] + np.sqrt(sigma2) * noise
     return out
 
@@ -216,7 +217,7 @@ def _accepted(
 ) -> _Array:
     """Return accepted standard normal draws (n, n_copies, r) in the span of the weights."""
     n, rank = len(scores), along.shape[1]
-    parts = np.zeros((n * n_copies, rank))
+    draws = np.zeros((n * n_copies, rank))
     row = np.repeat(np.arange(n), n_copies)
     waiting = np.arange(n * n_copies)
     margins = np.ones_like(scores)
@@ -236,10 +237,10 @@ def _accepted(
         accepted = np.log(random.uniform(size=len(waiting))) <= tangent - loss(
             scores[at] + moved, at
         )
-        parts[waiting[accepted]] = drawn[accepted]
+        draws[waiting[accepted]] = drawn[accepted]
         waiting = waiting[~accepted]
         if not len(waiting):
-            return parts.reshape(n, n_copies, rank)
+            return draws.reshape(n, n_copies, rank)
     raise ValueError(
         f"sigma2: expected noise of which corrupted copies are accepted, got {show(sigma**2)} with "
         f"{len(waiting)} of {n * n_copies} copies refused {_MAX_DRAWS} times"

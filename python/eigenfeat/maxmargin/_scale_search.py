@@ -135,12 +135,12 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         scores = np.full((len(scales), len(splits)), np.nan)
         errors: list[Exception] = []
         for fold, (train, test) in enumerate(splits):
-            held_out = np.ones(len(y), dtype=bool)
-            held_out[test] = False
-            part = self._part(X[held_out], y[held_out], weight[held_out])
+            held_in = np.ones(len(y), dtype=bool)
+            held_in[test] = False
+            mover = self._fold_mover(X[held_in], y[held_in], weight[held_in])
             for s, scale in enumerate(scales):
                 try:
-                    extractor = part.features(part.sigma2_of(float(scale)))
+                    extractor = mover.features(mover.sigma2_of(float(scale)))
                     scores[s, fold] = self._score(extractor, seen, y, weight, train, test)
                 except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
                     errors.append(error)
@@ -148,7 +148,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             raise errors[0]
         return scores
 
-    def _part(self, X: Any, y: Any, weight: Any) -> Any:
+    def _fold_mover(self, X: Any, y: Any, weight: Any) -> Any:
         """Return the mover of a fold's training samples, with an SVM of loose tolerance."""
         known = weight > 0
         if len(np.unique(y[known])) < 2:

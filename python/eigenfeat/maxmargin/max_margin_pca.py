@@ -55,13 +55,14 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
     tol : float > 0, default=1e-5
-        The fit stops when a sweep changes the components by less, relative in the Frobenius norm.
+        The fit stops when a sweep changes the components by less than this fraction of their
+        Frobenius norm.
 
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal in scaled columns, rotated so that features of the samples are uncorrelated, the
-        largest variance first.
+        Components, one per row: orthonormal in scaled columns, and rotated so that features of the
+        samples are uncorrelated, the largest variance first.
     mean_ : (d,) array
         Mean of the samples.
     feature_coef_ : (k, n_components) array

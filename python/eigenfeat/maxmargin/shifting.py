@@ -40,9 +40,9 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         Extractor to fit to the moved samples; None means `PCA()`.
     sigma2 : float >= 0 or "cv", default="cv"
         Scale of the moves. "cv": the best of `scales` by the accuracy of an SVM like `svm` on
-        held-out folds; 0, if among them, unless the gain exceeds twice its standard error.
+        held-out folds; 0, if it is a scale, unless the gain exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
-        None means ``MulticlassSVM()``.
+        Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": root mean squares of the moves, relative to the spread of the samples.
     cv : int or splitter, default=5
@@ -64,15 +64,15 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     Attributes
     ----------
     extractor_ : transformer
-        Fitted to the moved samples.
+        The extractor, fitted to the moved samples.
     svm_ : MulticlassSVM
-        Fitted to the samples, centred and scaled.
+        The SVM, fitted to the centred and scaled samples.
     sigma2_ : float
         The given or chosen value.
     relative_shift_ : float
         Root mean square of the moves, relative as in `scales`.
     column_mean_ : (d,) array
-        Subtracted from columns before the SVM.
+        Means that are subtracted from the columns before the SVM.
     column_scale_ : (d,) array
         Divisors of columns before the SVM.
     cv_results_ : dict
@@ -183,8 +183,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         Returns
         -------
         (n, d) array
-            T[X], float32 for float32 samples. With ``moves="corrupted"`` (n * n_copies, d): all
-            copies of the first sample, then those of the second.
+            Moved samples, float32 for float32 samples. With ``moves="corrupted"``, the shape is
+            (n * n_copies, d), with the copies of each sample in succession.
         """
         return clone(self)._moved(X, y, sample_weight)
 

@@ -113,8 +113,8 @@ class ClassMoments:
         self._dtype = check_dtype(dtype)
         self._names = checked_names(feature_names)
         self._single = False  # whether products were rounded to float32
-        self._formed: core.ClassMoments | None = None
-        self._few: FewSamples | None = None
+        self._accumulated: core.ClassMoments | None = None
+        self._kept_samples: FewSamples | None = None
         self._lock = threading.RLock()
 
     @property
@@ -193,7 +193,7 @@ class ClassMoments:
             as_bytes = sample_weight is None and _are_bytes(X) and not self._keeps(*X.shape)
             threads = _threads.resolve(n_threads)
             rows: Any = X
-            # Of bytes, only the columns can be wrong, which the first row shows.
+            # Bytes are always finite, so that the first row shows every possible error.
             checked = check_rows(
                 rows[:1] if as_bytes else rows,
                 dtype=self._dtype,
@@ -207,14 +207,14 @@ class ClassMoments:
             names = self._names
             if not isinstance(X, np.ndarray):
                 names = check_same_names(names, names_of(X), "X")
-            few = None
+            samples = None
             if not as_bytes and self._keeps(n, d):
-                few = (self._few or FewSamples(d)).added(rows, codes, weights)
-            if few is None:
+                samples = (self._kept_samples or FewSamples(d)).added(rows, codes, weights)
+            if samples is None:
                 formed = self._with_room(len(table.labels), d)
                 _update(formed, rows, codes, weights, threads)
-                self._formed = formed
-            self._few, self._table, self._names = few, table, names
+                self._accumulated = formed
+            self._kept_samples, self._table, self._names = samples, table, names
             entries = rows.data if isinstance(rows, CsrRows) else rows
             self._single |= entries.dtype == np.float32
         return self
@@ -230,7 +230,7 @@ class ClassMoments:
         c : label
             A class with samples.
         scatter : (d, d) array-like
-            Symmetric and positive semidefinite; not checked.
+            Symmetric positive semidefinite matrix; neither property is checked.
 
         Raises
         ------
@@ -281,26 +281,27 @@ class ClassMoments:
             if theirs.labels != table.labels:
                 dtype = theirs.dtype or np.dtype(np.int64)
                 table = table.joined(theirs.labels, dtype, "other")
-            columns, result = self._known_columns(), other._known_columns()
-            if columns is not None and result is not None and columns != result:
-                raise ValueError(f"other: expected {columns} columns, got {result}")
+            ours, others = self._known_columns(), other._known_columns()
+            if ours is not None and others is not None and ours != others:
+                raise ValueError(f"other: expected {ours} columns, got {others}")
             names = self._names
             if other._names is not None:
                 names = check_same_names(names, other._names, "other")
             if other._width() is not None:
                 self._merge_samples(other, table, threads)
-            elif self._formed is not None:
-                self._with_room(len(table.labels), self._formed.n_features)
+            elif self._accumulated is not None:
+                self._with_room(len(table.labels), self._accumulated.n_features)
             self._table, self._names = table, names
             self._single |= other._single
         return self
 
     def _merge_samples(self, other: ClassMoments, table: LabelTable, n_threads: int) -> None:
         places = [table.positions[label] for label in other._table.labels]
-        few = other._few
-        if few is not None and self._keeps(few.n_samples, few.n_features):
+        added = other._kept_samples
+        if added is not None and self._keeps(added.n_samples, added.n_features):
             class_map = np.array(places, dtype=np.int32)
-            self._few = (self._few or FewSamples(few.n_features)).merged(few, class_map)
+            samples = self._kept_samples or FewSamples(added.n_features)
+            self._kept_samples = samples.merged(added, class_map)
             return
         theirs = other._core
         assert theirs is not None  # `other` has samples
@@ -308,31 +309,33 @@ class ClassMoments:
         class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unlabelled classes are empty
         class_map[: len(places)] = places
         formed.merge(theirs.copy() if theirs is formed else theirs, class_map, n_threads)
-        self._formed = formed
+        self._accumulated = formed
 
     @property
     def _core(self) -> core.ClassMoments | None:
         """Return the core's moments; kept samples are accumulated now."""
         with self._lock:
-            if self._few is not None:
-                check_memory("ClassMoments", len(self._table), self._few.n_features, _ALTERNATIVE)
-                formed = core.ClassMoments(len(self._table), self._few.n_features)
-                for batch in self._few.batches:
+            samples = self._kept_samples
+            if samples is not None:
+                k, d = len(self._table), samples.n_features
+                check_memory("ClassMoments", k, d, _ALTERNATIVE)
+                formed = core.ClassMoments(k, d)
+                for batch in samples.batches:
                     _update(formed, batch.rows, batch.codes, batch.weights, _threads.resolve(None))
-                self._formed, self._few = formed, None
-            return self._formed
+                self._accumulated, self._kept_samples = formed, None
+            return self._accumulated
 
     def _keeps(self, n: int, d: int) -> bool:
         """Whether samples are kept after n more of d columns."""
-        total = n + (0 if self._few is None else self._few.n_samples)
-        return self._formed is None and d >= _MIN_KEPT_COLUMNS and 2 * total <= d
+        total = n + (0 if self._kept_samples is None else self._kept_samples.n_samples)
+        return self._accumulated is None and d >= _MIN_KEPT_COLUMNS and 2 * total <= d
 
     def _width(self) -> int | None:
         """Number of columns of the samples so far."""
         with self._lock:
-            if self._few is not None:
-                return self._few.n_features
-            return None if self._formed is None else self._formed.n_features
+            if self._kept_samples is not None:
+                return self._kept_samples.n_features
+            return None if self._accumulated is None else self._accumulated.n_features
 
     def _known_columns(self) -> int | None:
         width = self._width()
@@ -369,7 +372,7 @@ class ClassMoments:
         return indices
 
     def _weight_at(self, index: int) -> float:
-        sums = self._few or self._formed
+        sums = self._kept_samples or self._accumulated
         return 0.0 if sums is None else sums.weight(index)
 
     def weight(self, c: Hashable) -> float:
@@ -383,10 +386,10 @@ class ClassMoments:
             return self._mean_at(self._with_weights([c])[0])
 
     def _mean_at(self, index: int) -> _Array:
-        if self._few is not None:
-            return self._few.mean(index)
-        assert self._formed is not None  # the class has weight
-        return self._formed.mean_high(index) + self._formed.mean_low(index)
+        if self._kept_samples is not None:
+            return self._kept_samples.mean(index)
+        assert self._accumulated is not None  # the class has weight
+        return self._accumulated.mean_high(index) + self._accumulated.mean_low(index)
 
     def weights_and_means(self, classes: Sequence[Hashable]) -> tuple[_Array, _Array]:
         """Weights (k,) and means (k, d) of classes with weight."""
@@ -402,15 +405,15 @@ class ClassMoments:
     def variances(self, classes: Sequence[Hashable]) -> list[_Array]:
         """Variances of the columns in each of several classes."""
         with self._lock:
-            indices, formed = self._with_weights(classes), self._formed
-            if self._few is not None:
-                return [self._few.variance(index) for index in indices]
+            indices, formed = self._with_weights(classes), self._accumulated
+            if self._kept_samples is not None:
+                return [self._kept_samples.variance(index) for index in indices]
             return [] if formed is None else [np.diag(formed.covariance(i)).copy() for i in indices]
 
     @property
     def keeps_samples(self) -> bool:
         """Whether `few_samples` returns samples."""
-        return self._few is not None
+        return self._kept_samples is not None
 
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
         """Samples (n, d), labels and weights (n,), if they were kept; otherwise None.
@@ -419,9 +422,9 @@ class ClassMoments:
         a matrix is requested.
         """
         with self._lock:
-            if self._few is None:
+            if self._kept_samples is None:
                 return None
-            X, codes, weights = self._few.samples
+            X, codes, weights = self._kept_samples.samples
             labels = np.empty(len(self._table), dtype=self._table.dtype)
             labels[:] = self._table.labels
             return X, labels[codes], weights
@@ -448,8 +451,8 @@ class ClassMoments:
             twin = type(self).__new__(type(self))
             twin._table, twin._dtype, twin._lock = self._table, self._dtype, threading.RLock()
             twin._names, twin._single = self._names, self._single
-            twin._formed = None if self._formed is None else self._formed.copy()
-            twin._few = self._few
+            twin._accumulated = None if self._accumulated is None else self._accumulated.copy()
+            twin._kept_samples = self._kept_samples
             return twin
 
     def __deepcopy__(self, memo: Any) -> ClassMoments:
@@ -509,18 +512,18 @@ class ClassMoments:
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._lock, self._formed, self._few = threading.RLock(), None, None
+        self._lock, self._accumulated, self._kept_samples = threading.RLock(), None, None
         self._table = LabelTable.restored(state["labels"], state["fixed"])
         self._dtype, self._single = check_dtype(state["dtype"]), bool(state["single"])
         d, weights = state["n_features"], state["weights"]
         self._names = checked_names(state["feature_names"], d)
         if d is not None:
-            self._formed = core.ClassMoments(len(self._table), d)
+            self._accumulated = core.ClassMoments(len(self._table), d)
             used = np.flatnonzero(weights).tolist()
             for i, sums in zip(used, state["sums"], strict=True):
                 if not np.isfinite(sums).all():
                     raise ValueError("sums: expected finite numbers")
-                self._formed.restore(i, weights[i], *np.split(sums, [d, 2 * d]))
+                self._accumulated.restore(i, weights[i], *np.split(sums, [d, 2 * d]))
 
 
 def _are_bytes(X: object) -> TypeGuard[npt.NDArray[np.uint8]]:
@@ -610,7 +613,7 @@ def moments_of_groups(
             class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unlabelled classes are empty
             class_map[places] = partition
             merged.merge(theirs, class_map, _threads.resolve(None))
-    result._table, result._formed = LabelTable.of(list(names)), merged
+    result._table, result._accumulated = LabelTable.of(list(names)), merged
     result._single = moments._single
     return result
 

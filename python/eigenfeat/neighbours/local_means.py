@@ -39,9 +39,9 @@ N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 class LocalScatters(NamedTuple):
     """The two matrices of LDG, and the codes of classes with fewer neighbours than requested."""
 
-    within: npt.NDArray[np.float64]  # (d, d) V: samples about local means of their own classes
-    weighted: npt.NDArray[np.float64]  # (d, d) A: about those of all classes, weighted by priors
-    short_classes: npt.NDArray[np.int64]  # local means are over the existing neighbours
+    within: npt.NDArray[np.float64]  # (d, d) V, about local means of the samples' own classes
+    weighted: npt.NDArray[np.float64]  # (d, d) A, about local means of all classes
+    short_classes: npt.NDArray[np.int64]  # (s,) codes; local means use all samples of the class
 
 
 def local_neighbours(
@@ -217,8 +217,9 @@ def knn_correct(
     Without queries, each sample is classified by the others.
     """
     one_class = np.zeros(len(rows), dtype=np.int64)
-    near = local_neighbours(rows, one_class, 1, N_VOTES, queries=queries, n_threads=n_threads)
-    return np.asarray(majority(near[:, 0], codes) == (codes if queries is None else query_codes))
+    nearest = local_neighbours(rows, one_class, 1, N_VOTES, queries=queries, n_threads=n_threads)
+    expected = codes if queries is None else query_codes
+    return np.asarray(majority(nearest[:, 0], codes) == expected)
 
 
 def majority(neighbours: npt.NDArray[np.integer[Any]], codes: Codes) -> Codes:

@@ -162,8 +162,8 @@ def confusion_pairs_from(
         Their predicted labels.
     n_pairs : int, optional
         Number of pairs. Every class that occurs is placed in some pair first, which may take more
-        pairs; the pairs confused most often, either way, follow. Rounded up to an even number. By
-        default, all confused pairs.
+        pairs; the pairs confused most often, in any order, follow. Rounded up to an even number.
+        By default, all confused pairs.
 
     Returns
     -------
@@ -182,8 +182,8 @@ def confusion_pairs_from(
             f"y_pred: expected {truth.size} labels, as many as y_true, got shape "
             f"{np.shape(guesses)}"
         )
-    together = plain_labels([*truth.tolist(), *np.asarray(guesses).tolist()], "y_pred")
-    classes, codes = np.unique(together, return_inverse=True)
+    all_labels = plain_labels([*truth.tolist(), *np.asarray(guesses).tolist()], "y_pred")
+    classes, codes = np.unique(all_labels, return_inverse=True)
     k = len(classes)
     if k < 2:
         raise ValueError(f"classes: expected at least 2, got {show(classes.tolist())}")
@@ -191,10 +191,10 @@ def confusion_pairs_from(
         check_whole(n_pairs, "n_pairs", at_least=1, at_most=k * (k - 1))
     ends = np.sort(codes.reshape(2, -1), axis=0).T
     edges, counts = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0, return_counts=True)
-    alone = np.setdiff1d(np.arange(k), edges)
-    if len(alone) % 2:
-        alone = np.append(alone, 0 if alone[0] else 1)
-    added = np.sort(alone.reshape(-1, 2), axis=1)
+    unpaired = np.setdiff1d(np.arange(k), edges)
+    if len(unpaired) % 2:
+        unpaired = np.append(unpaired, 0 if unpaired[0] else 1)
+    added = np.sort(unpaired.reshape(-1, 2), axis=1)
     edges = np.concatenate([edges, added]).astype(np.int64)
     if n_pairs is not None:
         times = np.append(counts, np.zeros(len(added))).astype(np.float64)

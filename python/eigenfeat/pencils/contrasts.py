@@ -48,7 +48,7 @@ KINDS = ("all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_g
 
 _Array = npt.NDArray[np.float64]
 
-_POWER_STEPS = 30
+_POWER_STEPS = 30  # of the power iteration for a principal axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +197,8 @@ def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Cont
     """Problems of a binary tree of classes: left against right, both ways, at each node.
 
     The classes with weight are split along the principal axis of their means, at the widest gap
-    that leaves at least a quarter on either side. Splitting continues down to single classes: 2 (k
-    - 1) problems. The tree depends neither on the order nor on the sizes of the classes.
+    that leaves at least a quarter on either side. Splitting continues down to single classes, which
+    gives ``2 (k - 1)`` problems. The tree depends neither on the order nor on the sizes of classes.
 
     Parameters
     ----------
@@ -247,13 +247,13 @@ def _split(means: _Array, members: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], 
     smallest = max(1, n // 4)
     cuts = np.arange(smallest, n - smallest + 1)
     gaps = along[order][cuts] - along[order][cuts - 1]
-    # The most central of equal gaps.
+    # Of equal gaps, take the most central one.
     cut = cuts[np.lexsort((np.abs(2 * cuts - n), -gaps))[0]]
     return np.sort(members[order[:cut]]), np.sort(members[order[cut:]])
 
 
 def _principal_axis(centred: _Array) -> _Array:
-    """Direction (d,) of largest variance, by power steps from the mean farthest out."""
+    """Direction (d,) of largest variance, by power iteration from the mean farthest from zero."""
     size = np.abs(centred).max()
     means = centred / size if size > 0 else centred
     axis = means[np.argmax((means**2).sum(axis=1))]

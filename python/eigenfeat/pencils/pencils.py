@@ -473,7 +473,7 @@ def _solve_problems(
         batch = matrices.batch(problems.items[rows])
         result = solve(batch, core_options)
         if options.noise_threshold:
-            result = _above(result, matrices.noise_edges(problems.items[rows]))
+            result = _exceeding(result, matrices.noise_edges(problems.items[rows]))
         singular = result.status == Status.NOT_POSITIVE_DEFINITE
         failed.update(problems.items[rows[singular], 1].tolist())
         results.append(result)
@@ -485,7 +485,7 @@ def _solve_problems(
     return _joined(results, batches, problems, matrices, options)
 
 
-def _above(result: PencilResult, edges: _Array) -> PencilResult:
+def _exceeding(result: PencilResult, edges: _Array) -> PencilResult:
     """Leave out the eigenvalues that do not exceed `edges` (n,)."""
     selected = (result.eigenvalues > edges[:, None]).sum(axis=1)  # False for NaN
     return replace(
@@ -572,13 +572,13 @@ def _joined(
 
     values, d = all_of("eigenvalues"), matrices.n_features
     selected = np.arange(values.shape[1]) < all_of("n_eigenpairs")[:, None]
-    of, ranks = np.nonzero(selected)
+    pair_of, ranks = np.nonzero(selected)
     rows = np.concatenate([np.swapaxes(result.vectors, 1, 2) for result in results])
     directions = rows[order][selected].T
     vectors = np.ascontiguousarray(directions[:d])
     offset = directions[d].copy() if options.bordered else None
     if options.about_mean:
-        offset = _offset_below(vectors, problems.items[of, 1], matrices)
+        offset = _offset_below(vectors, problems.items[pair_of, 1], matrices)
     if matrices.scale is not None:
         vectors /= matrices.scale[:, None]
     if offset is not None and matrices.centre is not None:
@@ -586,7 +586,7 @@ def _joined(
     return PairDirections(
         vectors=vectors,
         eigenvalues=values[selected],
-        pairs=problems.names[of],
+        pairs=problems.names[pair_of],
         ranks=ranks,
         residuals=all_of("residuals")[selected],
         offset=offset,

@@ -40,7 +40,7 @@ from eigenfeat.pencils.contrasts import (
     random_groups,
     without_empty_classes,
 )
-from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
+from eigenfeat.pencils.sampling_noise import MARGIN, auto_ridge, noise_edge
 from eigenfeat.pencils.span import Span
 
 if TYPE_CHECKING:
@@ -145,10 +145,9 @@ class PencilOptions:
             )
         check_solver(self.solver)
         scale, ridge, threshold = self.scale, self.ridge, self.threshold
-        auto_ridge = _is_auto(ridge)
         if not _is_auto(threshold):
             threshold = check_threshold(threshold)
-        if not auto_ridge:
+        if not _is_auto(ridge):
             ridge = check_number(ridge, "ridge", at_least=0.0)
         if scale is not None:
             scale = check_vector(scale, n_features, "scale", positive=True)
@@ -250,7 +249,7 @@ def _hypercube(k: int, rng: Generator) -> _Pairs:
         pairs = _neighbours(corners, dimensions)
         if len(np.unique(pairs[:, 0])) == k:
             return pairs
-    # On the corners 0..k-1 every label has a neighbour: each corner but 0 has one with a bit less.
+    # On the corners 0..k-1 every label has a neighbour: clearing a bit of a corner gives another.
     return _neighbours(rng.permutation(k), dimensions)
 
 
@@ -337,8 +336,8 @@ def problems_of(
     if kind == "random_groups":
         d, generator = moments.n_features_in_, random_generator(options.random_state)
         merged, names, items = random_groups(solved, labels, d, count, generator)
-        alone = _single_classes(len(names))
-        return Problems(merged, names, alone, items, np.array(names)[items], False, True)
+        groups = _single_classes(len(names))
+        return Problems(merged, names, groups, items, np.array(names)[items], False, True)
     if kind == "one_vs_rest":
         pairs = one_vs_rest(labels)
     elif kind == "class_tree":
@@ -597,7 +596,7 @@ class ClassMatrices:
         beyond = np.zeros(self._columns - self.n_features)  # eigenvalues outside the span
         self._spectra[group] = np.concatenate([beyond, np.maximum(values, 0.0)])
         if self._auto_ridge:
-            self.ridges[group] = quiet_ridge(self._spectra[group], self.effective_samples(group))
+            self.ridges[group] = auto_ridge(self._spectra[group], self.effective_samples(group))
 
     def _unit(self, mean: _Array, covariance: _Array) -> float:
         """Mean eigenvalue of a denominator; if that is 0, the mean over all classes."""
@@ -617,7 +616,7 @@ class ClassMatrices:
         second = variance + float(np.sum((mean / scale) ** 2))
         if not self._about_mean:
             return second
-        # Equal samples have variances of the size of rounding errors.
+        # The variance of equal samples consists of rounding errors.
         return variance if variance > (100 * _EPS) ** 2 * second else 0.0
 
     def singular(
@@ -632,7 +631,7 @@ class ClassMatrices:
         if len(known) < len(ridges):
             return SingularDenominatorError(f"{result}, with any ridge up to {_RIDGES[-1]:g}")
         return SingularDenominatorError(
-            f"{result} with ridge={self.ridges[failed[0]]:g}; ridge={max(known):g} would do"
+            f"{result} with ridge={self.ridges[failed[0]]:g}; ridge={max(known):g} suffices"
         )
 
     def _sufficient_ridge(self, group: int) -> float | None:

@@ -48,7 +48,7 @@ class Pooled:
     between: Array
     n_classes: int
     weight: float  # sum over all samples
-    constant: NDArray[np.bool_]
+    constant: NDArray[np.bool_]  # (d,) columns that are constant up to rounding
     eps: float  # of the type in which products of samples were rounded
 
     def spread(self, center: bool) -> Array:
@@ -147,13 +147,13 @@ def pool(moments: ClassMoments) -> Pooled:
     within = np.zeros((len(mean), len(mean)))
     for label, share in zip(labels, shares, strict=True):
         within += share * moments.covariance(label)
-    apart = (means - mean) * np.sqrt(shares)[:, None]
-    constant = varying(np.diag(within) + np.einsum("kd,kd->d", apart, apart), mean) == 0
-    apart[:, constant] = 0.0
+    gaps = (means - mean) * np.sqrt(shares)[:, None]
+    constant = varying(np.diag(within) + np.einsum("kd,kd->d", gaps, gaps), mean) == 0
+    gaps[:, constant] = 0.0
     within[constant] = within[:, constant] = 0.0
     eps = float(np.finfo(moments.product_dtype).eps)
     weight = sum(moments.weight(c) for c in labels)
-    between = _symmetric(apart.T @ apart)
+    between = _symmetric(gaps.T @ gaps)
     return Pooled(mean, within, between, len(labels), weight, constant, eps)
 
 
@@ -190,7 +190,7 @@ def solve_pooled(
 ) -> RayleighDirections:
     """Solve the pencil of pooled classes; with a span, they are moments of its coordinates.
 
-    In a span, directions vanish on all samples, or eigenvalues beyond it are zero.
+    A span is given only if directions vanish on all samples, or have eigenvalue 0 outside the span.
     """
     pencil = pencil_of(pooled, settings)
     if span is None:
@@ -228,7 +228,7 @@ def _solved(
     settings: Parameters,
     n_columns: int | None = None,
 ) -> RayleighDirections:
-    """Solve a pencil; `n_columns` of the samples, if the columns are coordinates of their span."""
+    """Solve a pencil; in coordinates of a span, `n_columns` is the number of sample columns."""
     m = count_components(settings.n_components, pencil.max_directions, pencil.reason)
     ridge = 0.0
     signal = pencil.signal / scale / scale[:, None]
@@ -269,7 +269,7 @@ def _symmetric(matrix: Array) -> Array:
 
 
 def count_components(n_components: int | None, most: int, reason: str) -> int:
-    """Return how many components to keep, by default all.
+    """Return the number of components, by default all.
 
     ValueError if `n_components` exceeds `most`; the message explains the limit by `reason`.
     """
@@ -334,7 +334,7 @@ def _smallest(matrix: Array, m: int, n_threads: int | None, eps: float) -> tuple
 
 
 def _by_pivots(project: Callable[[Array], Array], sizes: Array, m: int) -> Array:
-    """Return m orthonormal vectors (d, m) of a subspace, which depend on the subspace alone.
+    """Return m orthonormal vectors (d, m) of a subspace that depend on the subspace alone.
 
     Directions of equal eigenvalue otherwise depend on rounding. `project` is the projection of a
     vector on the subspace, and `sizes` (d,) are the squared norms of the projections of the axes;
@@ -385,9 +385,9 @@ def _singular(noise: Array, ridge: float, n_columns: int) -> SingularDenominator
     text = f"ridge: expected a number that makes the noise matrix positive definite, got {ridge:g}"
     unit = float(np.trace(noise)) / (n_columns + ridge * len(noise))
     if not unit > 0:
-        kind = "so is the signal" if ridge > 0 else "any ridge > 0 would do, if rows differ"
+        kind = "so is the signal" if ridge > 0 else "any ridge > 0 suffices, if samples differ"
         return SingularDenominatorError(f"{text}; the noise matrix is zero, {kind}")
     rounding = 100 * len(noise) * np.finfo(np.float64).eps * float(np.diag(noise).max())
     values = np.linalg.eigvalsh(noise)
     needed = ridge + (rounding - min(float(values[0]), 0.0)) / unit
-    return SingularDenominatorError(f"{text}; ridge={10.0 ** np.ceil(np.log10(needed)):g} would do")
+    return SingularDenominatorError(f"{text}; ridge={10.0 ** np.ceil(np.log10(needed)):g} suffices")

@@ -21,17 +21,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-__all__ = ["MARGIN", "discriminant_ridge", "noise_edge", "quiet_ridge", "spread_error"]
+__all__ = ["MARGIN", "auto_ridge", "discriminant_ridge", "noise_edge", "spread_error"]
 
 _Array = npt.NDArray[np.float64]
 
 _CANDIDATE_RIDGES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 MARGIN = 1.2  # the largest eigenvalue scatters, and estimated edges are about 10% too small
 
-_MAX_NOISE = 3.0  # eigenvalue that noise may reach at a quiet ridge
+_MAX_NOISE = 3.0  # eigenvalue that noise may reach with the ridge "auto"
 _DISCRIMINANT_RIDGES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
 _DEFAULT_RIDGE = 1e-3  # if the spectrum or the weights allow no estimate
-_MIN_LEFT = 1e-3  # least share of degrees of freedom and of squared distances between means
+_MIN_FREEDOM = 1e-3  # least q, and least share of the squared distance that is not by chance
 _TINY = 1e-12
 
 
@@ -94,7 +94,7 @@ def _shrunk(spectrum: _Array, n: float) -> _Array:
     return shrunk
 
 
-def quiet_ridge(spectrum: _Array, n: float) -> float:
+def auto_ridge(spectrum: _Array, n: float) -> float:
     """Return the smallest ridge of .03 to 1 at which noise alone has no eigenvalue above 3.
 
     The ridge is relative to the mean of `spectrum`; both classes have n samples. Returns 1 if no
@@ -103,8 +103,8 @@ def quiet_ridge(spectrum: _Array, n: float) -> float:
     unit = float(spectrum.mean())
     if not unit > 0:
         return _CANDIDATE_RIDGES[0]
-    quiet = (r for r in _CANDIDATE_RIDGES if noise_edge(spectrum, r * unit, n, n) <= _MAX_NOISE)
-    return next(quiet, _CANDIDATE_RIDGES[-1])
+    found = (r for r in _CANDIDATE_RIDGES if noise_edge(spectrum, r * unit, n, n) <= _MAX_NOISE)
+    return next(found, _CANDIDATE_RIDGES[-1])
 
 
 def discriminant_ridge(
@@ -136,21 +136,21 @@ def discriminant_ridge(
     least, most = _DISCRIMINANT_RIDGES[0], _DISCRIMINANT_RIDGES[-1]
     of_covariance = error / max(spread - error, error / most) if error > 0 else least
 
-    def apart_and_variance(ridge: float, least: float) -> tuple[float, float]:
+    def distance_and_variance(ridge: float, least: float) -> tuple[float, float]:
         inverse = 1.0 / (values + ridge)
-        used = float(values @ inverse)
-        left = max(1.0 - used / df, least)
-        apart, variance = float(between @ inverse), float((between * values) @ inverse**2)
-        by_chance = (n_classes - 1.0) / n * used / left
-        return max(apart - by_chance, least * apart), variance / left**2
+        freedom = float(values @ inverse)
+        q = max(1.0 - freedom / df, least)
+        distance, variance = float(between @ inverse), float((between * values) @ inverse**2)
+        by_chance = (n_classes - 1.0) / n * freedom / q
+        return max(distance - by_chance, least * distance), variance / q**2
 
-    tried = [apart_and_variance(ridge, _TINY) for ridge in _DISCRIMINANT_RIDGES]
+    tried = [distance_and_variance(ridge, _TINY) for ridge in _DISCRIMINANT_RIDGES]
     ratios = [a * a / max(v, _TINY * a) if a > 0 else 0.0 for a, v in tried]
     ridge = of_covariance
     if max(ratios) > _TINY:
         ridge = float(np.sqrt(ridge * _DISCRIMINANT_RIDGES[np.argmax(ratios)]))
-    apart, variance = apart_and_variance(ridge, _MIN_LEFT)
-    return ridge, max(variance / max(apart, _TINY), 1.0 / (1.0 + ridge))
+    distance, variance = distance_and_variance(ridge, _MIN_FREEDOM)
+    return ridge, max(variance / max(distance, _TINY), 1.0 / (1.0 + ridge))
 
 
 def spread_error(spectrum: _Array, n: float) -> float:

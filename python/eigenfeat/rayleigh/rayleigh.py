@@ -1,11 +1,11 @@
 """Relatives of GEM: directions that maximise a signal to noise ratio ``v^T S v / v^T N v``.
 
-Karampatziakis and Mineiro (2014), section 3, whose Table 1 has a line for each class. S and N
-come from `ClassMoments`, directions from `generalized_eigh`, scaled to ``v^T N v = 1``. The classes
-differ only in these two matrices:
+Karampatziakis and Mineiro (2014), section 3 and Table 1. S and N come from `ClassMoments`,
+directions from `generalized_eigh`, scaled to ``v^T N v = 1``. The estimators differ only in S and
+N:
 
 ======================== ============================ ===============================
-class                    signal S                     noise N
+estimator                signal S                     noise N
 ======================== ============================ ===============================
 RayleighPCA              E[x x^T]                     I
 VanishingComponents      I                            E[x x^T]

@@ -218,6 +218,8 @@ def _first(result: _Result) -> _Result:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
+    """Checked arguments of n quadratics over balls."""
+
     A: _Float64s  # (m, d, d) or (m, d), m = 1 or n
     g: _Float64s  # (n, d)
     radius: _Float64s  # (n,)
@@ -251,7 +253,7 @@ def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Pro
     n = max(counts.values(), default=1)
     for name, count in counts.items():
         if count != n:
-            raise ValueError(f"{name}: expected {n} items as elsewhere, got {count}")
+            raise ValueError(f"{name}: expected {n} items, as in other arguments, got {count}")
     if not diagonal:
         a = np.array(symmetric_matrices(a.reshape(-1, d, d), "A")).reshape(a.shape)
     return _Problem(

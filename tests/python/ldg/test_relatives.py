@@ -234,13 +234,13 @@ def test_singular_scatter_without_a_ridge(rng):
     X, y = make(rng, 30, 6)
     X[:, 5] = X[:, 0] - X[:, 1]
     for model in (RegularizedFisher(ridge=0), LocalFisher(ridge=0)):
-        with pytest.raises(SingularDenominatorError, match=r"ridge: .* would do") as caught:
+        with pytest.raises(SingularDenominatorError, match=r"ridge: .* suffices") as caught:
             model.fit(X, y)
         ridge = float(str(caught.value).partition("; ridge=")[2].split()[0])
         assert 0 < ridge < 1e-8
         assert np.isfinite(model.set_params(ridge=ridge).fit(X, y).components_).all()
         model.set_params(ridge=0)
-    with pytest.raises(SingularDenominatorError, match="any ridge > 0 would do"):
+    with pytest.raises(SingularDenominatorError, match="any ridge > 0 suffices"):
         RegularizedFisher(ridge=0).fit(X[y], y)  # equal samples in each class
 
 

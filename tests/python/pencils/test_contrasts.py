@@ -170,7 +170,7 @@ def test_a_feature_without_variance_in_a_union_is_singular(rng, constant):
     moments = ClassMoments().update(X, y)
     options = {"denominator": "covariance", "constant": constant, "n_directions": 2}
     contrasts = Contrasts.of([[0, 0, 0, 0, 0, 1]], [[1, 1, 1, 1, 1, 0]], [("last", "others")])
-    message = r"denominator of contrast \('last', 'others'\) is .* ridge=0; ridge=.* would do"
+    message = r"denominator of contrast \('last', 'others'\) is .* ridge=0; ridge=.* suffices"
     with pytest.raises(SingularDenominatorError, match=message) as info:
         pair_directions(moments, contrasts, 0.0, **options)
     ridge = float(str(info.value).split("ridge=")[-1].split(" ")[0])

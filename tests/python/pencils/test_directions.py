@@ -129,7 +129,7 @@ def test_a_singular_denominator_names_a_ridge_that_works(rng, name, denominator,
     moments = ClassMoments().update(X, y)
     options = {"denominator": denominator, "constant": constant, "n_directions": 3}
     with pytest.raises(
-        SingularDenominatorError, match=r"class .*ridge=0; ridge=.* would do"
+        SingularDenominatorError, match=r"class .*ridge=0; ridge=.* suffices"
     ) as info:
         pair_directions(moments, ridge=0.0, **options)
     assert isinstance(info.value, ValueError)

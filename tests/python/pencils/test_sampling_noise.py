@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.pencils import pair_directions
-from eigenfeat.pencils.sampling_noise import noise_edge, quiet_ridge
+from eigenfeat.pencils.sampling_noise import auto_ridge, noise_edge
 
 CASES = [  # columns, rows below, rows above, decay of deviations, ridge
     (30, 300, 1000, 0.0, 0.2),
@@ -72,7 +72,7 @@ def test_each_class_has_a_ridge_of_its_own():
     moments = ClassMoments().update(X, y)
     auto = pair_directions(moments, ridge="auto")
     for below in range(3):
-        ridge = quiet_ridge(np.linalg.eigvalsh(moments.second_moment(below)), moments.weight(below))
+        ridge = auto_ridge(np.linalg.eigvalsh(moments.second_moment(below)), moments.weight(below))
         pairs = [(c, below) for c in range(3) if c != below]
         given = pair_directions(moments, pairs=pairs, ridge=ridge)
         same = auto.pairs[:, 1] == below

@@ -118,7 +118,7 @@ def test_directions_are_those_of_the_matrices(samples, rng, options):
 def test_a_ridge_is_named_where_the_span_is_too_large_for_a_class(samples):
     X, y = samples
     for moments in both(X, y):
-        with pytest.raises(SingularDenominatorError, match=r"ridge=.* would do"):
+        with pytest.raises(SingularDenominatorError, match=r"ridge=.* suffices"):
             pair_directions(moments, ridge=0.0)
 
 

@@ -33,10 +33,10 @@ KEPT_BYTES = 256e6  # of formed directions that are kept in memory
 class Combination:
     """``X_above^T upper + X_below^T lower``: the directions (d', m) of a pair of classes."""
 
-    above: int
-    below: int
-    upper: Array
-    lower: Array
+    above: int  # class of the numerator
+    below: int  # class of the denominator
+    upper: Array  # (n_above, m)
+    lower: Array  # (n_below, m)
 
     def __len__(self) -> int:
         return int(self.upper.shape[1])
@@ -55,7 +55,7 @@ class RowCombinations(OmitsCaches):
     _caches = frozenset({"_formed"})
 
     columns: NDArray[np.int64]  # (d',) indices of the features with entries
-    factor: Array  # (d',)
+    factor: Array  # (d',) multipliers of the features' entries
     by_column: list[SparseRows]  # (d', n_c) transposed samples of each class
     combinations: list[Combination]
     n_features: int

@@ -47,7 +47,7 @@ class PairOperator:
     """The operator S of a numerator over a denominator."""
 
     rows: SparseRows  # (n, d) samples of the numerator times the roots of their weights
-    root: Array  # (n,) these roots
+    root: Array  # (n,) roots of the weights
     below: Denominator
     centre: Array  # (d,) `a`
     constant: bool  # whether samples have a last entry 1

@@ -39,8 +39,8 @@ __all__ = ["RandomizedSolution", "solve_pencils"]
 Array = NDArray[np.float64]
 
 TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of relative residuals
-SEARCHES = 0.5  # tolerance on the samples, relative to that of residuals, which may be larger
-SOLVES = 0.01  # tolerance of inner solves, relative to that of residuals
+# Tolerances of the Krylov search and of inner solves, relative to the tolerance of residuals.
+SEARCHES, SOLVES = 0.5, 0.01
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ class SparseDirection:
 def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -> SparseDirection:
     """Solve the relaxation (3.32) for a symmetric matrix C (d, d).
 
-    `sparsity` is s, at least 1; values of d or more are no constraint. The iteration stops after
+    `sparsity` is s, at least 1; values of d or more have no effect. The iteration stops after
     `max_iter` steps, or when both relative residuals are at most `tol`.
     """
     values, vectors = eigh(C, check_finite=False)
@@ -179,7 +179,7 @@ def _exact(C: _Array, vector: _Array) -> SparseDirection:
 
 
 def _feasible(matrix: _Array, diagonal: _Array, sparsity: float) -> _Array:
-    """Mix with the best axis until the absolute entries sum to at most s."""
+    """Mix M with the axis of the least diagonal entry, so that its entries sum to at most s."""
     total = float(np.abs(matrix).sum())
     if total <= sparsity:
         return matrix

@@ -189,10 +189,10 @@ def _block_factors(block: Block, origin: Array, n_classes: int) -> Factors:
 
 
 def _merged(a: Factors, b: Factors) -> Factors:
-    """Merge as Chan, Golub and LeVeque (1983) merge sums of squares, without the squares."""
+    """Merge factors by the formula of Chan, Golub and LeVeque (1983) for sums of squares."""
     counts, gaps = a.counts + b.counts, b.means - a.means
     shares = b.counts / np.where(counts > 0, counts, 1)
-    apart = np.sqrt(a.counts * shares)[:, None] * gaps
-    triangle = triangle_of(np.vstack([a.within, b.within, apart]))
+    between = np.sqrt(a.counts * shares)[:, None] * gaps
+    triangle = triangle_of(np.vstack([a.within, b.within, between]))
     means = a.means + shares[:, None] * gaps
     return Factors(counts, means, triangle, np.maximum(a.rounding, b.rounding))

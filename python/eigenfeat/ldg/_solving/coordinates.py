@@ -23,9 +23,9 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_memory
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
-_SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
+_MAX_FULL_ORDER = 200  # below this order, all eigenpairs take less time than the smallest ones
 _N_MATRICES = 6  # (n, n) arrays in memory while a kernel is decomposed
-_MIN_HEIGHT = 1e-5  # of unit columns over the span of others; squares are above rounding errors
+_MIN_HEIGHT = 1e-5  # distance of a unit column from the span of others; its square is no rounding
 _MAX_ASYMMETRY = 1e-6  # of entries and negative eigenvalues of a kernel, relative to the largest
 
 
@@ -190,7 +190,7 @@ def smallest_eigenpairs(
     """
     if len(matrix) == 1:  # SciPy before 1.11 allocates too little memory for LAPACK
         values, vectors = matrix[0].copy(), np.ones((1, 1))
-    elif len(matrix) < _SMALL:
+    elif len(matrix) < _MAX_FULL_ORDER:
         values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
         values, vectors = values[:count], vectors[:, :count]
     else:

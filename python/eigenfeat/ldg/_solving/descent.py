@@ -29,7 +29,7 @@ class LocalGaussians:
 
     `X` (n, d) has samples of the classes `codes` (n,), 0 to k - 1, with probabilities `priors`
     (k,), and `neighbours` (n, k, kn) the nearest samples of each sample in each class, -1 if there
-    are fewer. Samples without neighbours in their own class are left out, and of a sample's sum the
+    are fewer. Samples without neighbours in their own class are left out; a sample's sum leaves out
     classes without neighbours.
     """
 
@@ -54,16 +54,16 @@ class LocalGaussians:
         n, k = self._log_priors.shape
         projected = self.X @ B
         means = (self._means @ projected).reshape(n, k, -1)
-        apart = projected[self.rows][:, None, :] - means
-        halves = 0.5 * np.einsum("ijc,ijc->ij", apart, apart)
+        gaps = projected[self.rows][:, None, :] - means
+        halves = 0.5 * np.einsum("ijc,ijc->ij", gaps, gaps)
         logits = self._log_priors - halves
         totals = logsumexp(logits, axis=1)
         own = np.arange(n), self.codes
         signs = -np.exp(logits - totals[:, None])
         signs[own] += 1.0
-        apart *= signs[:, :, None]
-        pull = -(self._means.T @ apart.reshape(n * k, -1))
-        pull[self.rows] += apart.sum(axis=1)
+        gaps *= signs[:, :, None]
+        pull = -(self._means.T @ gaps.reshape(n * k, -1))
+        pull[self.rows] += gaps.sum(axis=1)
         return float(np.sum(totals + halves[own])), self.X.T @ pull
 
 
@@ -73,10 +73,11 @@ class Descent:
 
     ``reason``: "converged" (gradient within the tolerance), "precision" (no step decreases the
     objective in this arithmetic), "iterations" or "stopped" (by a callback). ``gradient_norm`` is
-    relative to the start's. ``history`` has the objectives at the start and after each step.
+    relative to the gradient at the start. ``history`` has the objectives at the start and after
+    each step.
     """
 
-    point: _Array
+    point: _Array  # (d, m)
     objective: float
     gradient_norm: float
     reason: str
@@ -104,8 +105,8 @@ def minimise(
 
     `evaluate` returns the objective and G (d, m) at B, and `start` (d, m) has orthonormal columns.
     The search ends when T is at most `tol` times as large as G at the start, after `max_iter`
-    steps, or when `stops` returns True. `log` and `stops` are called after every step, `log` with
-    a text.
+    steps, or when `stops` returns True. `log`, which receives a line of text, and `stops` are
+    called after every step.
     """
     unit = float(np.linalg.norm(evaluate(start)[1])) or 1.0
     point, objective, size = start, 0.0, 0.0

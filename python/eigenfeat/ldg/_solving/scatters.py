@@ -145,7 +145,7 @@ class ClassDeviations:
 
     @property
     def between_factor(self) -> Array:
-        """H_b (k, d)."""
+        """Factor H_b (k, d) of S_b."""
         return np.sqrt(self.counts / self.total)[:, None] * self.between
 
     def scatters(self) -> tuple[Array, Array]:
@@ -167,11 +167,11 @@ class ClassDeviations:
 
 
 class Factors(NamedTuple):
-    """Samples less an origin, as deviations from class means, or a matrix of equal scatter."""
+    """Class means of samples minus an origin, and deviations from these means."""
 
     counts: NDArray[Any]  # (k,) samples or weights of each class
     means: Array  # (k, d)
-    within: Array  # (n, d) sorted by class
+    within: Array  # (n, d) deviations, sorted by class, or a smaller matrix of equal scatter
     rounding: Array  # (d,) largest rounding errors of float32 entries
 
     @classmethod
@@ -275,21 +275,21 @@ def shares_of_variance(
     # Standard deviations of projections that rounding errors may cause.
     lengths = np.linalg.norm(directions, axis=0)
     rounding = rows.larger * EPS * span.sizes[0] * lengths
-    apart = alphas > rounding
-    alphas, directions, rounding = alphas[apart], directions[:, apart], rounding[apart]
+    nonzero = alphas > rounding
+    alphas, directions, rounding = alphas[nonzero], directions[:, nonzero], rounding[nonzero]
     rank = check_means_differ(len(alphas))
     m = count_components(n_components, rank, "rank of the scatter between classes")
     betas = np.linalg.norm(rows.within @ directions, axis=0) / np.sqrt(rows.total)
-    pure = int(np.sum(betas <= rounding))
-    directions[:, :pure] = _spread_first(directions[:, :pure])
-    betas[:pure] = 0.0
+    n_null = int(np.sum(betas <= rounding))  # directions without variance within classes
+    directions[:, :n_null] = _spread_first(directions[:, :n_null])
+    betas[:n_null] = 0.0
     return Shares(directions[:, :m], np.minimum(alphas[:m] ** 2, 1.0), betas[:m] ** 2)
 
 
 def _spread_first(directions: Array) -> Array:
     """Rotate directions of equal variance to be orthogonal, the shortest first.
 
-    They stay white; the shortest have the largest variance per unit of length.
+    The result stays white; short directions have the largest variance per unit of length.
     """
     if directions.shape[1] < 2:
         return directions

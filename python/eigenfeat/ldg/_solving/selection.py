@@ -62,11 +62,11 @@ class Problem:
     coordinates: NDArray[Any]  # (n, r)
     basis: AnyBasis
     columns: Columns
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
+    classes: NDArray[Any]  # (k,) labels, sorted
+    codes: NDArray[np.int64]  # (n,) indices of the labels
     n_threads: int | None
     first: Array | None = None  # (r, m) orthonormal directions before LDG's
-    results: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)  # as `LDG.cv_results_`
 
     @property
     def n_classes(self) -> int:
@@ -80,11 +80,11 @@ class Problem:
 
     @property
     def spread_out(self) -> bool:
-        """Whether samples can be separated in any way, so that held-out ones choose parameters."""
+        """Whether any labels of the samples can be separated: choices need held-out samples."""
         return len(self.columns.varying) >= len(self.rows) - 1
 
     def solve(self, scatters: LocalScatters, gamma: float, count: int) -> tuple[Array, Array]:
-        """Return the first directions and eigenvectors, and ``v^T (V - gamma A) v`` of each."""
+        """Return directions v, `first` before eigenvectors, after their ``v^T (V - gamma A) v``."""
         matrix = scatters.within - gamma * scatters.weighted
         found, vectors = smallest_eigenpairs(preferring(matrix, self.first), min(count, self.rank))
         if self.first is not None:
@@ -112,7 +112,7 @@ def members(parameter: object, name: str, by_default: Sequence[float | None]) ->
 
 
 def dimensions(n_classes: int, most: int) -> list[int]:
-    """Return the candidates of section 3.5.2 that lie in 1..most."""
+    """Return the candidates of section 3.5.2, limited to 1..most."""
     steps = (-1, 0, 1, 2, 4, 8, 16, 32)
     fitting = {min(max(n_classes + step, 1), most) for step in steps}
     return sorted(fitting)
@@ -227,9 +227,10 @@ def fold_accuracies(
         rows, held_out = _within(coordinates, known)
         labels = codes[known]
         first = None if fisher_ridge is None else fisher_directions(rows, labels, fisher_ridge)
-        near = local_neighbours(rows, labels, problem.n_classes, counts[-1], n_threads=threads)
+        nearest = local_neighbours(rows, labels, problem.n_classes, counts[-1], n_threads=threads)
         for i, count in enumerate(counts):
-            scatters = scatters_of_neighbours(rows, labels, near[:, :, :count], n_threads=threads)
+            neighbours = nearest[:, :, :count]
+            scatters = scatters_of_neighbours(rows, labels, neighbours, n_threads=threads)
             for j, gamma in enumerate(gammas):
                 matrix = preferring(scatters.within - gamma * scatters.weighted, first)
                 vectors = smallest_eigenpairs(matrix, dimensions[-1])[1]
@@ -252,16 +253,16 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
 def _hits(
     rows: Array, codes: Codes, queries: Array, query_codes: Codes, dimensions: Sequence[int]
 ) -> Codes:
-    """Count queries that 3-NN labels right by their leading columns, for ascending `dimensions`."""
+    """Count queries that 3-NN classifies right in their leading columns, of each dimension."""
     hits = np.zeros(len(dimensions), dtype=np.int64)
     for batch in gen_batches(len(queries), max(1, _MAX_DISTANCES // len(rows))):
-        asked, every = queries[batch], np.arange(len(queries[batch]))
-        squares, near = np.zeros((len(asked), len(rows))), np.full((len(asked), N_VOTES), -1)
+        part = queries[batch]
+        squares, nearest = np.zeros((len(part), len(rows))), np.full((len(part), N_VOTES), -1)
         for i, (start, end) in enumerate(pairwise([0, *dimensions])):
-            squares += cdist(asked[:, start:end], rows[:, start:end], "sqeuclidean")
-            left = squares.copy()
+            squares += cdist(part[:, start:end], rows[:, start:end], "sqeuclidean")
+            remaining = squares.copy()
             for vote in range(min(N_VOTES, len(rows))):
-                near[:, vote] = left.argmin(axis=1)
-                left[every, near[:, vote]] = np.inf
-            hits[i] += np.sum(majority(near, codes) == query_codes[batch])
+                nearest[:, vote] = remaining.argmin(axis=1)
+                remaining[np.arange(len(part)), nearest[:, vote]] = np.inf
+            hits[i] += np.sum(majority(nearest, codes) == query_codes[batch])
     return hits
