@@ -7,10 +7,11 @@
 //   polynomial: psi = p^a                                         for a in powers, no s
 //   none:       psi = p
 //
-// Columns of the result: [input (d, if asked for) | for s in (+, -): for a in powers: F columns].
-// Rows are worked in tiles of fixed size by one task each: projection by one gemm into scratch that
-// stays in cache, then every output column is written once. No full-size temporary.
-// T is float or double, and stays what it is. Error: a few eps relative to |X| |V| (the gemm's).
+// Columns of the result: [input (d, if included) | for s in (+, -): for a in powers: F columns].
+// Each task processes a tile of rows of fixed size: one gemm projects the tile into scratch that stays
+// in cache, then every output column is written once. There is no full-size temporary.
+// T is float or double; the result has the type of the rows. Error: a few eps relative to |X| |V|, as of
+// gemm.
 #pragma once
 
 #include "eigenfeat/vector.hpp"
@@ -26,14 +27,14 @@ struct Expansion {
   bool include_input = false;
 };
 
-// How many columns the expansion of n_directions projections of n_features inputs has.
+// Number of columns of the expansion of n_directions projections of n_features inputs.
 index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t n_directions);
 
-// Throws std::invalid_argument unless there are powers, distinct and in 1..3, or none is needed.
+// Throws std::invalid_argument unless powers are distinct and in 1..3, and given if the wave needs them.
 void check_powers(const Expansion& expansion);
 
 // rows: row-major (n, d); directions: row-major (d, F); offset: F numbers or empty;
-// out: row-major (n, expanded_columns). Throws std::invalid_argument naming a nonconforming
+// out: row-major (n, expanded_columns). Throws std::invalid_argument that names a nonconforming
 // argument.
 template <class T>
 void expand(MatrixView<const T> rows, MatrixView<const T> directions, VectorView<const T> offset,

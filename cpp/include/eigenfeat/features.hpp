@@ -1,23 +1,23 @@
-// Feature rows phi(x), handed out by tiles: what a linear model reads, wherever it comes from.
+// Feature rows phi(x) of linear models, computed tile by tile from samples of four kinds:
 //
 //   dense        phi(x) = x                          row-major (n, d)
 //   sparse       phi(x) = x                          CSR (n, d)
 //   projections  phi(x) = expansion of p             row-major (n, F), p = V^T x + offset
 //   expanded     phi(x) = [x |] expansion of V^T x + offset, projections computed for every tile
 //
-// and, where constant is set, a last feature that is 1. The whole matrix (n, p) of features is
-// never formed: a tile of some hundred rows is filled, used and overwritten. Products with it:
+// and, if `constant` is set, a last feature that is 1. The whole matrix Phi (n, p) of features is never
+// formed: a tile of a few hundred rows is filled, used and overwritten. The products are
 //
 //   scores     Z = Phi W                   (n, k)
 //   gradient   G = Phi^T R                 (p, k)
 //   sums       sum_i w_i phi_i, sum_i w_i phi_i^2
 //
-// For k up to 64 the products run in kernels that read each feature once; above by gemm. T is the
-// type of the features and of the arithmetic within a tile; sums across tiles are double. Rows are
-// cut into tiles and groups of tiles by n, p and k alone, and groups merge in order: every thread
-// count gives the same bits. Cost of a product: 2 n p k flops and, with an expansion, n F square
-// roots (n d F multiplications more without stored projections).
-// Errors: std::invalid_argument naming what does not fit.
+// For k up to 64, kernels compute products and read each feature once; for larger k, gemm does. T is the
+// type of the features and of the arithmetic within a tile; sums across tiles are double. Tiles and
+// groups of tiles depend on n, p and k alone, and groups are merged in order: results are bit-for-bit
+// identical for any number of threads. Cost of a product: 2 n p k flops and, with an expansion, n F
+// square roots, plus n d F multiplications without stored projections.
+// Errors: std::invalid_argument that names the argument.
 #pragma once
 
 #include <vector>
@@ -28,7 +28,7 @@
 
 namespace eigenfeat {
 
-// Non-owning: whoever makes it keeps the arrays alive.
+// Does not own its arrays, which must outlive it.
 template <class T>
 struct FeatureRows {
   MatrixView<const T> dense;        // (n, d), or no data
@@ -36,7 +36,7 @@ struct FeatureRows {
   MatrixView<const T> projections;  // (n, F), or no data
   MatrixView<const T> directions;   // (d, F) row-major, or no data
   VectorView<const T> offset;       // (F,), or empty
-  Expansion expansion;              // of projections, stored or computed
+  Expansion expansion;              // of stored or computed projections
   bool expanded = false;            // whether there is an expansion
   bool constant = false;            // whether a last feature is 1
 
@@ -58,8 +58,8 @@ struct TileScratch {
   AlignedBuffer<T> lines;
 };
 
-// Features of rows [begin, end) without the constant, row-major; a view of dense rows where they
-// are the features, else of the scratch.
+// Features of rows [begin, end) without the constant, row-major: a view of the rows if the kind is
+// dense, otherwise of the scratch.
 template <class T>
 MatrixView<const T> load_tile(const FeatureRows<T>& features, index_t begin, index_t end,
                               TileScratch<T>& scratch);
@@ -69,8 +69,8 @@ template <class T>
 void feature_scores(const FeatureRows<T>& features, MatrixView<const T> coefficients,
                     MatrixView<T> out, int n_threads);
 
-// The same with the weights (k, p) of each class, without the constant, whose k numbers are apart (none
-// where features have no constant): a linear model as it is stored.
+// out (n, k) row-major <- Phi [W^T; c], with the weights W (k, p') of the features without the constant
+// and the constants c (k,), empty if features have no constant: a linear model as it is stored.
 template <class T>
 void class_scores(const FeatureRows<T>& features, MatrixView<const double> weights,
                   VectorView<const double> constants, MatrixView<T> out, int n_threads);

@@ -1,9 +1,10 @@
 // Typed LAPACK and BLAS over column-major views.
 //
 // Every function checks that its views are column-major and conform, calls one routine, and returns
-// LAPACK's info (0: done; > 0: the routine's numerical outcome). A negative info, our own mistake,
-// throws std::logic_error. Workspaces are max(query, documented minimum), because queries have been
-// wrong. Only lapack.cpp names Fortran symbols. T is float or double.
+// LAPACK's info (0: success; > 0: the numerical outcome of the routine). A negative info is a bug of the
+// core and throws std::logic_error. The size of a workspace is the maximum of the query and the
+// documented minimum, because some queries return too little. Only lapack.cpp names Fortran symbols. T
+// is float or double.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ enum class Op : char { none = 'N', transpose = 'T' };
 enum class Triangle : char { lower = 'L', upper = 'U' };
 enum class Side : char { left = 'L', right = 'R' };
 
-// Work arrays that one thread keeps between calls.
+// Work arrays of one thread, kept between calls.
 template <class T>
 struct LapackWork {
   AlignedBuffer<T> work;
@@ -60,8 +61,8 @@ int sygvd(Triangle triangle, MatrixView<T> a, MatrixView<T> b, VectorView<T> eig
 template <class T>
 int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackWork<T>& work);
 
-// A = Q T Q^T with T tridiagonal: its diagonal, n - 1 entries beside it, and the reflectors of Q in
-// A below (lower) or above (upper) these, with their n - 1 factors tau
+// A = Q T Q^T with T tridiagonal: the diagonal of T, its n - 1 off-diagonal entries, and the reflectors
+// of Q, stored in A below (lower) or above (upper) these entries, with their n - 1 factors tau
 template <class T>
 int sytrd(Triangle triangle, MatrixView<T> a, VectorView<T> diagonal, VectorView<T> off,
           VectorView<T> tau, LapackWork<T>& work);

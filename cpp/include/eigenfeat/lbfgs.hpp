@@ -2,9 +2,9 @@
 // gamma H^-1, changed so that for each of the last `memory` pairs of a step s and a change y of the
 // gradient B^-1 y = s. gamma = s^T y / y^T H^-1 y of the last pair; 1 without pairs.
 //
-// H itself is the caller's: vectors come with H^-1 of them, and H^-1 y is a difference of such. Vectors
-// have m numbers in double; 3 m memory numbers are stored, and a direction takes some 10 m operations a
-// pair, on one thread. Sums are added in a fixed order.
+// The caller multiplies gradients by H^-1; H^-1 y is the difference of two such products. Vectors have m
+// numbers in double. 3 m `memory` numbers are stored, and a direction takes about 10 m operations for
+// each pair, on one thread. The order of summation is fixed.
 #pragma once
 
 #include "eigenfeat/vector.hpp"
@@ -27,11 +27,11 @@ class Lbfgs {
     double decrease = 0.0;  // g^T direction
     double norm = 0.0;      // g^T H^-1 g
   };
-  // out <- -B^-1 g, from g and solved = H^-1 g; beside the pairs, it is what a step goes along.
+  // out <- -B^-1 g, the direction of the next step, from g and solved = H^-1 g.
   Slopes direction(Point gradient, Point solved, VectorView<double> out);
 
-  // What points, gradients and solved gradients say before and after a step; forgotten where rounding
-  // has turned the sign of s^T y or y^T H^-1 y, or their ratio is not finite.
+  // Adds a pair from points, gradients and solved gradients before and after a step. The pair is dropped
+  // if rounding makes s^T y or y^T H^-1 y negative, or their ratio is not finite.
   void remember(Point from, Point to, Point gradient_before, Point gradient_after,
                 Point solved_before, Point solved_after);
 
@@ -46,7 +46,7 @@ class Lbfgs {
 
   index_t size_, memory_;
   double gamma_ = 1.0;
-  Vector<Pair> pairs_;  // the oldest first
+  Vector<Pair> pairs_;  // oldest first
   Pair spare_;
   Vector<double> weights_, rest_;
 };

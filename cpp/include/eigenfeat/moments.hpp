@@ -1,28 +1,28 @@
-// Class moments: the second-order statistics that everything else is computed from.
+// Class moments: first and second moments of the rows of each class.
 //
 //   W_c = sum_i w_i,   mu_c = sum_i w_i x_i / W_c,   S_c = sum_i w_i (x_i - mu_c)(x_i - mu_c)^T
 //   second moment  C_c = S_c / W_c + mu_c mu_c^T   (Karampatziakis and Mineiro 2014, eq. 2)
 //   covariance     S_c / W_c
 //
-// over the rows of class c. Means are kept as an unevaluated sum of two doubles, so that
-// differences of means far from zero keep their digits; S_c holds doubles in its lower triangle
-// (row-major, d x d).
+// over the rows of class c. A mean is stored as an unevaluated sum of two doubles, so that differences
+// of means far from zero keep their digits. S_c is stored in double, in its lower triangle (row-major,
+// d x d).
 //
-// update: the corrected two-pass algorithm over the batch, then one Chan-Golub-LeVeque merge into
-// what is there (Chan, Golub and LeVeque 1983). Rows are sorted by class, centred and weighted into
-// aligned panels and reach S_c by rank-k updates of fixed tiles. float rows: products in float
-// inside one panel, sums across panels in double. Relative error of a covariance: O(eps sqrt(n_c))
-// for any mean, with eps of the rows' type.
+// update: the corrected two-pass algorithm over the batch, then a merge with the previous moments (Chan,
+// Golub and LeVeque 1983). Rows are sorted by class, centred, weighted and packed into aligned panels;
+// rank-k updates of fixed tiles add them to S_c. Products of float rows are float within a panel, and
+// sums across panels are double. The relative error of a covariance is O(eps sqrt(n_c)) for any mean,
+// with eps of the type of the rows.
 // merge: S <- S_a + S_b + (W_a W_b / W) delta delta^T, delta = mu_b - mu_a.
 //
-// Threads: panels and tiles depend on d and on the class counts only; every tile is summed in row
-// order by one task, so that every thread count gives the same bits.
-// Cost of update: n d^2 flops (symmetric rank-k), two passes over the rows. Columns that are zero
-// throughout a class of the batch are left out of its panels, which for images is half of the work.
-// Scratch: panels of about 4 MB, two for each thread and four at least; of columns also their rows,
-// which are copied in class order.
-// Errors: std::invalid_argument on a non-finite entry (says row and column), a label outside
-// [0, n_classes) or a negative weight; the moments are then unchanged.
+// Threads: panels and tiles depend on d and on the class counts only, and one task sums each tile in row
+// order: results are bit-for-bit identical for any number of threads.
+// Cost of update: n d^2 flops (symmetric rank-k), two passes over the rows. Columns in which a class of
+// the batch is zero are left out of the panels of the class, which halves the work for images.
+// Scratch: panels of about 4 MB, two for each thread and at least four; for column-major rows also a
+// copy of the rows in class order.
+// Errors: std::invalid_argument for an entry that is not finite (names row and column), a label outside
+// [0, n_classes), or a negative weight. An error leaves the moments unchanged.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ class ClassMoments {
   // Appends empty classes up to n_classes.
   void grow(index_t n_classes);
 
-  // rows: (n, d), row-major, or column-major with any distance of columns, which gives the same bits;
-  // labels: n class indices; weights: n nonnegative numbers or empty (all ones).
+  // rows: (n, d), row-major, or column-major with any column stride; results do not depend on the
+  // layout. labels: n class indices. weights: n nonnegative numbers, or empty (all ones).
   template <class T>
   void update(MatrixView<const T> rows, VectorView<const std::int32_t> labels,
               VectorView<const double> weights, int n_threads);
@@ -53,9 +53,9 @@ class ClassMoments {
   void update(const CsrView<T>& rows, VectorView<const std::int32_t> labels,
               VectorView<const double> weights, int n_threads);
 
-  // Rows of bytes without weights, (n, d) row-major, in integers: a batch's scatter is exact but for two
-  // roundings at its end, whatever the order of the rows, and is merged into what is there. At most
-  // 2^23 rows of a class. Cost: n d^2 / 2 products, 16 MB for a panel and 8 d^2 bytes for sums.
+  // rows: bytes (n, d), row-major, without weights. Integers give the exact scatter of a batch in any
+  // order of the rows; it is rounded twice and merged with the previous moments. At most 2^23 rows of a
+  // class. Cost: n d^2 / 2 products, 16 MB for a panel and 8 d^2 bytes for sums.
   void update(MatrixView<const std::uint8_t> rows, VectorView<const std::int32_t> labels,
               int n_threads);
 
@@ -67,12 +67,11 @@ class ClassMoments {
   const Vector<double>& mean_high(index_t c) const { return group(c).mean_high; }
   const Vector<double>& mean_low(index_t c) const { return group(c).mean_low; }
 
-  // (d, d) symmetric, both triangles written. The class must have weight.
+  // out: (d, d) symmetric, both triangles. The class must have weight.
   void covariance(index_t c, MatrixView<double> out) const;
   void second_moment(index_t c, MatrixView<double> out) const;
 
-  // The centred scatter's lower triangle, packed by rows: d (d + 1) / 2 numbers; for files and
-  // pickles.
+  // Lower triangle of the centred scatter, packed by rows: d (d + 1) / 2 numbers; for files and pickles.
   void packed_scatter(index_t c, VectorView<double> out) const;
   void restore(index_t c, double weight, VectorView<const double> mean_high,
                VectorView<const double> mean_low, VectorView<const double> packed_scatter);

@@ -1,16 +1,15 @@
-// Threads, in one room.
+// Parallel loops over blocks.
 //
-// for_blocks(n, threads, f) calls f(block, thread) once for every block in [0, n); blocks are
-// handed out dynamically, so f may only write to what belongs to its block, or to the scratch slot
-// of its thread. Which blocks there are must depend on the problem's size alone, never on the
-// number of threads: then 1, 2 and 64 threads give the same bits.
+// for_blocks(n, threads, f) calls f(block, thread) once for every block in [0, n). Blocks are scheduled
+// dynamically, so that f may write only to the data of its block and to the scratch of its thread. The
+// division into blocks must depend on the size of the problem alone, never on the number of threads:
+// results are then bit-for-bit identical for any number of threads.
 //
-// The engine is OpenMP: for_blocks opens a parallel region. An exception thrown by f is kept, the
-// remaining blocks are skipped, and the exception of the lowest failing block is rethrown in the
-// calling thread after the join. A region inside a region runs serially; so does every region in a
-// forked child, which has none of its parent's threads, and in a build without OpenMP. BLAS runs on
-// one thread in every call: pin_blas is done when the core is loaded, and again before a block where
-// somebody else in the process has changed it.
+// for_blocks opens a parallel region of OpenMP. If f throws, the remaining blocks are skipped, and the
+// exception of the lowest failing block is rethrown in the calling thread after the join. A region
+// inside a region runs serially, as does every region in a forked child, where the threads of the parent
+// do not exist, and in a build without OpenMP. BLAS always runs on one thread: pin_blas is called when
+// the core is loaded, and again before a block if other code in the process changed the number.
 #pragma once
 
 #include <functional>
@@ -19,15 +18,15 @@
 
 namespace eigenfeat {
 
-// All threads that OpenMP gives (OMP_NUM_THREADS, omp_set_num_threads). Where nobody has said how many,
-// the processors that this process may use: see processors.hpp. 1 in a forked child.
+// The number of threads of OpenMP, if it was set (OMP_NUM_THREADS, omp_set_num_threads); otherwise the
+// number of processors that this process may use (processors.hpp). 1 in a forked child.
 int default_threads();
 
-// requested <= 0 means default_threads(); 1 in a forked child.
+// The requested number of threads, or default_threads() if it is not positive; 1 in a forked child.
 int resolve_threads(int requested);
 
-// The same, but 1 where the work (in flops, about) is too little to share: starting threads costs
-// some 10 us, and much more on a busy machine.
+// As resolve_threads, but 1 if the work (in flops, approximately) is too small to share: starting
+// threads takes about 10 us, and much longer on a busy machine.
 int threads_for(double work, int requested);
 
 // True inside for_blocks, where a further for_blocks would run serially.
@@ -46,16 +45,16 @@ void for_ranges(index_t n, index_t width, int n_threads, F&& f) {
   });
 }
 
-// What the calling thread of a region does between blocks, at most some twenty times a second: what it
-// throws ends the region as an exception of a block does. So Ctrl-C gets through to long work, though
-// the core knows nothing of signals. nullptr: nothing.
+// Sets a function that the calling thread of a region calls between blocks, at most about twenty times a
+// second; nullptr for none. An exception of the function ends the region like an exception of a block.
+// The bindings use it to let Ctrl-C interrupt long computations.
 using InterruptCheck = void (*)();
 void set_interrupt_check(InterruptCheck check);
 
-// The same for long loops that are no regions.
+// Calls this function, if it is due, in long loops outside regions.
 void check_interrupt();
 
-// While it lives this thread does not ask: something is changed in place, and half of it is no good.
+// During its lifetime, this thread does not call the function: a change in place must be completed.
 class NoInterrupts {
  public:
   NoInterrupts();
@@ -64,10 +63,10 @@ class NoInterrupts {
   NoInterrupts& operator=(const NoInterrupts&) = delete;
 };
 
-// Sets our copy of BLAS to one thread. Global to the library.
+// Sets the core's copy of BLAS to one thread, for the whole process.
 void pin_blas();
 
-// How many threads our copy of BLAS uses; 1 after pin_blas, 0 where the library cannot say.
+// Number of threads of the core's copy of BLAS; 1 after pin_blas, 0 if the library does not report it.
 int blas_threads();
 
 }  // namespace eigenfeat

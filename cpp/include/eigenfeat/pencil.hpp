@@ -2,44 +2,42 @@
 //
 //   A v = lambda B v,   A symmetric, B symmetric positive definite,   v^T B v = 1.
 //
-// A batch has some numerators A, some denominators B, and items (numerator, denominator); each
-// denominator is factorised once, B = L L^T, however many items use it. A ridge is added on the
-// way, B + diag(shifts), so that one matrix may serve as numerator and as denominator. Four
-// solvers:
+// A batch has numerators A, denominators B, and items, pairs (numerator, denominator). Each denominator
+// is factorised once, B = L L^T, for all its items. A ridge is added to a copy, B + diag(shifts), so that
+// a matrix may be both a numerator and a denominator. Solvers:
 //
 //   full    LAPACK's sygvd: every eigenpair. The reference for the others. About 9 d^3 flops.
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.
-//   tridiagonal  likewise to L^-1 A L^-T, then own kernels for few wanted pairs: reduction to
-//           tridiagonal form, multisection, inverse iteration; see largest_eigenpairs.hpp. Items
-//           whose residuals are not at rounding, and more than few pairs, go to subset.
+//   tridiagonal  reduction to L^-1 A L^-T, then kernels of the core for few pairs: reduction to
+//           tridiagonal form, multisection, inverse iteration; see largest_eigenpairs.hpp. Items with
+//           residuals above rounding errors, or with many pairs, are solved by subset.
 //   krylov  block Lanczos with full reorthogonalisation and thick restart on the operator
-//           x -> W (A (W^T x)), W = L^-1; see krylov.hpp. About 4 d^2 flops a column; rows that are
-//           zero in A, or in B but for the diagonal, are left out where they are many; A without
-//           them is copied once for all items that share it.
-//   automatic  the cheapest by a cost model fitted to bench_pencil.
+//           x -> W (A (W^T x)), W = L^-1; see krylov.hpp. About 4 d^2 flops for each column. If many rows
+//           are zero in A, or in B except for the diagonal, they are left out; A without these rows is
+//           copied once for all items that share it.
+//   automatic  the cheapest solver by a cost model fitted to bench_pencil.
 //
-// Wanted: the n_vectors largest, of these only those with lambda >= threshold.
-// Eigenvalues descend. The entry of largest magnitude in each vector is positive (the first on
-// ties).
+// The result has the n_vectors largest eigenvalues with lambda >= threshold, in descending order. The
+// entry of largest magnitude in each vector (the first of equal ones) is positive.
 //
 //   residual = ||A v - lambda B v|| / (max(|lambda|, floor) ||B||_2 ||v||)
 //
-// is recomputed from A and B, and items whose residuals exceed the tolerance are solved again by full:
-// the better result counts. There the floor is lambda_1 / 1000, or what rounding of A v allows if
-// that is more. A krylov item that does not converge, or whose residual is above the tolerance, is
-// solved again by tridiagonal. Its eigenvalues are Rayleigh quotients: their error is of the order of the
-// residual's square over the gap, plus rounding.
+// is computed from A and B, where the floor is lambda_1 / 1000, or the rounding error of A v if that is
+// larger. An item with a residual above the tolerance is solved again by full, and the result with the
+// smaller residual is used; a krylov item that does not converge, or has such a residual, is solved again
+// by tridiagonal. Eigenvalues of krylov are Rayleigh quotients: their error is of the order of the squared
+// residual over the gap, plus rounding.
 //
 // A denominator is singular to working precision when a squared pivot of its Cholesky factor is
-// below d eps times its diagonal entry, a test that no scaling of rows and columns changes.
+// below d eps times its diagonal entry; this test does not depend on the scaling of rows and columns.
 //
-// Threads: parallel over denominators with their items where they are many, else over items; a batch
-// with fewer items than threads and large d is tiled inside
-// each item. Tiles have fixed sizes: every thread count gives the same bits.
-// Scratch: 4/3 d^2 + 192 d numbers for each factor held (d^2 without krylov) and at most d^2 + (d + m) m for
-// each thread, m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset), or twice that
-// (full, tridiagonal; in float three times).
-// T is float or double. Misuse throws std::invalid_argument; numerical outcomes are a Status per
+// Threads: over denominators with their items if there are many denominators, otherwise over items; if
+// items are fewer than threads and d is large, over tiles within each item. Tiles have fixed sizes:
+// results are bit-for-bit identical for any number of threads.
+// Scratch: 4/3 d^2 + 192 d numbers for each stored factor (d^2 without krylov), and for each thread
+// krylov: at most d^2 + (d + m) m with m <= max(3 n_vectors, 160) + 64; subset: d^2; full and
+// tridiagonal: 2 d^2, in float 3 d^2.
+// T is float or double. Misuse throws std::invalid_argument. Numerical outcomes are a Status for each
 // item.
 #pragma once
 
@@ -76,21 +74,21 @@ struct PencilSolution {
   VectorView<T> eigenvalues;       // (n, m), row-major; beyond found[i]: NaN
   VectorView<T> vectors;           // (n, m, d), vector by vector; beyond found[i]: NaN
   VectorView<T> residuals;         // (n, m)
-  VectorView<index_t> found;       // how many eigenpairs item i has
+  VectorView<index_t> found;       // number of eigenpairs of item i
   VectorView<index_t> iterations;  // operator columns applied (krylov), else 0
-  VectorView<int> solver;          // the Solver that made item i's result
+  VectorView<int> solver;          // the Solver of the result of item i
   VectorView<int> status;          // Status
 };
 
-// The solver that `automatic` means for this size, by a cost model of the tier in use.
+// The solver that `automatic` selects for this size, by the cost model of the tier in use.
 Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator);
 
-// The test that solve_pencils makes of a denominator: whether B + diag(shifts), of d shifts, is
-// positive definite to working precision. About d^3 / 3 flops, on the threads that it is given.
+// The test of a denominator in solve_pencils: whether B + diag(shifts), with d shifts, is positive
+// definite to working precision. About d^3 / 3 flops, on n_threads threads.
 template <class T>
 bool is_positive_definite(MatrixView<const T> matrix, VectorView<const T> shifts, int n_threads);
 
-// About how many bytes solve_pencils takes beside the matrices, for items spread evenly over the
+// Approximate memory of solve_pencils in bytes, without the matrices, for items spread evenly over the
 // denominators: factors, scratch of all threads, and the solution.
 template <class T>
 double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,

@@ -1,20 +1,20 @@
-// Nested conditional Gaussians: the distribution of x ~ N(xbar, Sigma), or of features B^T x of it,
-// given its first t entries, for every t from one Cholesky factor.
+// Nested conditional Gaussians: the distribution of x ~ N(xbar, Sigma), or of its features y = B^T x,
+// given the first t entries of x, for every t from one Cholesky factor.
 //
-// With Sigma = L L^T in the order of time and innovations e = L^-1 (x - xbar), of which the first t
-// depend on the first t entries only,
+// With Sigma = L L^T in the order of time, the first t innovations e = L^-1 (x - xbar) depend on the
+// first t entries only, and
 //
 //   E[x | x_1..t] = xbar + L[:, :t] e[:t],   Cov = L[:, t:] L[:, t:]^T          (Parrish 2012, 5.19)
 //   E[y | x_1..t] = B^T xbar + sum_{s<t} K_s e_s,   Cov = sum_{s>=t} K_s K_s^T,   K = B^T L,
 //   log p(x_1..t) = sum_{s<t} (-e_s^2 / 2 - log L_ss) - t/2 log 2 pi.
 //
-// One more sample costs O(t + ell) for a row; the covariances are suffix sums, the same for all
-// rows. Entries that are missing elsewhere than at the end are a prefix of a permuted Sigma.
-// Without features K = L and ell = d. Gains are stored step by step: (d, ell), row s is K_s.
+// A further entry costs O(t + ell) for each row. Covariances are suffix sums and do not depend on the
+// row. If entries other than the last ones are missing, the known entries are a prefix of a permuted
+// Sigma. Without features, K = L and ell = d. Gains are stored step by step: (d, ell), row s is K_s.
 //
-// Sums have nonnegative terms (covariances) or run over steps in order: no cancellation builds up,
-// and every thread count gives the same bits. Numbers are double; entries beyond the first t may be
-// NaN and are not read. Misuse throws std::invalid_argument.
+// Sums have nonnegative terms (covariances) or run over steps in order: cancellation does not
+// accumulate, and results are bit-for-bit identical for any number of threads. Numbers are double;
+// entries after the first t are not read and may be NaN. Misuse throws std::invalid_argument.
 #pragma once
 
 #include "eigenfeat/status.hpp"
@@ -35,7 +35,7 @@ void prefix_innovations(MatrixView<const double> factor, VectorView<const double
                         int n_threads);
 
 // out (n, p, ell), flat: feature means after steps[0] < ... < steps[p - 1] entries, each at most
-// innovations.cols; `mean` (ell,) is that before the first. n t ell flops.
+// innovations.cols. mean: (ell,), feature means without entries. n t ell flops.
 void prefix_means(MatrixView<const double> gains, VectorView<const double> mean,
                   MatrixView<const double> innovations, VectorView<const index_t> steps,
                   VectorView<double> out, int n_threads);
@@ -48,7 +48,7 @@ void prefix_log_densities(MatrixView<const double> factor, MatrixView<const doub
 void prefix_covariances(MatrixView<const double> gains, VectorView<const index_t> steps,
                         VectorView<double> out, int n_threads);
 
-// out (p, ell): their diagonals. d ell flops.
+// out (p, ell): diagonals of the covariances. d ell flops.
 void prefix_variances(MatrixView<const double> gains, VectorView<const index_t> steps,
                       MatrixView<double> out);
 

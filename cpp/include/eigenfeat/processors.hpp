@@ -1,17 +1,17 @@
-// How many processors this process may use.
+// Number of processors that this process may use.
 #pragma once
 
 #include <string>
 
 namespace eigenfeat {
 
-// Those that it may run on (sched_setaffinity, taskset), at most what the CPU quota of its control
-// group pays for, rounded up. At least 1. Affinity is looked up at each call, the quota at the first.
+// The processors of its affinity mask (sched_setaffinity, taskset), at most the CPU quota of its control
+// group, rounded up; at least 1. Every call reads the mask; the first call reads the quota.
 int available_processors();
 
-// The quota in processors of the group that `membership` (/proc/self/cgroup) names below `root`
-// (/sys/fs/cgroup), the least of it and its ancestors, in version 1 or 2 of control groups; 0 where
-// there is none.
+// The quota, in processors, of the group that `membership` (/proc/self/cgroup) names below `root`
+// (/sys/fs/cgroup): the smallest quota of the group and its ancestors, in version 1 or 2 of control
+// groups; 0 without a quota.
 double processor_quota(const std::string& membership, const std::string& root);
 
 }  // namespace eigenfeat

@@ -1,8 +1,8 @@
-// Aligned scratch memory, sized once and reused for every item.
+// Aligned scratch memory, allocated once and reused for every item.
 //
-// AlignedBuffer<T> owns n elements on a 64-byte boundary (one cache line, one AVX-512 register). It
-// does not initialise them unless asked to; zeroed memory comes from the operating system lazily,
-// so pages that nobody touches cost nothing.
+// AlignedBuffer<T> owns n elements on a 64-byte boundary (one cache line, one AVX-512 register). Elements
+// are not initialised unless zeroed memory is requested; the operating system zeroes pages at their first
+// use, so that unused pages cost nothing.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,12 @@ namespace eigenfeat {
 
 inline constexpr std::size_t kAlignment = 64;
 
-// Raw memory on a boundary of at least kAlignment; throws std::bad_alloc. Large blocks come zeroed
-// from the operating system and ask for huge pages, which spares a streaming kernel most address
-// translations. Up to 64 MB of those that were given back are kept for later ones, which are then
-// zeroed only if that was asked for.
+// Raw memory on a boundary of at least kAlignment; throws std::bad_alloc. Large blocks are mapped, zeroed
+// by the operating system, in huge pages, which save most address translations of streaming kernels. Up
+// to 64 MB of released blocks are kept for later requests; these blocks are zeroed only on request.
 struct RawMemory {
   void* data = nullptr;
-  std::size_t mapped = 0;  // bytes of the mapping; 0: from malloc's family
+  std::size_t mapped = 0;  // bytes of the mapping; 0: allocated by malloc
 };
 RawMemory allocate_aligned(std::size_t bytes, bool zeroed);
 void release_aligned(const RawMemory& memory) noexcept;
@@ -47,7 +46,7 @@ class AlignedBuffer {
   }
   ~AlignedBuffer() { release_aligned(memory_); }
 
-  // Makes room for at least size elements; existing contents are lost when it grows.
+  // Makes room for at least `size` elements. Growth discards the contents.
   void reserve(index_t size) {
     if (size > size_) allocate(size, false);
   }
@@ -82,7 +81,7 @@ class AlignedBuffer {
   index_t size_ = 0;
 };
 
-// One lazily grown buffer per thread of a parallel region.
+// One buffer for each thread of a parallel region, grown at its first use.
 template <class T>
 class PerThread {
  public:

@@ -2,20 +2,20 @@
 //
 //   S_i = log(W^T C_i W),   s_i = (upper triangle of S_i, row by row, off-diagonal times sqrt 2),
 //
-// with a whitening W, as W = G^(-1/2) of a reference G. |s_i| is the affine-invariant distance of C_i
-// and G. C_i is (d, d), W (d, r), s_i has r (r + 1) / 2 entries.
+// with a whitening matrix W, such as W = G^(-1/2) for a reference G; |s_i| is then the affine-invariant
+// distance of C_i and G. C_i is (d, d), W is (d, r), and s_i has r (r + 1) / 2 entries.
 //
-// Several matrices are worked on side by side, one in each lane of a vector. Householder's reflections
-// reduce A = W^T C W to a tridiagonal T, A = Q T Q^T. Then log T = sum_j (w_j / (1 + t_j) - w_j (T + t_j)^-1),
-// Gauss and Legendre's rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = ((1 + x) / (1 - x))^p,
-// where 27 nodes serve a condition of 50 and 155 one of 10^14; inverses of tridiagonal matrices take some
-// 5 r^2 / 4 operations each. Last log A = Q log(T) Q^T: about 6 r^3 flops in all, a quarter of them for
-// W^T C W, of which zeros below W's last entries in each column save their part. The error of S_i is of
-// the order of eps |A| / lambda_min(A), as by eigenvectors.
-// A matrix whose smallest eigenvalue is below r eps times its largest is not positive definite to
-// working precision: its s_i is NaN.
+// Each lane of a vector computes one matrix. Householder reflections reduce A = W^T C W to a tridiagonal
+// T, A = Q T Q^T. Then log T = sum_j (w_j / (1 + t_j) - w_j (T + t_j)^-1), the Gauss-Legendre rule for
+// log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = ((1 + x) / (1 - x))^p, with 27 nodes for a
+// condition number of 50, and 155 for 10^14; the inverse of a tridiagonal matrix takes about 5 r^2 / 4
+// operations. Finally log A = Q log(T) Q^T. All steps take about 6 r^3 flops, a quarter of them for
+// W^T C W, where zeros at the end of the columns of W are skipped. The error of S_i is of the order of
+// eps |A| / lambda_min(A), as with eigenvectors.
+// If the smallest eigenvalue is below r eps times the largest, the matrix is not positive definite to
+// working precision, and s_i is NaN.
 //
-// Threads: over blocks of matrices of a fixed size. Each thread has some 4 d^2 numbers a lane.
+// Threads: over blocks of matrices of a fixed size. Scratch: about 4 d^2 numbers for each lane and thread.
 // Misuse throws std::invalid_argument. Source: Barachant et al. 2012, "Multiclass brain-computer
 // interface classification by Riemannian geometry"; Higham 2008, "Functions of Matrices", chapter 11.
 #pragma once
@@ -26,14 +26,14 @@
 namespace eigenfeat {
 
 // matrices: (n, d * d), each symmetric, both triangles; vectors (n, r (r + 1) / 2);
-// extremes (n, 2): smallest (0 unless positive definite) and largest eigenvalue of W^T C_i W, to 1% of
-// themselves; status (n,), a Status each.
+// extremes (n, 2): smallest (0 unless positive definite) and largest eigenvalue of W^T C_i W, with a
+// relative error of 1%; status (n,), the Status of each matrix.
 void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
                      MatrixView<double> vectors, MatrixView<double> extremes,
                      VectorView<int> status, int n_threads);
 
-// mean (r (r + 1) / 2) <- sum_i w_i s_i; each thread count gives the same bits. Scratch: a vector for each
-// vector register's number of matrices.
+// mean (r (r + 1) / 2) <- sum_i w_i s_i, bit-for-bit identical for any number of threads. Scratch: a
+// vector s for each group of as many matrices as a register has lanes.
 void mean_tangent_vector(MatrixView<const double> matrices, VectorView<const double> weights,
                          MatrixView<const double> whitening, VectorView<double> mean,
                          MatrixView<double> extremes, VectorView<int> status, int n_threads);

@@ -1,5 +1,5 @@
-// The tiers' names; see tier.hpp. A header of its own, so that the kernels, compiled once a tier, do not
-// depend on what only callers need.
+// Names of the tiers; see tier.hpp. This is a separate header, so that the kernels, which are compiled
+// once for each tier, do not include the declarations for callers.
 #pragma once
 
 namespace eigenfeat {

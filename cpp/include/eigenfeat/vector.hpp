@@ -1,8 +1,8 @@
-// std::vector with signed sizes and places, as views and LAPACK have them.
+// std::vector with signed sizes and indices, as in views and LAPACK.
 //
-// Vector<T> owns n elements as std::vector does, and moves, copies, grows and iterates as that does;
-// size(), operator[], resize and their like speak index_t, so that an index needs no cast. Places
-// are checked where assert is on. For aligned memory, or memory that nobody initialises: scratch.hpp.
+// Vector<T> owns, moves, copies, grows and iterates like std::vector. size(), operator[], resize and
+// other functions use index_t, so that indices need no casts. Indices are checked if assert is enabled.
+// For aligned or uninitialised memory see scratch.hpp.
 #pragma once
 
 #include <cassert>
@@ -27,7 +27,7 @@ class Vector {
   using iterator = typename Entries::iterator;
   using const_iterator = typename Entries::const_iterator;
 
-  // A negative size throws std::length_error, as one that no memory could hold does.
+  // A negative size throws std::length_error, like a size that exceeds the memory.
   Vector() = default;
   explicit Vector(index_t size) : entries_(unsigned_size(size)) {}
   Vector(index_t size, const T& value) : entries_(unsigned_size(size), value) {}
