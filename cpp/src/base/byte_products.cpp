@@ -5,7 +5,7 @@
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && __GNUC__ >= 12
 #define EIGENFEAT_FOUR_PRODUCTS 1
 #include <immintrin.h>
-// GCC 12 takes its own headers' undefined registers for mistakes (its bug 105593).
+// GCC 12 warns of undefined registers in its own headers (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif

@@ -1,5 +1,5 @@
-// Private to the core: products of strips of bytes (see kernels/byte_kernels.hpp) where the machine sums
-// four of them in one instruction, AVX-512 with VNNI.
+// Private to the core: products of strips of bytes (see kernels/byte_kernels.hpp) by AVX-512 with VNNI,
+// which adds four products in one instruction.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace eigenfeat {
 
-// Whether this machine has the instruction.
+// Whether this processor has the instruction.
 bool has_four_products();
 
-// sums (kStrip, kStrip) row-major += left^T (right - kSigned) of strips of four bytes an entry, `entries` of
-// them a column: one factor of the instruction is signed.
+// sums (kStrip, kStrip) row-major += left^T (right - kSigned) of strips with `entries` entries of four
+// bytes in each column. kSigned is subtracted because one factor of the instruction is signed.
 void multiply_four(const std::uint32_t* left, const std::uint32_t* right, index_t entries,
                    std::int32_t* sums);
 
-inline constexpr index_t kEntriesAtOnce = 64;  // of two strips, in the first-level cache
+inline constexpr index_t kEntriesAtOnce = 64;  // entries of two strips that fit the first-level cache
 
 }  // namespace eigenfeat

@@ -1,5 +1,4 @@
-// Private to moments: the rows of a batch sorted by class, cut into chunks and segments, and where
-// rows come from (dense or CSR).
+// Private to moments: the rows of a batch (dense or CSR) sorted by class, and divided into segments.
 #pragma once
 
 #include <cmath>
@@ -30,11 +29,11 @@ struct RowRange {
   index_t end;
 };
 
-// Cuts every class into equal ranges of at most width rows.
+// Divides every class into ranges of equal size, at most `width` rows.
 Vector<RowRange> cut_classes(const ClassOrder& order, index_t width);
 
-// Throws std::invalid_argument that says where, unless value is finite and below the limit in
-// magnitude.
+// Throws std::invalid_argument that names row and column, unless the value is finite and below the limit
+// in magnitude.
 inline void check_entry(double value, double limit, index_t row, index_t column) {
   if (std::abs(value) < limit) return;
   std::ostringstream got;
@@ -51,12 +50,11 @@ inline void check_entry(double value, double limit, index_t row, index_t column)
       got.str());
 }
 
-// The columns of a class that are not zero throughout, as runs: panels hold these alone, packed.
-// Images and one-hot tables have many zero columns, and the work falls with the square of what is
-// left.
+// Runs of columns with entries in a class. Panels have only these columns, packed. Images and one-hot
+// tables have many zero columns, and the work grows with the square of the number of columns.
 struct ColumnRun {
-  index_t full;    // first column of a run of columns
-  index_t packed;  // where it stands in the panel
+  index_t full;    // first column of the run in the rows
+  index_t packed;  // first column of the run in the panel
   index_t length;
 };
 struct ClassColumns {
@@ -82,7 +80,7 @@ struct DenseRows {
         x.row(i) + run.full, x.row(next) + run.full, run.length, columns.shift.data() + run.packed,
         columns.scale.data() + run.packed, root, weight, out + run.packed, residual + run.packed);
   }
-  // Throws at the first entry that is not finite or not below the limit, in row order.
+  // Throws for the first entry, in row order, that is not finite or not below the limit.
   void check_entries(double limit) const {
     for (index_t i = 0; i < x.rows; ++i) {
       for (index_t j = 0; j < x.cols; ++j) {
@@ -110,7 +108,7 @@ struct SparseRows {
   }
   void centre(index_t i, index_t, const ColumnRun&, const ClassColumns& columns, double root,
               double weight, T* out, double* residual) const {
-    // Densified before it is centred: what is left of a large mean keeps all its digits.
+    // Dense before centring, so that differences from a large mean keep all digits.
     static thread_local Vector<double> row;
     row.assign(x.cols, 0.0);
     for (index_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p) {

@@ -20,7 +20,7 @@
 #define EIGENFEAT_FORTRAN(name) name##_
 #endif
 
-// The hidden lengths of character arguments are passed as gfortran wants them.
+// The hidden lengths of character arguments follow the convention of gfortran.
 extern "C" {
 #define EIGENFEAT_DECLARE(T, p)                                                                    \
   void EIGENFEAT_FORTRAN(p##gemm)(const char*, const char*, const int*, const int*, const int*,    \
@@ -56,9 +56,9 @@ EIGENFEAT_DECLARE(double, d)
 namespace eigenfeat {
 namespace {
 
-// Calls under way, each thread's in one of many counters, so that threads do not wait for one
-// another. OpenBLAS frees its buffers when the process ends, whether a daemon thread is inside or
-// not: at the end calls under way are waited for, one second at most, and none begins.
+// Number of running calls. There are many counters, because threads that share one would slow each other
+// down. At the end of the process OpenBLAS frees its buffers, even if a daemon thread is in a call.
+// AtExit therefore waits for running calls, at most one second, and new calls block.
 struct alignas(64) Counter {
   std::atomic<int> calls{0};
 };
@@ -78,7 +78,7 @@ struct AtExit {
 } at_exit;
 
 #ifdef EIGENFEAT_CAN_FORK
-// A child has nobody to come out of what its parent's threads were in.
+// Calls of the parent's threads never end in a forked child.
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
   for (Counter& counter : counters) counter.calls.store(0);
 });
@@ -103,7 +103,7 @@ class BlasCall {
   }
 };
 
-// One overload a type, so that the wrappers below are written once.
+// One overload for each type, so that the wrappers below are templates.
 #define EIGENFEAT_PICK(name)               \
   template <class... Args>                 \
   void call_##name(float, Args... args) {  \
@@ -143,7 +143,7 @@ void conform(bool condition, const char* routine) {
   }
 }
 
-// A view's leading dimension; LAPACK wants at least max(1, rows).
+// The leading dimension of a view; LAPACK requires at least max(1, rows).
 template <class T>
 int leading(const MatrixView<T>& a, const char* routine) {
   conform(a.is_column_major() && (a.cols <= 1 || a.col_stride >= a.rows), routine);
@@ -158,7 +158,7 @@ int checked(int info, const char* routine) {
   return info;
 }
 
-// A query answers in floating point: float rounds large sizes, so go to the next one up.
+// A query returns the size as a floating-point number. float rounds large sizes, so round up.
 template <class T>
 int queried(T answer, index_t documented_minimum) {
   const double padded = static_cast<double>(answer) * (1.0 + std::numeric_limits<T>::epsilon());

@@ -34,9 +34,9 @@ extern "C" int openblas_get_num_threads() __attribute__((weak));
 namespace eigenfeat {
 namespace {
 
-// Tools that set the threads of every BLAS in the process (threadpoolctl, hence joblib and
-// scikit-learn) reach our copy too; a BLAS that starts threads inside ours is slow and prints
-// warnings.
+// Tools that set the threads of every BLAS in the process (threadpoolctl, and with it joblib and
+// scikit-learn) also change the core's copy. A BLAS that starts threads inside a region is slow and
+// prints warnings.
 void keep_blas_pinned() {
   if (blas_threads() > 1) pin_blas();
 }
@@ -47,7 +47,7 @@ constexpr std::chrono::milliseconds kBetweenChecks{50};
 thread_local int interrupts_held_back = 0;
 thread_local bool inside_region = false;
 
-// Marks this thread as inside a region for the scope's life.
+// Marks this thread as inside a region while the object exists.
 struct RegionScope {
   RegionScope() : previous(inside_region) { inside_region = true; }
   ~RegionScope() { inside_region = previous; }
@@ -56,8 +56,7 @@ struct RegionScope {
   bool previous;
 };
 
-// What the workers of one region share: the next block, and the exception of the lowest failing
-// one.
+// Shared state of the threads of a region: the next block, and the exception of the lowest failing block.
 class Region {
  public:
   Region(index_t n_blocks, const BlockFunction& function)
@@ -65,7 +64,7 @@ class Region {
 
   void work(int thread) {
     const RegionScope scope;
-    // A block once taken is always run: the blocks below a failing one were taken before it.
+    // Every taken block runs, so that all blocks below a failing block have run.
     while (!failed_.load(std::memory_order_relaxed)) {
       const index_t block = next_.fetch_add(1);
       if (block >= n_blocks_) return;
@@ -102,8 +101,8 @@ class Region {
   std::exception_ptr error_;
 };
 
-// A child has none of its parent's threads, and libgomp would wait for them for ever: it does its
-// work on the one that it has.
+// A forked child has none of the parent's threads, for which libgomp would wait forever. Its regions run
+// on one thread.
 #ifdef EIGENFEAT_CAN_FORK
 std::atomic<bool> forked{false};
 [[maybe_unused]] const int registered =
@@ -117,15 +116,15 @@ constexpr bool is_forked() {
 }
 #endif
 
-// Larger teams are no use, and a number such as 2^20 would be too many threads to start.
+// Larger teams are useless, and requests such as 2^20 threads would fail.
 int largest_team(int n_threads) {
   return n_threads <= 64 ? n_threads
                          : std::min(n_threads, std::max(64, 4 * available_processors()));
 }
 
 #ifdef _OPENMP
-// OpenMP's runtime is not instrumented: ThreadSanitizer is told that a region begins after what the
-// caller did, and that the caller goes on after what the region did.
+// The runtime of OpenMP is not instrumented. These annotations tell ThreadSanitizer that a region starts
+// after earlier operations of the caller, and that the caller continues after the region.
 #ifdef __SANITIZE_THREAD__
 void leave_to_others(Region& region) {
   __tsan_release(&region);
@@ -140,8 +139,7 @@ void take_from_others(Region&) {}
 #endif
 void run_on_team(Region& region, int n_threads) {
   leave_to_others(region);
-  // Always of the same size where the same number of threads is wanted: libgomp ends threads that a
-  // smaller team does without.
+  // Equal requests give teams of equal size: libgomp ends threads that a smaller team does not need.
 #pragma omp parallel num_threads(n_threads)
   {
     take_from_others(region);
@@ -161,13 +159,13 @@ void run_on_team(Region& region, int) {
 #ifdef _OPENMP
 namespace {
 
-// The environment may ask for any number, which wraps around (OMP_NUM_THREADS=99999999999 becomes
-// 1,215,752,191), and callers allocate for each thread.
+// The environment may contain any number, which wraps around (OMP_NUM_THREADS=99999999999 becomes
+// 1,215,752,191), and callers allocate memory for each thread.
 int openmp_threads() {
   return largest_team(std::max(1, std::min(omp_get_max_threads(), omp_get_thread_limit())));
 }
 
-// As it is when the core is loaded.
+// At the time when the core is loaded.
 const bool number_given = std::getenv("OMP_NUM_THREADS") != nullptr;
 const int threads_at_first = openmp_threads();
 
@@ -176,8 +174,8 @@ const int threads_at_first = openmp_threads();
 int default_threads() {
   if (is_forked()) return 1;
   const int threads = openmp_threads();
-  // What OpenMP found when it was loaded is out of date once the process has been bound to fewer
-  // processors, and OpenMP knows no quotas.
+  // OpenMP counts processors when it is loaded. The count is too large if the process is later bound to
+  // fewer processors, or has a CPU quota.
   if (number_given || threads != threads_at_first) return threads;
   return std::min(threads, available_processors());
 }
@@ -250,7 +248,7 @@ int blas_threads() {
 #endif
 
 namespace {
-// Done when the core is loaded, before any call can reach BLAS.
+// Runs when the core is loaded, before any call of BLAS.
 [[maybe_unused]] const bool pinned = (pin_blas(), true);
 }  // namespace
 

@@ -10,7 +10,7 @@
 
 namespace eigenfeat {
 
-// By SplitMix64.
+// Random numbers by SplitMix64.
 class RandomOrder {
  public:
   explicit RandomOrder(std::uint64_t seed) : state_(seed) {}

@@ -17,7 +17,7 @@ struct Sums {
   Vector<double> sum, peak;
 };
 
-// By at most 64 runs of rows, merged in order.
+// Sums of at most 64 runs of rows, merged in order.
 template <class T>
 Sums sums_of(MatrixView<const T> x, int n_threads) {
   const index_t width = std::max<index_t>(256, (x.rows + 63) / 64);
@@ -36,7 +36,7 @@ Sums sums_of(MatrixView<const T> x, int n_threads) {
       total.peak[j] = std::max(total.peak[j], sum[x.cols + j]);
     }
   }
-  // A NaN shows in its column's sum.
+  // A NaN makes the sum of its column NaN.
   for (index_t j = 0; j < x.cols; ++j) {
     if (std::isfinite(total.sum[j]) && total.peak[j] < kLargest) continue;
     for (index_t i = 0; i < x.rows; ++i) check_entry(static_cast<double>(x(i, j)), kLargest, i, j);

@@ -1,4 +1,4 @@
-// Private to local_means: where rows lie, so that their products stay in range.
+// Private to local_means: origin and unit of rows, with which products neither overflow nor vanish.
 #pragma once
 
 #include "eigenfeat/vector.hpp"
@@ -8,11 +8,11 @@ namespace eigenfeat {
 
 struct RowUnits {
   Vector<double> mean;  // (d,) of the references
-  Vector<double> peak;  // (d,) above |x - mean| of references and queries
-  double scale = 1.0;   // a power of two that brings the largest peak near 1
+  Vector<double> peak;  // (d,) upper bounds of |x - mean| of references and queries
+  double scale = 1.0;   // power of two that multiplies the largest peak to about 1
 };
 
-// Throws std::invalid_argument for entries that are not finite, or as large as 1e150.
+// Throws std::invalid_argument for entries that are not finite, or 1e150 or larger in magnitude.
 template <class T>
 RowUnits row_units(MatrixView<const T> references, MatrixView<const T> queries, bool same,
                    int n_threads);

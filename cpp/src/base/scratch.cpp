@@ -28,12 +28,12 @@ RawMemory map_huge(std::size_t bytes) {
   if (size < bytes) throw std::bad_alloc();
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) throw std::bad_alloc();
-  madvise(data, size, MADV_HUGEPAGE);  // only advice: a refusal changes nothing but speed
+  madvise(data, size, MADV_HUGEPAGE);  // only affects the speed
   return {data, size};
 }
 
-// Mappings that were given back, for whoever asks next: the kernel clears new pages, which takes as
-// long as a pass over them. Who finds another thread here does without.
+// Released mappings for later requests: the operating system clears new pages, which takes as long as a
+// pass over them. While another thread holds the lock, requests map new memory instead.
 class Spares {
  public:
   RawMemory take(std::size_t bytes) noexcept {
@@ -49,7 +49,7 @@ class Spares {
     return std::exchange(*best, {});
   }
 
-  // Whether it was kept; others may have to go.
+  // Returns whether the mapping was kept; older mappings may be released for it.
   bool keep(const RawMemory& memory) noexcept {
     if (memory.mapped > kMaxKept) return false;
     const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
@@ -76,11 +76,11 @@ class Spares {
 
   std::mutex mutex_;
   std::array<RawMemory, 4> spares_{};
-  std::size_t next_ = 0;  // after the one that was kept last
+  std::size_t next_ = 0;  // index after the mapping that was kept last
   std::size_t kept_ = 0;
 };
 
-// Never destroyed: buffers of static life may be given back after it would be.
+// Never destroyed, because static buffers may be released after static destructors have run.
 Spares& spares() {
   static Spares* const all = new Spares;
   return *all;
@@ -98,7 +98,7 @@ RawMemory allocate_aligned(std::size_t bytes, bool zeroed) {
 #endif
   const std::size_t size = rounded(bytes, kAlignment);
   if (size < bytes) throw std::bad_alloc();
-  // Not std::aligned_alloc, which Windows does not have.
+  // Windows has no std::aligned_alloc.
   void* data = ::operator new(size, std::align_val_t{kAlignment});
   if (zeroed) std::memset(data, 0, size);
   return {data, 0};

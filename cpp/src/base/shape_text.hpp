@@ -11,7 +11,7 @@ inline std::string shape_text(index_t rows, index_t cols) {
   return "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")";
 }
 
-// With the strides, where the layout may be what is wrong.
+// The shape and, if the layout is not row-major, the strides.
 template <class T>
 std::string shape_text(MatrixView<T> m) {
   std::string text = shape_text(m.rows, m.cols);

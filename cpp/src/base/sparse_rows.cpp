@@ -14,7 +14,7 @@ namespace {
 
 constexpr index_t kTaskEntries = index_t{1} << 15;
 constexpr index_t kTaskRows = index_t{1} << 12;
-// First rows of the tasks, and the end: by the rows' entries alone.
+// First rows of the tasks, and the end; they depend on the numbers of entries alone.
 Vector<index_t> tasks_of(const index_t* indptr, index_t rows) {
   Vector<index_t> starts{0};
   index_t begin = 0;

@@ -7,7 +7,7 @@
 namespace eigenfeat {
 namespace {
 
-// 64 floats, 32 doubles: beyond, BLAS packs a tile faster than its kernels' panels read it again.
+// 64 floats or 32 doubles: for wider matrices, BLAS is faster than kernels that read a tile repeatedly.
 template <class T>
 constexpr index_t kMaxColumns = 4 * kLane<T>;
 

@@ -17,7 +17,7 @@ TileIndex lower_tile(index_t b) {
 
 namespace {
 
-// LAPACKs differ in whether a pivot that is NaN is an error.
+// Implementations of LAPACK differ in whether a NaN pivot is an error.
 template <class T>
 bool factorise_tile(MatrixView<T> tile) {
   if (potrf(Triangle::lower, tile) != 0) return false;
@@ -29,7 +29,7 @@ bool factorise_tile(MatrixView<T> tile) {
 
 }  // namespace
 
-// Right-looking: factor the diagonal tile, solve the panel below it, update what is right of it.
+// Right-looking: factorise the diagonal tile, solve the panel below it, update the trailing matrix.
 template <class T>
 bool factorise_tiles(TiledLower<T>& a, int n_threads) {
   const index_t tiles = a.tiles();
@@ -64,7 +64,7 @@ void invert_diagonal_tiles(TiledLower<T>& factor) {
 
 namespace {
 
-// A column-major tile L (m, n) read by rows is L^T (n, m).
+// A column-major tile L (m, n) is L^T (n, m) in row-major order.
 template <class T>
 MatrixView<const T> rows_of(const TiledLower<T>& factor, index_t i, index_t j) {
   return factor.tile(i, j).transposed();

@@ -1,8 +1,8 @@
-// Private to the core: a symmetric matrix by its lower triangle in square tiles, and its Cholesky
-// factor in the same place.
+// Private to the core: the lower triangle of a symmetric matrix in square tiles, and its Cholesky factor
+// in place.
 //
-// Tile (i, j), i >= j, is column-major and contiguous: n^2 / 2 numbers in all, and every task works
-// on a few tiles that fit its cache.
+// Tile (i, j), i >= j, is column-major and contiguous. The tiles take about n^2 / 2 numbers, and every
+// task works on a few tiles that fit its cache.
 #pragma once
 
 #include <algorithm>
@@ -46,14 +46,15 @@ struct TileIndex {
   index_t i = 0;
   index_t j = 0;
 };
-// The b-th of (0, 0), (1, 0), (1, 1), (2, 0), ...
+// Tile number b in the order (0, 0), (1, 0), (1, 1), (2, 0), ...
 TileIndex lower_tile(index_t b);
 
-// A = L L^T in place, over our own threads; false where a pivot is not positive and finite.
+// A = L L^T in place, on the core's threads; false if a pivot is not positive and finite.
 template <class T>
 bool factorise_tiles(TiledLower<T>& a, int n_threads);
 
-// Diagonal tiles of L become their inverses, upper triangles zero: a solve is then products alone.
+// Replaces diagonal tiles of L by their inverses, with zero upper triangles, so that a solve consists of
+// products alone.
 template <class T>
 void invert_diagonal_tiles(TiledLower<T>& factor);
 

@@ -1,4 +1,4 @@
-// Private to the core: vectors' kernels by short names.
+// Private to the core: short names of the vector kernels.
 #pragma once
 
 #include "kernels/vector_kernels.hpp"

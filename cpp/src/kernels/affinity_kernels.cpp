@@ -28,7 +28,7 @@ EIGENFEAT_INLINE bool any_below(const Numbers& values, double limit) {
   return any;
 }
 
-// Puts a value in the stead of the largest of k numbers in a heap.
+// Replaces the largest of k numbers in a heap by a value.
 EIGENFEAT_INLINE void replace_largest(double* heap, index_t k, double value) {
   index_t at = 0;
   for (index_t child = 1; child < k; child = 2 * at + 1) {
@@ -58,7 +58,7 @@ void limits_of_minima(const double* minima, index_t n_rows, index_t k, double* l
     const Numbers* line = reinterpret_cast<const Numbers*>(row);
     Numbers limit = Numbers{} + kInfinity;
     for (index_t l = 0; l < kLines; ++l) {
-      Bits no_more = {};  // less how many are no more than each
+      Bits no_more = {};  // minus the number of values that are at most each value
       for (index_t j = 0; j < kTileWidth; ++j) no_more += row[j] <= line[l];
       const Numbers candidate = no_more <= -k ? line[l] : limit;
       limit = candidate < limit ? candidate : limit;

@@ -1,4 +1,4 @@
-// Private to local_affinity: the loops over the entries of a tile, rows of 32 numbers each.
+// Private to local_affinity: loops over the entries of a tile, whose rows have 32 numbers.
 #pragma once
 
 #include "kernels/family.hpp"
@@ -7,8 +7,8 @@ namespace eigenfeat {
 
 inline constexpr index_t kTileWidth = 32;
 
-// |x|^2 of rows and the reciprocals of their sigmas, on a line's boundary. A norm of infinity: no
-// affinity to others.
+// |x|^2 of rows and reciprocals of their sigmas, on 64-byte boundaries. A row with an infinite norm has
+// affinity 0 to all others.
 struct AffinityNorms {
   const double* norms = nullptr;
   const double* inverse = nullptr;
@@ -16,12 +16,12 @@ struct AffinityNorms {
 };
 
 struct AffinityKernels {
-  // The search for every row's k smallest values norms[j] - 2 tile[i, j], of some tiles at a time:
+  // Search for the k smallest values norms[j] - 2 tile[i, j] of every row, over several tiles:
   // minima[i, l] <- min(minima[i, l], value of column l)
   void (*lower_minima)(const double* tile, index_t n_rows, const double* norms, double* minima);
-  // limits[i] <- above the k-th smallest of minima[i, .], which is no less than that of the tiles
+  // limits[i] <- upper bound of the k-th smallest of minima[i, .], which bounds the k-th smallest value
   void (*limits_of_minima)(const double* minima, index_t n_rows, index_t k, double* limits);
-  // The k smallest values of row i so far are a heap, the largest first; those below limits[i] join.
+  // The k smallest values of row i are a heap, the largest first; values below limits[i] are added.
   void (*add_to_nearest)(const double* tile, index_t n_rows, const double* norms,
                          const double* limits, index_t k, double* heaps);
 
@@ -30,10 +30,10 @@ struct AffinityKernels {
   // NaN.
   void (*affinities)(double* tile, index_t n_rows, AffinityNorms rows, AffinityNorms columns);
 
-  // row_sums (and column_sums, if there are any) += those of the tile
+  // row_sums, and column_sums if not null, += sums of the tile
   void (*add_tile_sums)(const double* tile, index_t n_rows, double* row_sums, double* column_sums);
 
-  // out[j, i] = tile[i, j] for n_rows x 32 rows i and j < n_columns; out has rows of 32, too
+  // out[j, i] = tile[i, j] for n_rows x 32 rows i and j < n_columns; rows of out have 32 numbers
   void (*transpose_tile)(const double* tile, index_t n_columns, double* out);
 
   // out[j, l] = rows[l][j] for l < n_rows and 0 else; j < d; out (d, 32)

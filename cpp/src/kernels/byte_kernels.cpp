@@ -7,8 +7,8 @@ namespace EIGENFEAT_TIER {
 
 typedef std::int32_t Entries __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 constexpr index_t kEntries = EIGENFEAT_VECTOR_BYTES / 4;
-// Columns of the left that are broadcast, and vectors of the right that they meet: their sums stay in
-// registers.
+// Numbers of left columns that are broadcast, and of right vectors that they multiply; the sums of the
+// products stay in registers.
 constexpr index_t kLeft = 4;
 constexpr index_t kRight = kRegisters == 32 ? 4 : 2;
 
@@ -18,7 +18,7 @@ EIGENFEAT_INLINE Entries load_entries(const void* from) {
   return v;
 }
 
-// Sums of the products of two words each.
+// Sums of products of pairs of words.
 EIGENFEAT_INLINE Entries pair_products(Entries a, Entries b) {
   typedef short Words __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
   [[maybe_unused]] const Words x = reinterpret_cast<Words>(a), y = reinterpret_cast<Words>(b);

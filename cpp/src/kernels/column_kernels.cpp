@@ -13,9 +13,9 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-constexpr index_t kAheadLines = 4;  // what a core has time to fetch meanwhile
+constexpr index_t kAheadLines = 4;  // cache lines that are prefetched in advance
 
-// One number after another, for what is left of whole squares.
+// One number at a time, for the rows and columns outside whole squares.
 template <class T>
 EIGENFEAT_INLINE void scatter_some(const T* x, index_t col_stride, index_t rows, index_t first,
                                    index_t last, T* const* out) {
@@ -26,8 +26,8 @@ EIGENFEAT_INLINE void scatter_some(const T* x, index_t col_stride, index_t rows,
 
 #ifdef EIGENFEAT_SHUFFLES
 
-// Exchanges the off-diagonal blocks of size kHalf in all blocks of twice that: one of the steps that
-// transpose a square of vectors.
+// Exchanges the off-diagonal blocks of size kHalf in all blocks of size 2 kHalf, a step of the
+// transposition of a square of vectors.
 template <class T, index_t kHalf, index_t... kEntry>
 EIGENFEAT_INLINE void exchange(Vec<T>* square, std::integer_sequence<index_t, kEntry...>) {
   constexpr index_t n = kWidth<T>;

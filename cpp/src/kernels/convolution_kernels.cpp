@@ -27,7 +27,7 @@ struct Places<double> {
 template <class T>
 constexpr Places<T> kPlaces{};
 
-// There are sums alone, in one order: all tiers give the same numbers.
+// Only sums, in a fixed order: results are identical for all tiers.
 template <class T>
 void negated_sums(const T* x, index_t length, index_t dilation, T* out) {
   const T* first = x - (kTaps - 1) * dilation;
@@ -106,8 +106,8 @@ void count(const T* values, index_t first, index_t last, const T* thresholds, in
   }
 }
 
-// Each column of a line adds up its own numbers in the order of time: all tiers give the same sums,
-// and so do parts of the time, one after the other.
+// Each column of a line adds its own numbers in the order of time: sums are identical for all tiers, and
+// for successive calls on parts of the series.
 template <class T>
 void compete(const T* values, index_t apart, index_t first, index_t from, index_t last, T* sums,
              index_t* counts) {

@@ -1,16 +1,16 @@
-// Private to signals: outputs of the convolutions of series, how many are above thresholds, and how
-// often each is the largest or the smallest of its group.
+// Private to signals: outputs of convolutions of series, numbers of outputs above thresholds, and numbers
+// of times at which an output is the largest or the smallest of its group.
 #pragma once
 
 #include "kernels/family.hpp"
 
 namespace eigenfeat {
 
-inline constexpr index_t kTaps = 9;           // of a kernel
-inline constexpr index_t kMaxThresholds = 4;  // of one call of `count`
+inline constexpr index_t kTaps = 9;           // taps of a kernel
+inline constexpr index_t kMaxThresholds = 4;  // thresholds of one call of `count`
 inline constexpr index_t kRivals = 7;         // convolutions of a group
 
-// Series are preceded by 8 dilations of zeros, and arrays followed by 64 bytes that may be read.
+// Series are preceded by 8 * dilation zeros. 64 bytes after the end of each array must be readable.
 template <class T>
 struct ConvolutionKernels {
   // out[t] = -(x[t - 8 d] + ... + x[t - d] + x[t]), 0 <= t < length
@@ -22,9 +22,10 @@ struct ConvolutionKernels {
   // counts[k] += number of values[t] > thresholds[k], first <= t < last, n <= kMaxThresholds
   void (*count)(const T* values, index_t first, index_t last, const T* thresholds, index_t n,
                 index_t* counts);
-  // Rows k < kRivals of values, `apart` numbers apart, compete at each t, from <= t < last; the first
-  // of equal ones wins. sums (kRivals, 64 bytes) += the largest, if positive, in the winner's row, at
-  // column t - first of a line; counts[k] += number of t where row k is the smallest.
+  // The kRivals rows of `values`, with stride `apart`, compete at each t, from <= t < last; of equal
+  // values, the first wins. The largest value, if positive, is added to the winner's row of
+  // sums (kRivals, 64 bytes), in column t - first modulo a line; counts[k] += number of t at which row k
+  // is the smallest.
   void (*compete)(const T* values, index_t apart, index_t first, index_t from, index_t last,
                   T* sums, index_t* counts);
 };

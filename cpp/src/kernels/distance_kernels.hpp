@@ -1,4 +1,4 @@
-// Private to local_means and local_affinity: the loops over columns and over a block's distances.
+// Private to local_means and local_affinity: loops over columns, and over the distances of a block.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct DistanceKernels {
   double (*squared_norm)(const T* x, index_t d);
   // sum[j] += x[j], peak[j] = max(peak[j], |x[j]|)
   void (*add_row)(const T* x, index_t d, double* sum, double* peak);
-  // |scale (x - y)|^2 in double, from the rows as they are
+  // |scale (x - y)|^2 in double, from the original rows
   double (*exact_distance)(const T* x, const T* y, index_t d, double scale);
-  // low[j] = base[j] - 2 dot[j] - factor radius[j]; returns how many places j with low[j] <= limit
-  // were written to hits.
+  // low[j] = base[j] - 2 dot[j] - factor radius[j]; writes the indices j with low[j] <= limit to hits, and
+  // returns their number.
   index_t (*lows_below)(const T* dot, const T* base, const T* radius, T factor, index_t n, T limit,
                         T* low, std::int32_t* hits);
   // out[j] = sum over rows r of (x[j] - r[j])

@@ -1,12 +1,12 @@
-// Private to the files of this folder: exponentials of a vector's numbers.
+// Private to the files of this folder: exponentials of the numbers of a vector.
 #pragma once
 
 #include "kernels/simd.hpp"
 
 namespace eigenfeat::EIGENFEAT_TIER {
 
-// Of each type: log 2 in two parts, coefficients of r^2 (highest power first) of exp(r) - 1 - r over r^2
-// for |r| < 0.3466, and the layout of its numbers.
+// Constants of each type: log 2 in two parts; coefficients, highest power first, of the polynomial
+// (exp(r) - 1 - r) / r^2 for |r| < 0.3466; and the layout of floating-point numbers.
 template <class T>
 struct Exponential;
 template <>
@@ -29,7 +29,8 @@ struct Exponential<float> {  // Cephes' expf
   static constexpr int bias = 127, fraction_bits = 23;
 };
 
-// x <- exp(min(x, 0)) = 2^k exp(r), r = x - k log 2, off by less than 2 ulp; 0 below exp(least). NaN stays.
+// x <- exp(min(x, 0)) = 2^k exp(r), r = x - k log 2, with an error below 2 ulp; 0 below exp(least). NaN
+// stays NaN.
 template <class T>
 EIGENFEAT_INLINE void exponential(Vec<T>& x) {
   using V = Vec<T>;

@@ -1,4 +1,4 @@
-// Private to the core: families of kernels, and how a caller gets those of the tier in use.
+// Private to the core: families of kernels, and access to the kernels of the tier in use.
 //
 // A family is a struct of pointers to functions. A file of this folder defines the functions in the
 // namespace of its tier and the family's table, once for each tier (see simd.hpp):
@@ -12,8 +12,8 @@
 //   }();
 //   kernels<SumKernels>().dot(a, b, n);                                    anywhere in the core
 //
-// Headers of families hold declarations alone: a function with a body would be compiled for every
-// tier, and the linker keeps one of the copies, be it one that the machine cannot run.
+// Headers of families contain declarations only. A function with a body would be compiled for every tier,
+// and the linker might keep a copy that the processor cannot run.
 #pragma once
 
 #include "eigenfeat/tier_kind.hpp"
