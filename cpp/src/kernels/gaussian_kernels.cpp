@@ -7,8 +7,8 @@ namespace EIGENFEAT_TIER {
 
 constexpr index_t kLanes = GaussianParts::kLanes;
 
-// Brings a positive product back to [1, 2), its exponent to the sum of exponents. Without signs:
-// AVX2 has no arithmetic shift of 64 bits.
+// Scales a positive product to [1, 2), and adds its exponent to the sum of exponents. Exponents are
+// unsigned, because AVX2 has no arithmetic shift of 64 bits.
 EIGENFEAT_INLINE void normalise(double* __restrict product, std::int64_t* __restrict exponents) {
   for (index_t l = 0; l < kLanes; ++l) {
     std::uint64_t bits;
@@ -19,7 +19,7 @@ EIGENFEAT_INLINE void normalise(double* __restrict product, std::int64_t* __rest
   }
 }
 
-// kPiece columns, of which `width` exist: their sums stay in registers while the rows go by.
+// kPiece columns, of which `width` exist; their sums stay in registers during the loop over rows.
 template <class T, index_t kPiece>
 struct Piece {
   T origin[kPiece] = {};
@@ -62,7 +62,7 @@ struct Piece {
   }
 };
 
-// The same for a whole piece, in vectors.
+// As above for a whole piece, in vectors.
 constexpr index_t kVectors = 4;
 
 template <class T>

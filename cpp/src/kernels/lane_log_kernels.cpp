@@ -6,21 +6,21 @@ namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 namespace {
 
-constexpr index_t kRows = kRegisters >= 32 ? 4 : 2;  // of a block in the reduction
-constexpr index_t kPair = kRegisters >= 32 ? 2 : 1;  // of a block that two reflections turn
-constexpr index_t kSide = kRegisters >= 32 ? 4 : 3;  // of a block of a product
-constexpr index_t kNodes = kLogNodes;  // of a group that columns walk through together
-constexpr index_t kColumns = 4;        // of a block of inverses
-constexpr index_t kCheck = 4;          // entries of a column between two checks
-constexpr int kHalvings = 14;          // of the brackets of extreme eigenvalues
+constexpr index_t kRows = kRegisters >= 32 ? 4 : 2;  // rows of a block in the reduction
+constexpr index_t kPair = kRegisters >= 32 ? 2 : 1;  // rows of a block that two reflections change
+constexpr index_t kSide = kRegisters >= 32 ? 4 : 3;  // rows and columns of a block of a product
+constexpr index_t kNodes = kLogNodes;                // nodes of a group that is computed together
+constexpr index_t kColumns = 4;                      // columns of a block of inverses
+constexpr index_t kCheck = 4;                        // entries of a column between two checks
+constexpr int kHalvings = 14;  // bisections of the brackets of extreme eigenvalues
 
-// One matrix in each lane.
+// Kernels with one matrix in each lane.
 struct LaneLogs {
   using V = Vec<double>;
   using Mask = Register<double>::integers;
 
   static constexpr index_t kLanes = kWidth<double>;
-  // Smaller squares, and parts of an entry below kNothing, count as 0, to avoid denormals.
+  // Flush smaller squares, and parts of an entry below kNothing, to zero to avoid denormals.
   static constexpr double kSmallest = 2.2250738585072014e-308;
   static constexpr double kNothing = 1e-100;
 
@@ -42,7 +42,7 @@ struct LaneLogs {
     return found != 0;
   }
 
-  // One matrix row by row, kLanes numbers each.
+  // A matrix row by row; each entry has kLanes numbers.
   struct Matrix {
     double* data;
     index_t stride;
@@ -51,12 +51,13 @@ struct LaneLogs {
     }
   };
 
-  // Rows lie an odd number of vectors apart: of an even number, those of a column would share few sets
-  // of the cache.
+  // The stride of rows is an odd number of vectors; with an even number, the entries of a column would
+  // share few sets of the cache.
   static EIGENFEAT_INLINE index_t stride_of(index_t n) { return n | 1; }
 
-  // Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal: the last
-  // step's update A -= v w^T + w v^T, and the products p = A u of this step with what comes out.
+  // Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal: applies the
+  // update A -= v w^T + w v^T of the last step, and adds the updated entries to the products p = A u of
+  // this step.
   template <index_t R>
   static EIGENFEAT_INLINE void update_rows(const Matrix& a, index_t i, index_t first,
                                            const double* v, const double* w, const double* u,
@@ -92,14 +93,14 @@ struct LaneLogs {
     for (index_t r = 0; r < R; ++r) put(get(p + (i + r) * kLanes) + sum[r], p + (i + r) * kLanes);
   }
 
-  // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on; u stays below
-  // the diagonal of its column, beta in `betas`. Each step's update is made in the next one's pass.
+  // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on. u is stored below
+  // the diagonal of its column, beta in `betas`. The pass of a step applies the update of the last step.
   static void reduce(double* matrix, index_t n, double* d, double* e, double* betas, double* work) {
     const Matrix a{matrix, stride_of(n)};
     double *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
     for (index_t i = 0; i < n * kLanes; ++i) v[i] = w[i] = 0.0;
     for (index_t k = 0; k + 1 < n; ++k) {
-      // column k as it is after the last update
+      // column k after the last update
       const V vk = get(v + k * kLanes), wk = get(w + k * kLanes);
       V squares = V{};
       for (index_t i = k; i < n; ++i) {
@@ -144,19 +145,20 @@ struct LaneLogs {
     put(V{}, e + (n - 1) * kLanes);
   }
 
-  // Two reflections H = I - beta u u^T, and what they add to a symmetric matrix: A -= u w^T + w u^T each.
+  // Two reflections H = I - beta u u^T; each changes a symmetric matrix by A -= u w^T + w u^T.
   struct Reflections {
     double *u[2], *w[2];
   };
 
-  // Rows [i, i + R) of a matrix and their entries of the vectors of two reflections.
+  // Rows [i, i + R) of a matrix, and the entries of the vectors of two reflections in these rows.
   template <index_t R>
   struct Rows {
     V v[R][2], w[R][2], u[R][2], sum[R][2];
   };
 
-  // Columns [begin, end) of such rows: the updates of the reflections `last`, and the products p = A u of
-  // both `next` ones with what comes out. Before the first entry of the u only w counts.
+  // Columns [begin, end) of such rows: applies the updates of the reflections `last`, and adds the updated
+  // entries to the products p = A u of both reflections `next`. Before the first entry of u, only w is
+  // used.
   template <index_t R, bool inside>
   static EIGENFEAT_INLINE void rotate_columns(const Matrix& a, index_t i, Rows<R>& rows,
                                               index_t begin, index_t end, const Reflections& last,
@@ -232,8 +234,8 @@ struct LaneLogs {
       put(beta * get(w + i * kLanes) - half * get(u + i * kLanes), w + i * kLanes);
   }
 
-  // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two in a pass.
-  // Each pair's update is made in the next one's pass; the last pass has no reflections.
+  // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two for each
+  // pass. A pass applies the update of the last pair; the last pass has no reflections of its own.
   static void rotate(const double* a, index_t n, const double* betas, double* matrix,
                      double* work) {
     const Matrix out{matrix, stride_of(n)};
@@ -258,7 +260,7 @@ struct LaneLogs {
       for (; i + kPair <= n; i += kPair) rotate_rows<kPair>(out, i, first, last, next);
       for (; i < n; ++i) rotate_rows<1>(out, i, first, last, next);
       finish(next.u[0], beta[0], next.w[0], n);
-      // what the first reflection changes of the second one's products
+      // change of the second reflection's products by the first reflection
       const V along = dot(next.w[0], next.u[1], n), across = dot(next.u[0], next.u[1], n);
       for (index_t j = 0; j < n; ++j) {
         double* product = next.w[1] + j * kLanes;
@@ -273,8 +275,8 @@ struct LaneLogs {
     }
   }
 
-  // By bisection: lambda is above x where all pivots of T - x are positive. The smallest eigenvalue of a
-  // positive definite T is between 1 / t and n / t with t the trace of its inverse.
+  // By bisection: lambda exceeds x if all pivots of T - x are positive. The smallest eigenvalue of a
+  // positive definite T is between 1 / t and n / t, where t is the trace of the inverse of T.
   static void extremes(const double* d, const double* e, index_t n, double* work, double* low,
                        double* high) {
     V below = get(d), above = get(d), beside = V{};
@@ -324,9 +326,9 @@ struct LaneLogs {
     put(below, high);
   }
 
-  // Columns [q, q + R) of sum_j w_j (T + t_j)^-1 above the diagonal, taken off the rows of `matrix`. An entry
-  // is the weighted diagonal entry of its column times the ratios on the way up, of which the columns share
-  // those above row q.
+  // Subtracts columns [q, q + R) of sum_j w_j (T + t_j)^-1, above the diagonal, from the rows of `matrix`. An
+  // entry is the weighted diagonal entry of its column times the ratios of the rows between; the columns
+  // share the ratios above row q.
   template <index_t R>
   static EIGENFEAT_INLINE void take_columns(const Matrix& matrix, index_t q, const double* ratios,
                                             const double* diagonal) {
@@ -362,8 +364,8 @@ struct LaneLogs {
     }
   }
 
-  // (T + t)^-1 = U^-T D^-1 U^-1 of ``T + t = U^T D U`` from the first entry on: column q of the inverse
-  // follows upward from its diagonal entry by ratios -e_p / d_p, all without a difference.
+  // (T + t)^-1 = U^-1 D^-1 U^-T with T + t = U^T D U from the first entry on. Column q of the inverse is
+  // computed upwards from its diagonal entry by the ratios -e_p / d_p, without subtractions.
   static void logarithm(const double* d, const double* e, index_t n, const double* shifts,
                         const double* weights, const double* constants, index_t count, double* out,
                         double* work) {
@@ -391,7 +393,7 @@ struct LaneLogs {
           pivot[g] = next + shift[g] + ei * ratio;
         }
       }
-      // diagonal entries from the last one on; its ratio is 0
+      // diagonal entries, from the last one, whose ratio is 0
       for (index_t q = n - 1; q >= 0; --q) {
         V sum = V{};
         for (index_t g = 0; g < kNodes; ++g) {
@@ -411,7 +413,7 @@ struct LaneLogs {
     }
   }
 
-  // Rows of w from `ends[j]` on are 0 in column j; sums of a block end where all of its columns do.
+  // Column j of w is 0 from row `ends[j]` on; the sums of a block end at the largest of its ends.
   template <index_t S>
   static EIGENFEAT_INLINE index_t end_of(const index_t* ends, index_t j) {
     index_t end = ends[j];

@@ -1,4 +1,4 @@
-// Private to the core: the unit in which packed data is laid out, one cache line of numbers.
+// Private to the core: the unit of packed data, one cache line of numbers.
 #pragma once
 
 #include "eigenfeat/view.hpp"

@@ -5,8 +5,8 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// A panel is as many vectors of a row of X as are worked on together; each of kRows rows of M has a
-// sum for every one of them, and all sums stay in registers beside the panel and an entry of M.
+// A panel is a number of vectors of a row of X. Each of kRows rows of M has a sum for every vector of the
+// panel; the sums, the panel and an entry of M stay in registers.
 constexpr index_t kPanel = kPerLine == 1 ? 2 : 4;
 
 constexpr index_t rows_for(index_t vectors) {
@@ -14,7 +14,7 @@ constexpr index_t rows_for(index_t vectors) {
   return vectors == 1 ? 12 : vectors == 2 ? 6 : vectors == 3 ? 4 : 3;
 }
 
-// y[r] = sum over k in [begin, end) of m[r][k] x[k]; rows of x and y are `apart` numbers apart.
+// y[r] = sum over k in [begin, end) of m[r][k] x[k]; rows of x and y have the stride `apart`.
 template <class T, index_t kRows, index_t kVectors>
 EIGENFEAT_INLINE void multiply_rows(const T* __restrict m, index_t stride, const T* __restrict x,
                                     index_t apart, index_t begin, index_t end, T* __restrict y) {
@@ -37,7 +37,7 @@ struct ColumnRange {
   index_t end;
 };
 
-// The columns in which rows [first, last) of a matrix of this shape may be nonzero.
+// Columns in which rows [first, last) of a matrix of this shape may be nonzero.
 EIGENFEAT_INLINE ColumnRange columns_of(Shape shape, index_t first, index_t last, index_t d) {
   if (shape == Shape::lower) return {0, last};
   if (shape == Shape::upper) return {first, d};
@@ -67,13 +67,13 @@ EIGENFEAT_INLINE void panel_rows(Shape shape, const T* m, index_t stride, index_
   }
 }
 
-// Of the blocks that are asked for: how many vectors the narrowest has, and what to take at a time.
+// Number of vectors of the narrowest block, and number of vectors to process at a time.
 template <class T>
 inline constexpr index_t kMinColumns = kPerLine == 1 ? kWidth<T> : kLane<T> / 2;
 template <class T>
 inline constexpr index_t kMinVectors = kMinColumns<T> / kWidth<T>;
 
-// work(number of vectors at a time, the column where they begin) for all columns of a block.
+// Calls work(number of vectors, first column) for all columns of a block.
 template <class T, index_t kMax, class F>
 EIGENFEAT_INLINE void for_panels(index_t width, F&& work) {
   const index_t vectors = width / kWidth<T>;
@@ -118,7 +118,7 @@ EIGENFEAT_INLINE void spread_rows(const T* __restrict m, index_t stride, const T
 template <class T, index_t kVectors>
 EIGENFEAT_INLINE void spread_panel(Shape shape, const T* m, index_t stride, index_t n, const T* x,
                                    index_t apart, index_t first, index_t last, T* y) {
-  // Own rows, a sum and an entry of M stay in registers.
+  // The rows of X, a sum and an entry of M stay in registers.
   constexpr index_t kRows = kVectors == 1 ? 8 : kVectors == 2 ? rows_for(kVectors) : kRegisters / 8;
   const auto begin = [&](index_t i) { return shape == Shape::upper && i > first ? i : first; };
   index_t i = 0;
@@ -138,8 +138,8 @@ void narrow_transposed(Shape shape, index_t width, const T* m, index_t stride, i
   });
 }
 
-// Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry left of the
-// diagonal block serves twice, for its own row and, transposed, for the row of its column.
+// Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry to the left of the
+// diagonal block is used twice, for its row and for the row of its column.
 template <class T, index_t kRows, index_t kVectors>
 EIGENFEAT_INLINE void symmetric_rows(const T* __restrict m, index_t stride, const T* __restrict x,
                                      index_t apart, index_t i, T* __restrict y) {
@@ -175,7 +175,7 @@ EIGENFEAT_INLINE void symmetric_rows(const T* __restrict m, index_t stride, cons
 template <class T, index_t kVectors>
 EIGENFEAT_INLINE void symmetric_panel(const T* m, index_t stride, index_t d, const T* x,
                                       index_t apart, T* y) {
-  // Own rows, sums, the line and its way back: 2 (kRows + 1) vectors of each column.
+  // The rows of X, their sums, a row of X and its sum: 2 (kRows + 1) vectors for each column.
   constexpr index_t kRows = kRegisters == 32 ? (kVectors == 1   ? 8
                                                 : kVectors == 2 ? 4
                                                                 : 2)

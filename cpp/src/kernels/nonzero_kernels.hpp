@@ -11,7 +11,7 @@ template <class T>
 struct NonzeroKernels {
   index_t unit;   // numbers in a vector
   index_t panel;  // vectors whose sums stay in registers
-  // how many of n numbers are not 0
+  // number of nonzero entries among n
   index_t (*count)(const T* x, index_t n);
   // p (vectors units) <- sum over entries of values[q] panel[columns[q]]; vectors = 1 or panel
   void (*sum)(index_t vectors, const T* values, const std::int32_t* columns, index_t count,

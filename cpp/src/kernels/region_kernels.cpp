@@ -6,10 +6,10 @@ namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
 using V = Vec<double>;
-constexpr index_t kLanes = kLane<double>;  // parts of a sum
+constexpr index_t kLanes = kLane<double>;  // partial sums of a sum
 constexpr index_t kVectors = kPerLine;
 
-// A line in vectors.
+// The vectors of a line.
 struct Line {
   V v[kVectors];
 };
@@ -20,7 +20,7 @@ EIGENFEAT_INLINE Line load_line(const double* p) {
   return line;
 }
 
-// The last few numbers, with `filler` after them.
+// The numbers of an incomplete last line, filled up with `filler`.
 EIGENFEAT_INLINE Line load_tail(const double* p, index_t n, double filler) {
   double numbers[kLanes];
   for (index_t i = 0; i < kLanes; ++i) numbers[i] = i < n ? p[i] : filler;
@@ -120,7 +120,7 @@ void definite_at(const double* diagonal, const double* off, index_t n, double ti
   for (index_t k = 0; k < kLanes; ++k) definite[k] = least_pivots[k] < 0.0 ? 0 : 1;
 }
 
-// How far a coordinate goes from the box's centre.
+// Distance of a coordinate of the minimiser from the centre of the box.
 EIGENFEAT_INLINE double reach(double a, double g, double w) {
   const double vertex = magnitude(g) / a;
   return a > 0.0 && vertex < w ? vertex : w;

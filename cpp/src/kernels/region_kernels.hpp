@@ -1,5 +1,5 @@
-// Private to the regions: sums over the entries of diagonal quadratics. Sums are in eight parts, of
-// which the order is always the same.
+// Private to the regions: sums over the entries of diagonal quadratics. A sum consists of eight partial
+// sums, which are added in a fixed order.
 #pragma once
 
 #include "kernels/family.hpp"
@@ -13,7 +13,7 @@ struct SecularSums {
   double third = 0.0;
 };
 
-// What one pass without divisions tells.
+// Results of one pass without divisions.
 struct Survey {
   double low = 0.0;       // min a
   double size = 0.0;      // max |a|
@@ -22,17 +22,17 @@ struct Survey {
   double bend = 0.0;      // sum a g^2
 };
 
-// A value and the sum of the magnitudes that it was added up from.
+// A sum, and the sum of the magnitudes of its terms.
 struct SumAndSize {
   double value = 0.0;
   double magnitude = 0.0;
 };
 
-// Added to what widths, slopes and their sums are measured by: a share of it, 8 eps, is above the
-// smallest number, and so above all that an operation beside it can lose by underflow.
+// Added to the magnitudes by which errors of widths, slopes and their sums are bounded: 8 eps of this
+// number exceeds the smallest number, and thereby the underflow error of an operation.
 inline constexpr double kUnderflowAllowance = 1e-300;
 
-// Of two quadratic discriminants with diagonal precisions, at one point.
+// The terms of two quadratic discriminants with diagonal precisions, at one point.
 struct QuadraticPair {
   const double *precision_c, *mean_c, *precision_h, *mean_h;
 };
@@ -41,7 +41,7 @@ struct RegionKernels {
   SecularSums (*secular_sums)(const double* a, const double* g, index_t n, double low,
                               double shift);
   Survey (*survey)(const double* a, const double* g, index_t n);
-  // Which of eight shifts leave T - shift without a negative pivot, as 1 or 0.
+  // For each of eight shifts, 1 if T - shift has no negative pivot, else 0.
   void (*definite_at)(const double* diagonal, const double* off, index_t n, double tiny,
                       const double* shifts, int* definite);
   // P of dominance.hpp, over |u_j| <= half_width.
@@ -50,11 +50,11 @@ struct RegionKernels {
   // sum of precision (x - centre)^2
   double (*weighted_square)(const double* precision, const double* x, const double* centre,
                             index_t n);
-  // a and g of f_c - f_h in u, from the quadratic parts; `spread` and `steepness` take the sums of
-  // the magnitudes of their terms.
+  // a and g <- curvature and slope of the quadratic parts of f_c - f_h in u; `spread` and `steepness`
+  // <- sums of the magnitudes of their terms.
   void (*quadratic_difference)(const QuadraticPair& pair, const double* x, const double* width,
                                index_t n, double* a, double* g, double* spread, double* steepness);
-  // What the linear parts add to g and its steepness.
+  // g and steepness += slope of the linear parts, and sums of the magnitudes of its terms.
   void (*add_linear_difference)(const double* bc, const double* bh, const double* width, index_t n,
                                 double* g, double* steepness);
 };

@@ -5,8 +5,8 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// Rows come in class order, so each starts at an address that no hardware prefetcher foresees:
-// while one row is worked on, the next is asked for, a cache line at a time.
+// Rows are in class order, so that hardware prefetchers cannot predict their addresses. The kernels
+// prefetch the next row, a cache line at a time, while they process a row.
 constexpr index_t kLineBytes = 64;
 
 template <class T>

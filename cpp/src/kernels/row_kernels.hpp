@@ -1,14 +1,14 @@
-// Private to moments: the two loops over rows that surround the rank-k updates.
+// Private to moments: the loops over rows before the rank-k updates.
 #pragma once
 
 #include "kernels/family.hpp"
 
 namespace eigenfeat {
 
-// next is the row that will be read after this one (or this one again): it is prefetched.
+// `next`, the row that is read after this one, is prefetched; at the end of a range it is this row.
 template <class T>
 struct RowKernels {
-  // sum[j] += weight x[j];  peak[j] = max(peak[j], |x[j]|). A NaN or infinity shows up in sum.
+  // sum[j] += weight x[j];  peak[j] = max(peak[j], |x[j]|). NaN or infinity makes sum[j] not finite.
   void (*accumulate)(const T* x, const T* next, index_t d, double weight, double* sum, T* peak);
   // t = x - shift;  out = t root scale;  residual += weight t
   void (*centre)(const T* x, const T* next, index_t d, const double* shift, const double* scale,

@@ -1,11 +1,11 @@
-// Private to the files of this folder: vectors of the tier that a file is being compiled for.
+// Private to the files of this folder: vectors of the tier for which a file is compiled.
 //
-// Vec<T> is the compiler's own vector (GCC, clang) of the register's width and no wider: wider ones
-// are lowered through the stack, entry by entry. The layout of packed data does not depend on the
-// tier: it is in lines of 64 bytes, which are 1, 2 or 4 vectors.
+// Vec<T> is a vector type of the compiler (GCC, clang) with the width of a register; compilers implement
+// wider vectors entry by entry, on the stack. The layout of packed data does not depend on the tier: it
+// consists of lines of 64 bytes, which are 1, 2 or 4 vectors.
 //
-// To keep the linker from taking a wider tier's copy of a shared function, files of this folder use
-// no inline function from outside, the standard library's included, but compiler builtins.
+// Files of this folder use compiler builtins, but no inline function from outside, including the standard
+// library: the linker might keep the copy that was compiled for a wider tier.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 #include "kernels/family.hpp"
 #include "kernels/line.hpp"
 
-// Arrays' sizes are template parameters of a signed type; vectors are passed between inlined
-// functions alone, so that no change of their ABI matters.
+// Sizes of arrays are template parameters of a signed type. Vectors are passed between inlined functions
+// only, so that their ABI does not matter.
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -25,7 +25,8 @@
 #define EIGENFEAT_TIER baseline
 #endif
 
-// Tables are constants: code that ran when the library is loaded would be the tier's.
+// Tables are constants, because initialisation code would be compiled for the tier and run when the
+// library is loaded.
 #if defined(__clang__)
 #define EIGENFEAT_CONSTANT [[clang::require_constant_initialization]]
 #elif defined(__GNUC__) && __GNUC__ >= 10
@@ -64,14 +65,14 @@ inline constexpr index_t kRegisters = 32;
 inline constexpr index_t kRegisters = 16;
 #endif
 
-// Whether a product and a sum are one instruction; if not, a product takes a register.
+// Whether one instruction computes a product and a sum; otherwise a product takes a register.
 #if defined(__FMA__) || defined(__aarch64__)
 inline constexpr bool kFused = true;
 #else
 inline constexpr bool kFused = false;
 #endif
 
-// Most vectors of a panel, whose sums with several others stay in registers.
+// Maximum number of vectors of a panel for which the sums of several rows stay in registers.
 inline constexpr index_t kMaxVectors = kRegisters == 32 ? 4 : 3;
 
 template <index_t kCount>
@@ -79,8 +80,7 @@ struct Count {
   static constexpr index_t value = kCount;
 };
 
-// work(Count<count>{}) for 1 <= count <= kMax: a number known when the program runs becomes one that
-// the compiler knows.
+// Calls work(Count<count>{}) for 1 <= count <= kMax, which turns a runtime number into a constant.
 template <index_t kMax, class Work>
 EIGENFEAT_INLINE void with_count(index_t count, Work&& work) {
   if constexpr (kMax > 1) {
@@ -109,7 +109,7 @@ template <class T>
 inline constexpr index_t kWidth = static_cast<index_t>(EIGENFEAT_VECTOR_BYTES / sizeof(T));
 inline constexpr index_t kPerLine = 64 / EIGENFEAT_VECTOR_BYTES;
 
-// Any address.
+// Loads and stores at any address.
 template <class T>
 EIGENFEAT_INLINE Vec<T> load(const T* from) {
   Vec<T> v;
@@ -122,9 +122,9 @@ EIGENFEAT_INLINE void store(const Vec<T>& v, T* to) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
-// a b + c in one rounding where the tier has that instruction. Compilers fuse as they like, and GCC
-// from 13 on not in sums of one number that loops carry: kernels whose results must not depend on
-// how many columns they work on together say so themselves.
+// a b + c, rounded once if the tier has such an instruction. Compilers may or may not fuse products and
+// sums; GCC from version 13 does not in scalar sums across iterations. Kernels whose results must not
+// depend on the number of columns that are processed together call this function.
 EIGENFEAT_INLINE float product_sum(float a, float b, float c) {
   return kFused ? __builtin_fmaf(a, b, c) : a * b + c;
 }
@@ -137,7 +137,7 @@ EIGENFEAT_INLINE T least(T a, T b) {
   return b < a ? b : a;
 }
 
-// What to take of `left` things, at most so many at once, for parts that are even.
+// Size of the next part of `left` items that are divided into nearly equal parts of limited size.
 EIGENFEAT_INLINE index_t even_part(index_t left, index_t most) {
   const index_t parts = (left + most - 1) / most;
   return (left + parts - 1) / parts;
@@ -157,7 +157,7 @@ EIGENFEAT_INLINE double magnitude(double x) {
   return __builtin_fabs(x);
 }
 
-// The eight numbers of a line, always added up in the same order.
+// The sum of the eight numbers of a line, in a fixed order.
 EIGENFEAT_INLINE double sum_of_line(const double* x) {
   return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 }

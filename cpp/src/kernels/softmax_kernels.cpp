@@ -14,9 +14,9 @@ void exponentials(T* x, index_t n) {
   }
 }
 
-// u = 1 + x = 2^e (1 + f) with 1 + f between the square roots of 1/2 and 2, and what rounding took from
-// u, over u, is added in the end. log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)), s = f / (2 + f), by
-// fdlibm's polynomial R.
+// u = 1 + x = 2^e (1 + f) with 1 + f between the square roots of 1/2 and 2; the rounding error of u over
+// u is added at the end. log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)), s = f / (2 + f), with the
+// polynomial R of fdlibm.
 EIGENFEAT_INLINE Vec<double> logarithm_of_sum(const Vec<double>& x) {
   using Bits = Register<double>::integers;
   constexpr std::int64_t mantissa = (std::int64_t{1} << 52) - 1, one = std::int64_t{1023} << 52;
@@ -25,9 +25,9 @@ EIGENFEAT_INLINE Vec<double> logarithm_of_sum(const Vec<double>& x) {
   const Vec<double> lost = (x > 1.0 ? 1.0 - (u - x) : x - (u - 1.0)) / u;
   Bits bits;
   __builtin_memcpy(&bits, &u, sizeof bits);
-  // A mantissa from 1.41421... on counts as half of itself with the next exponent.
+  // A mantissa of at least 1.41421... is halved, and its exponent is increased by 1.
   constexpr std::int64_t from_root = 0x6a09e667f3bcd;
-  const Bits upper = (bits & mantissa) >= from_root;  // -1 where it does
+  const Bits upper = (bits & mantissa) >= from_root;  // -1 for such mantissas, else 0
   const Bits exponent_bits = ((bits >> 52) - upper) | shift;
   const Bits fraction_bits = ((bits & mantissa) | one) + (upper & -(std::int64_t{1} << 52));
   Vec<double> exponent, f;

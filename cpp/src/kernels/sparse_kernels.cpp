@@ -5,9 +5,9 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-constexpr index_t kAhead = 6;  // entries whose rows of V are asked for in advance
+constexpr index_t kAhead = 6;  // entries whose rows of V are prefetched
 
-// kColumns columns of one row of the result, in registers.
+// kColumns columns of one row of the result, summed in registers.
 template <class T, class S, index_t kColumns>
 EIGENFEAT_INLINE void row_columns(const CompactRows<T>& x, index_t row, const S* v, index_t stride,
                                   S* out, bool add) {

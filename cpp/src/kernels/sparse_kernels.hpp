@@ -1,4 +1,4 @@
-// Private to sparse rows: some of them times a block of columns.
+// Private to sparse rows: products of a range of rows and a block of columns.
 #pragma once
 
 #include "eigenfeat/sparse_rows.hpp"

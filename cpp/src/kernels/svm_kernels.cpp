@@ -7,7 +7,7 @@ namespace EIGENFEAT_TIER {
 
 constexpr index_t kPanel = 4;  // vectors of classes that stay in registers
 
-// Independent sums hide the latency of an addition: registers hold about eight.
+// Independent sums hide the latency of an addition; about eight fit the registers.
 constexpr index_t sums_for(index_t vectors) {
   return vectors == 1 ? 8 : vectors == 2 ? 4 : vectors == 3 ? 3 : 2;
 }
@@ -102,7 +102,7 @@ void add_row(const T* x, const std::uint32_t* columns, index_t n, const U* delta
 
 template <class T>
 RowCount count_row(const T* __restrict x, index_t n) {
-  // A line of sums, in a fixed order: the compiler may not reorder a single one.
+  // A line of partial sums, added in a fixed order; compilers may not split a single sum into parts.
   constexpr index_t lane = 16;
   double squares[lane] = {};
   std::int32_t entries[lane] = {};

@@ -1,4 +1,4 @@
-// Scores of four dense rows at once, of the multiclass SVM's passes over all rows.
+// Scores of four dense rows, for passes of the multiclass SVM over all rows.
 #include "kernels/svm_pass_kernels.hpp"
 
 #include "kernels/simd.hpp"
@@ -38,8 +38,8 @@ void four_row_scores_by_feature(const T* x, index_t stride, index_t n, const T* 
   }
 }
 
-// Keeps a vector that is used more than once in a register: the compiler would rather read it again
-// for each use, and loads are what these loops are short of.
+// Keeps a vector that is used more than once in a register. Compilers would read it again for each use,
+// but the speed of these loops is limited by loads.
 template <class T>
 EIGENFEAT_INLINE Vec<T> in_register(Vec<T> v) {
 #if defined(__GNUC__) && defined(__x86_64__)
@@ -68,7 +68,7 @@ struct Small<double> {
 #define EIGENFEAT_PICK(a, b, ...) __builtin_shuffle(a, b, decltype(a < b){__VA_ARGS__})
 #endif
 
-// out[i] <- the sum of v[i]'s numbers, for as many v as a small vector has numbers.
+// out[i] <- sum of the numbers of v[i], for as many v as a small vector has numbers.
 EIGENFEAT_INLINE void sums_of_small(const Small<float>::type* v, float* out) {
   using V = Small<float>::type;
   const V a = EIGENFEAT_PICK(v[0], v[1], 0, 4, 1, 5) + EIGENFEAT_PICK(v[0], v[1], 2, 6, 3, 7);
@@ -82,7 +82,7 @@ EIGENFEAT_INLINE void sums_of_small(const Small<double>::type* v, double* out) {
   __builtin_memcpy(out, &sum, sizeof sum);
 }
 
-// The sum of a vector's parts, always in the same order.
+// The sum of the parts of a vector, in a fixed order.
 template <class T>
 EIGENFEAT_INLINE typename Small<T>::type folded(const Vec<T>& v) {
   constexpr index_t parts = EIGENFEAT_VECTOR_BYTES / 16;
@@ -94,8 +94,8 @@ EIGENFEAT_INLINE typename Small<T>::type folded(const Vec<T>& v) {
   return part[0];
 }
 
-// kRows rows times kClasses classes, along the features: no class needs padding. ends: what is left
-// of each row after its whole vectors, with zeros behind; the classes have such zeros, too.
+// Products of kRows rows and kClasses classes in vectors of features, without padding of classes. ends: the
+// numbers of each row after its last whole vector, followed by zeros; classes are followed by zeros, too.
 template <class T, index_t kRows, index_t kClasses>
 EIGENFEAT_INLINE void sums_along(const T* __restrict x, index_t stride, index_t n,
                                  const T* __restrict ends, const T* __restrict w, index_t apart,
@@ -103,7 +103,7 @@ EIGENFEAT_INLINE void sums_along(const T* __restrict x, index_t stride, index_t 
   Vec<T> sum[kRows][kClasses] = {};
   index_t j = 0;
   for (; j + kWidth<T> <= n; j += kWidth<T>) {
-    // The fewer of both are read first, and stay.
+    // The smaller set, rows or classes, is loaded first and stays in registers.
     if constexpr (kClasses < kRows) {
       Vec<T> line[kClasses];
       for (index_t c = 0; c < kClasses; ++c) line[c] = in_register<T>(load(w + c * apart + j));
@@ -138,7 +138,7 @@ EIGENFEAT_INLINE void sums_along(const T* __restrict x, index_t stride, index_t 
   }
 }
 
-// One line of weights for four rows: kParts sums of each row hide the latency of an addition.
+// One line of weights for four rows; kParts partial sums of each row hide the latency of an addition.
 template <class T>
 EIGENFEAT_INLINE void sums_of_one(const T* __restrict x, index_t stride, index_t n,
                                   const T* __restrict ends, const T* __restrict w, index_t width,
@@ -184,17 +184,17 @@ EIGENFEAT_INLINE void classes_along(index_t count, const T* x, index_t stride, i
   }
 }
 
-// Three classes of four rows are what 16 registers hold best, sums, weights and a row; more classes
-// of two rows are for what is left. Each line of two is a pass of its own.
+// With 16 registers, three classes and four rows are fastest; remaining classes are processed with two
+// rows, each line in a separate pass.
 EIGENFEAT_INLINE index_t classes_together(index_t left, index_t k) {
   if (k <= 2) return 1;
   if (kRegisters == 32 || !kFused) return even_part(left, 5);
   return left == 4 || left == 5 ? left : 3;
 }
 
-// Where few lanes are padding, sums in lanes of classes need no adding up at a row's end. The shares
-// are measured; one vector of AVX2 has too few sums to hide an addition's latency, and vectors of 16
-// bytes gain nothing.
+// If few lanes are padding, sums with one class in each lane are faster, because they need no sum across
+// lanes at the end of a row. The shares are measured. One vector of AVX2 has too few sums to hide the
+// latency of an addition, and vectors of 16 bytes gain nothing.
 template <class T>
 bool is_by_feature(index_t k) {
   const index_t width = (k + kWidth<T> - 1) / kWidth<T> * kWidth<T>;
@@ -203,7 +203,7 @@ bool is_by_feature(index_t k) {
   return false;
 }
 
-// Features whose weights for some classes stay in the first cache.
+// Number of features whose weights, for a group of classes, stay in the first-level cache.
 template <class T>
 constexpr index_t kFeatures = 4096 / sizeof(T);
 
@@ -221,7 +221,7 @@ void four_row_scores_by_class(const T* x, index_t stride, index_t n, const T* w,
     for (index_t c = 0; c < k;) {
       const index_t count = classes_together(k - c, k);
       const T* lines = w + c * apart + begin;
-      // Twice as many rows where the registers hold their sums.
+      // Twice as many rows if their sums fit the registers.
       if (count == 1) {
         sums_of_one(x + begin, stride, some, ends, lines, width, out + c);
       } else if (kRegisters == 32 || (kFused && count == 3)) {

@@ -8,13 +8,13 @@ namespace eigenfeat {
 
 template <class T>
 struct SvmPassKernels {
-  // Whether k classes are faster by feature.
+  // Whether weights sorted by feature are faster for k classes.
   bool (*is_by_feature)(index_t k);
-  // From weights by class: those of class c at w + c apart, with zeros up to whole vectors. The
-  // padding of out is set to zero.
+  // From weights sorted by class: class c starts at w + c apart and is padded with zeros to whole vectors.
+  // The padding of out is set to zero.
   void (*four_row_scores_by_class)(const T* x, index_t stride, index_t n, const T* w, index_t apart,
                                    index_t k, index_t width, T* out);
-  // From weights by feature, as SvmKernels' row_scores reads them.
+  // From weights sorted by feature, as in row_scores of SvmKernels.
   void (*four_row_scores_by_feature)(const T* x, index_t stride, index_t n, const T* w,
                                      index_t width, T* out);
 };

@@ -5,22 +5,23 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// Columns of the tile at a time: their rows of the narrow matrix stay in the first-level cache.
+// Columns of the tile that are processed together; the rows of the narrow matrix for them stay in the
+// first-level cache.
 constexpr index_t kColumns = 256;
 
-// Outputs whose sums stay in registers, for a panel of so many vectors.
+// Number of outputs whose sums stay in registers, for a panel of the given number of vectors.
 constexpr index_t outputs_for(index_t vectors) {
   if (kRegisters == 32) return vectors == 1 ? 12 : vectors == 2 ? 8 : 6;
   return vectors == 1 ? 12 : vectors == 2 ? 6 : 4;
 }
 
-// Vectors of the next panel where `left` are to be done.
+// Number of vectors of the next panel if `left` remain.
 EIGENFEAT_INLINE index_t next_panel(index_t left) {
   if (kRegisters == 32) return left < 4 ? left : 4;
   return left <= 3 ? left : left == 4 ? 2 : 3;
 }
 
-// out[o] += sum over s of tile[o out_step + s sum_step] other[s], rows of out and other of width.
+// out[o] += sum over s of tile[o out_step + s sum_step] other[s]; rows of out and other have `width` numbers.
 template <class T, index_t kOutputs, index_t kVectors>
 EIGENFEAT_INLINE void sum_outputs(const T* __restrict tile, index_t out_step, index_t sum_step,
                                   index_t n_sum, const T* __restrict other, index_t width,
@@ -69,32 +70,33 @@ void sum_all(const T* tile, index_t out_step, index_t sum_step, index_t n_out, i
   }
 }
 
-// The last columns of a narrow matrix, fewer than a vector holds, would cost as much as a vector.
-// Here vectors are of the tile's columns instead, which it has many of. What these read is in the
-// first-level cache, since panels have just read it.
-constexpr index_t kTailColumns = 5;       // of the narrow matrix, taken together
-constexpr index_t kMaxTailProducts = 12;  // up to so many columns of products, all are a tail
-constexpr index_t kMinTailRows = 48;      // with fewer, packing the tail takes longer than it saves
+// The tail of a narrow matrix, its last columns after whole vectors, would cost as much as a vector. For the
+// tail, vectors consist of columns of the tile instead. Their data is in the first-level cache, because the
+// panels have just read it.
+constexpr index_t kTailColumns = 5;  // columns of the tail that are processed together
+constexpr index_t kMaxTailProducts =
+    12;                               // narrow matrices of up to this width are processed as a tail
+constexpr index_t kMinTailRows = 48;  // with fewer, packing the tail takes longer than it saves
 constexpr index_t kRowsAtOnce =
-    kRegisters == 32 ? 24 : 12;         // of scores: a multiple of each panel's outputs
-constexpr index_t kAtOnceBytes = 192;   // of columns of products, likewise
-constexpr index_t kPackedBytes = 4096;  // of a packed column
+    kRegisters == 32 ? 24 : 12;         // rows of scores: a multiple of the outputs of every panel
+constexpr index_t kAtOnceBytes = 192;   // columns of products in bytes: a multiple of those outputs
+constexpr index_t kPackedBytes = 4096;  // bytes of a packed column
 
 template <class T>
 inline constexpr index_t kPackedStride = kPackedBytes / static_cast<index_t>(sizeof(T)) + kLane<T>;
 
-// Columns beside whole vectors, where vectors of the tile's columns serve them.
+// Number of columns of the tail; 0 if panels are faster.
 template <class T>
 index_t tail_of(index_t used, index_t rows, index_t columns) {
   const index_t tail = used % kWidth<T>;
-  // Vectors of four doubles with AVX2 gain nothing: there is less padding, and the tile's way from
-  // memory takes longer.
+  // Vectors of four doubles with AVX2 gain nothing: there is less padding, and reading the tile from memory
+  // takes longer.
   const bool serves = (kWidth<T> >= 8 || !kFused) && 4 * tail <= 3 * kWidth<T> &&
                       rows >= kMinTailRows && columns >= kWidth<T>;
   return serves ? tail : 0;
 }
 
-// Sums of kBytes of numbers, halves first.
+// The sum of kBytes of numbers; halves are added first.
 template <class T, std::size_t kBytes>
 EIGENFEAT_INLINE T sum_of(const T* numbers) {
   if constexpr (kBytes == sizeof(T)) {
@@ -116,8 +118,8 @@ EIGENFEAT_INLINE T sum_of(const T* numbers) {
   }
 }
 
-// z (kRows, kColumns) += the sums of so many vectors. A function of its own: inlined, it takes halves
-// of the vectors, and the compiler keeps none of them in a register.
+// z (kRows, kColumns) += sums of the vectors. Not inlined, because compilers would then keep none of the
+// vectors in registers.
 template <class T, index_t kRows, index_t kColumns>
 EIGENFEAT_OUT_OF_LINE void add_sums(const T* __restrict parts, index_t width, T* __restrict z) {
   for (index_t r = 0; r < kRows; ++r) {
@@ -126,8 +128,8 @@ EIGENFEAT_OUT_OF_LINE void add_sums(const T* __restrict parts, index_t width, T*
   }
 }
 
-// z (kRows, kColumns) += tile times packed columns: `vectors` from the start, and one more from
-// `last` on unless that is negative.
+// z (kRows, kColumns) += tile times packed columns: the first `vectors` vectors, and another vector at
+// `last` unless `last` is negative.
 template <class T, index_t kRows, index_t kColumns>
 EIGENFEAT_INLINE void dot_rows(const T* __restrict tile, index_t stride, index_t vectors,
                                index_t last, const T* __restrict packed, index_t width,
@@ -151,11 +153,11 @@ EIGENFEAT_INLINE void dot_rows(const T* __restrict tile, index_t stride, index_t
   add_sums<T, kRows, kColumns>(parts, width, z);
 }
 
-// Some columns of the tile, and those of the narrow matrix that meet them, by columns.
+// A range of columns of the tile, and the corresponding rows of the narrow matrix, packed by columns.
 template <class T>
 struct PackedTail {
-  index_t vectors = 0;  // whole ones
-  index_t last = -1;    // where one more begins, within the one before, or -1
+  index_t vectors = 0;  // whole vectors
+  index_t last = -1;    // begin of another vector, which overlaps the previous one, or -1
   alignas(64) T columns[kTailColumns * kPackedStride<T>];
 };
 
@@ -175,7 +177,7 @@ void pack_tail(const T* w, index_t width, index_t count, index_t n, PackedTail<T
   with_count<kTailColumns>(count,
                            [&](auto c) { pack_rows<T, c.value>(w, width, whole, out.columns); });
   if (out.last < 0) return;
-  // What is counted already is zero in the last vector.
+  // Numbers that earlier vectors have are zero in the last vector.
   for (index_t c = 0; c < count; ++c) {
     for (index_t l = 0; l < kWidth<T>; ++l) {
       const index_t j = out.last + l;
@@ -204,7 +206,7 @@ EIGENFEAT_INLINE void add_tail(index_t count, const T* tile, index_t stride, ind
       count, [&](auto c) { add_dots<T, c.value>(tile, stride, rows, tail, width, z); });
 }
 
-// g (kVectors vectors of rows from the seen-th on, kColumns) += tile^T residuals
+// g (kVectors vectors of rows from row `seen` on, kColumns) += tile^T residuals
 template <class T, index_t kVectors, index_t kColumns>
 EIGENFEAT_INLINE void product_vectors(const T* __restrict tile, index_t stride, index_t rows,
                                       const T* __restrict residuals, index_t width, index_t seen,
@@ -237,7 +239,7 @@ EIGENFEAT_INLINE void product_vectors(const T* __restrict tile, index_t stride, 
   }
 }
 
-// Of `all` columns of the tile those in [begin, end).
+// Columns [begin, end) of the `all` columns of the tile.
 template <class T, index_t kColumns>
 EIGENFEAT_INLINE void tail_products(const T* tile, index_t stride, index_t rows, index_t begin,
                                     index_t end, const T* residuals, index_t width, T* g) {
@@ -248,7 +250,7 @@ EIGENFEAT_INLINE void tail_products(const T* tile, index_t stride, index_t rows,
     product_vectors<T, kVectors, kColumns>(tile + j, stride, rows, residuals, width, 0,
                                            g + j * width);
   for (; j < end; j += kWidth<T>) {
-    // The last vector may begin within the one before.
+    // The last vector may overlap the previous one.
     const index_t first = least(j, end - kWidth<T>);
     product_vectors<T, 1, kColumns>(tile + first, stride, rows, residuals, width, j - first,
                                     g + first * width);
@@ -264,7 +266,7 @@ EIGENFEAT_INLINE void tail_products(index_t count, const T* tile, index_t stride
   });
 }
 
-// Rows in parts, whose panels and tails meet in the first-level cache.
+// Rows are divided into parts that stay in the first-level cache for panels and tail.
 template <class T>
 EIGENFEAT_INLINE void scores_of_columns(const T* tile, index_t stride, index_t rows, index_t count,
                                         const T* w, index_t width, index_t whole, index_t used,
@@ -287,11 +289,11 @@ template <class T>
 void tile_scores(const T* tile, index_t stride, index_t rows, index_t columns, const T* w,
                  index_t width, index_t used, T* z) {
   const index_t tail = tail_of<T>(used, rows, columns);
-  // Every block has its sums to fetch and a tail to pack and to add up: of few columns, longer blocks.
+  // Every block loads its sums, and packs and sums a tail. Blocks are longer if there are few columns.
   const bool few = tail > 0 && used <= kMaxTailProducts;
   const index_t most = few ? kPackedBytes / static_cast<index_t>(sizeof(T)) : kColumns;
   for (index_t first = 0; first < columns;) {
-    // No block is narrower than a vector.
+    // Blocks have at least the width of a vector.
     const index_t left = columns - first;
     const index_t count = left <= most ? left : least(most, left - kWidth<T>);
     const T* at = tile + first;
@@ -318,7 +320,7 @@ void tile_products(const T* tile, index_t stride, index_t rows, index_t columns,
     const index_t end = least(columns, begin + step);
     sum_all<T>(tile + begin, 1, stride, end - begin, rows, residuals, whole, width,
                g + begin * width);
-    // The last vector of a block may begin in the block before.
+    // The last vector of a block may overlap the previous block.
     for (index_t c = whole; c < used;) {
       const index_t count = even_part(used - c, kTailColumns);
       tail_products<T>(count, tile, stride, rows, begin, end, residuals + c, width, g + c);

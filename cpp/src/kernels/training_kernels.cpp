@@ -5,7 +5,7 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// d u^a / dp = a u^(a-1) / (2 sqrt(1 + p)) of u = sqrt(1 + p) - 1, for p > 0.
+// d u^a / dp = a u^(a-1) / (2 sqrt(1 + p)) for u = sqrt(1 + p) - 1 and p > 0.
 template <int kPower, class T>
 EIGENFEAT_INLINE void add_slopes(const T* __restrict p, const T* __restrict up,
                                  const T* __restrict down, index_t n, T* __restrict slopes) {
@@ -30,8 +30,8 @@ void wave_slopes(const int* powers, index_t n_powers, const T* p, const T* gradi
   }
 }
 
-// Means below `tiny` become 0: subnormal numbers are slow, and means of entries without gradients
-// would end there. Gradients below `least` count less than others.
+// Means below `tiny` become 0, because subnormal numbers are slow, and means of entries without gradients
+// decay to them. Steps for gradients below `least` are shorter.
 template <class T>
 void adam(const AdamStep<T>& step, const T* __restrict gradient, index_t n, T* __restrict means,
           T* __restrict squares, T* __restrict values) {

@@ -5,10 +5,10 @@
 
 namespace eigenfeat {
 
-// Numbers of Adam's step, the same for all entries of an array.
+// Constants of a step of Adam, common to all entries of an array.
 template <class T>
 struct AdamStep {
-  T rate;           // times 1 / (1 - 0.9^t)
+  T rate;           // learning rate times 1 / (1 - 0.9^t)
   T square_factor;  // 1 / (1 - 0.999^t)
 };
 
@@ -18,7 +18,7 @@ struct TrainingKernels {
   // derivative of that shifted wave at p[f]; 0 at p = 0.
   void (*wave_slopes)(const int* powers, index_t n_powers, const T* p, const T* gradients,
                       index_t n, T* slopes);
-  // means, squares and values after a step down the gradient.
+  // Updates means, squares and values by a step along the negative gradient.
   void (*adam)(const AdamStep<T>& step, const T* gradient, index_t n, T* means, T* squares,
                T* values);
 };

@@ -7,9 +7,9 @@ namespace EIGENFEAT_TIER {
 
 using V = Vec<double>;
 constexpr index_t kLanes = kWidth<double>;
-// Their factors stay in registers.
+// Number of columns whose factors stay in registers.
 constexpr index_t kColumns = kRegisters == 32 ? 4 : 2;
-// Rows that cross the diagonal of so many columns.
+// Rows that cross the diagonal in a group of columns.
 constexpr index_t kCross = kLanes > kColumns ? kLanes : kColumns;
 
 EIGENFEAT_INLINE double total(const V* sums, index_t n) {
@@ -22,15 +22,15 @@ EIGENFEAT_INLINE double total(const V* sums, index_t n) {
   return result;
 }
 
-// Vectors of one step, padded; entries of finished rows are 0.
+// Padded vectors of one step; entries of finished rows are 0.
 struct Vectors {
-  double* v;     // of the step before
-  double* w;     // likewise
-  double* next;  // to multiply by
-  double* y;     // the product
+  double* v;     // v of the previous step
+  double* w;     // w of the previous step
+  double* next;  // vector to multiply
+  double* y;     // product
 };
 
-// a: the columns' entries in the rows that cross the diagonal
+// a: entries of the columns in rows that cross the diagonal
 EIGENFEAT_INLINE void cross_diagonal(double* a, index_t order, index_t column, const Vectors& at) {
   const index_t top = column / kCross * kCross;
   for (index_t i = top; i < top + kCross; i += kLanes) {
@@ -47,7 +47,7 @@ EIGENFEAT_INLINE void cross_diagonal(double* a, index_t order, index_t column, c
   }
 }
 
-// Below the diagonal an entry stands for its mirror image too.
+// An entry below the diagonal also represents its mirror image.
 EIGENFEAT_INLINE void below_diagonal(double* a, index_t order, index_t column, const Vectors& at) {
   double of_v[kColumns], of_w[kColumns], of_next[kColumns];
   for (index_t k = 0; k < kColumns; ++k) {
@@ -73,10 +73,10 @@ EIGENFEAT_INLINE void below_diagonal(double* a, index_t order, index_t column, c
 }
 
 struct Reflection {
-  double tau = 0.0, left = 0.0;  // what is left of x, in its first entry
+  double tau = 0.0, left = 0.0;  // left: first entry of the reflected x
 };
 
-// Rows of vectors are padded to whole lines: kPerLine sums at a time hide an addition's latency.
+// Rows of vectors are padded to whole lines; kPerLine partial sums hide the latency of an addition.
 EIGENFEAT_INLINE double inner(const double* x, const double* y, index_t n) {
   V sums[kPerLine] = {};
   for (index_t i = 0; i < n; i += kPerLine * kLanes) {
@@ -90,7 +90,7 @@ EIGENFEAT_INLINE void fill(double* x, index_t first, index_t last, double value)
   for (index_t i = first; i < last; ++i) x[i] = value;
 }
 
-// x: `order` numbers, zeros before `first`. On return v, with v[first] = 1.
+// x: `order` numbers, zeros before `first`; on return it has v, with v[first] = 1.
 EIGENFEAT_INLINE Reflection reflection(double* x, index_t first, index_t order) {
   constexpr double kSmall = 1e-280, kUp = 0x1p800, kDown = 0x1p-800;
   const index_t start = first / kLane<double> * kLane<double>;
@@ -104,7 +104,7 @@ EIGENFEAT_INLINE Reflection reflection(double* x, index_t first, index_t order) 
       x[first] = 1.0;
       return {0.0, alpha};
     }
-    // Where alpha is far larger, x / alpha is next to nothing in either unit.
+    // If alpha is far larger, x / alpha is negligible in either unit.
     if (magnitude(alpha) < 1e-100) {
       unit = alpha * kUp;
       scale = kDown;
@@ -128,7 +128,7 @@ EIGENFEAT_INLINE void second_vector(double tau, const double* v, const double* y
   const double along = 0.5 * tau * inner(v + start, y + start, order - start);
   for (index_t i = start; i < order; i += kLanes)
     store<double>(tau * (load(y + i) - along * load(v + i)), w + i);
-  fill(w, start, first, 0.0);  // y has sums of finished rows there
+  fill(w, start, first, 0.0);  // these entries of y are sums of finished rows
 }
 
 void tridiagonalise(double* a, index_t d, double* diagonal, double* off, double* tau,
@@ -138,7 +138,7 @@ void tridiagonalise(double* a, index_t d, double* diagonal, double* off, double*
   fill(scratch, 0, 4 * order, 0.0);
   for (index_t i = 0; i < d; ++i) at.next[i] = a[i];
   for (index_t k = 0;; ++k) {
-    // `next` is column k, brought up to date.
+    // `next` is column k after the last update.
     diagonal[k] = at.next[k];
     if (k + 1 == d) return;
     at.next[k] = 0.0;
@@ -164,14 +164,14 @@ void tridiagonalise(double* a, index_t d, double* diagonal, double* off, double*
   }
 }
 
-// Bits of a vector, for their signs and exponents.
+// Bits of a vector, to read signs and exponents.
 typedef std::uint64_t Bits __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 
 template <index_t kCount>
 EIGENFEAT_INLINE void count_vectors(const double* diagonal, const double* squares, index_t d,
                                     const double* shifts, double* below) {
-  // Steps between two scalings. A step multiplies by 3 at most; and as its determinant is a square,
-  // at least 1e-40, eight of them keep one of the pair above 1e-290.
+  // Steps between two scalings. A step multiplies a pair by at most 3. Its determinant is a square of at
+  // least 1e-40, so that after eight steps one number of the pair exceeds 1e-290.
   constexpr index_t kSteps = 8;
   constexpr std::uint64_t kSign = 63, kExponent = 52, kTwiceBias = 2046;
   V shift[kCount], minor[kCount], before[kCount];
@@ -218,8 +218,8 @@ void count_below(const double* diagonal, const double* squares, index_t d, const
   for (; s < n_shifts; s += kLanes) count_vectors<1>(diagonal, squares, d, shifts + s, below + s);
 }
 
-// A row's lines: 1 / pivot, the two entries right of it, the multiplier of the row below, and whether
-// that was exchanged with it.
+// Lines of a row: 1 / pivot, the two entries to its right, the multiplier of the row below, and whether the
+// two rows were exchanged.
 void factorise(const double* diagonal, const double* off, index_t d, double smallest,
                const double* shifts, double* factors) {
   constexpr index_t kLine = kLane<double>, kRow = kFactorLines * kLine;

@@ -1,5 +1,5 @@
-// Private to the core: loops over one or two vectors. Sums are in eight parts, of which the order is
-// always the same.
+// Private to the core: loops over one or two vectors. A sum consists of eight partial sums, which are added
+// in a fixed order.
 #pragma once
 
 #include "kernels/family.hpp"
@@ -20,7 +20,7 @@ EIGENFEAT_FAMILY(VectorKernels<double>);
 
 struct SumKernels {
   double (*dot)(const double* a, const double* b, index_t n);
-  // max |x_i|, 0 of none
+  // max |x_i|; 0 if n is 0
   double (*largest_magnitude)(const double* x, index_t n);
   // y += x^2
   void (*add_squares)(const double* x, index_t n, double* y);

@@ -5,14 +5,14 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// The wave's base: powers 1, 2, 3 are its first three powers. sqrt(1 + z) - 1 = z / (sqrt(1 + z) +
-// 1), without the cancellation for small z.
+// The base of the wave, whose powers are the features. sqrt(1 + z) - 1 = z / (sqrt(1 + z) + 1), which avoids
+// cancellation for small z.
 template <bool kShifted, class T>
 EIGENFEAT_INLINE T base(T z) {
   return kShifted ? z / (square_root(T(1) + z) + T(1)) : square_root(z);
 }
 
-// Of the half waves of p and -p one is zero: both take one root, that of |p|. A NaN is in both.
+// One of the half waves of p and -p is zero, so that one root, of |p|, suffices. NaN makes both NaN.
 template <class T>
 EIGENFEAT_INLINE T magnitude(T p) {
   return p < T(0) ? -p : p;
@@ -24,8 +24,8 @@ EIGENFEAT_INLINE void store_halves(const V& p, const V& wave, V* up, V* down) {
   *down = p > zero ? zero : wave;
 }
 
-// Powers 1, 2, 3 of both signs in one pass over p. A compiler does not find vectors in a loop with six
-// results, which could overlap as far as it knows.
+// Powers 1, 2, 3 of both signs in one pass over p. Compilers do not vectorise a loop with six results,
+// which might overlap.
 template <bool kShifted, class T>
 EIGENFEAT_INLINE void all_powers(const T* __restrict p, index_t n, T* __restrict out) {
   index_t f = 0;

@@ -6,14 +6,14 @@ namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
 constexpr index_t kPowers = 3;
-// Rows of scores and columns of the narrow matrix whose sums stay in registers.
+// Numbers of rows of scores, and of columns of the narrow matrix, whose sums stay in registers.
 constexpr index_t kAtOnce = kRegisters == 32 ? 4 : kFused ? 3 : 2;
 constexpr index_t kColumns = kRegisters == 32 || !kFused ? 5 : 4;
 constexpr index_t kProductColumns = kRegisters == 32 ? 5 : 4;  // with three sums each
-// Vectors of directions whose coefficients stay in the first cache.
+// Number of vectors of directions whose coefficients stay in the first-level cache.
 constexpr index_t kInCache = 4 * kPerLine;
 
-// Packed data is in whole vectors.
+// Packed data consists of whole vectors.
 template <class T>
 EIGENFEAT_INLINE const Vec<T>* line_of(const T* numbers) {
   return reinterpret_cast<const Vec<T>*>(numbers);
@@ -37,7 +37,7 @@ EIGENFEAT_INLINE void magnitudes(const T* __restrict p, T* __restrict out) {
   }
 }
 
-// The waves of one line of directions, by row: three powers of each sign.
+// The waves of one line of directions, row by row: three powers of each sign.
 template <bool kShifted, class T>
 EIGENFEAT_INLINE void wave_line(const T* packed, index_t rows, T* __restrict waves) {
   using V = Vec<T>;
@@ -49,18 +49,18 @@ EIGENFEAT_INLINE void wave_line(const T* packed, index_t rows, T* __restrict wav
     V* out = line_of(waves) + r * kWaves;
     for (index_t a = 0; a < kPowers; ++a) {
       const V power = line_of(static_cast<const T*>(powers))[a];
-      out[a] = p < T(0) ? zero : power;  // of a NaN both are one
+      out[a] = p < T(0) ? zero : power;  // NaN gives NaN for both signs
       out[kPowers + a] = p > T(0) ? zero : power;
     }
   }
 }
 
-// With few registers a mask for each row and a choice for each product cost more than products with
-// the zeros of the other sign: then all six waves are multiplied.
+// With few registers, a mask for each row and a selection for each product cost more than products with the
+// zero waves of the other sign. All six waves are then multiplied.
 constexpr bool kBySign = kRegisters == 32;
 constexpr index_t kStored = kBySign ? kPowers : kWaves;
 
-// sums (kRows rows of k lines) += waves of some lines of directions times kCount columns
+// sums (kRows rows of k lines) += waves of a range of lines of directions times kCount columns
 template <class T, index_t kRows, index_t kCount>
 EIGENFEAT_INLINE void score_rows([[maybe_unused]] const T* packed, [[maybe_unused]] index_t apart,
                                  const T* waves, index_t lines, const T* w, index_t k, T* sums) {
@@ -151,7 +151,7 @@ EIGENFEAT_INLINE void scores(const WaveTile<T>& tile, const T* w, index_t k, ind
   }
 }
 
-// g (one sign's lines of kCount columns) += its waves times residuals
+// g (lines of one sign, kCount columns) += waves of this sign times residuals
 template <class T, index_t kCount>
 EIGENFEAT_INLINE void product_lines(const T* waves, index_t rows, const T* residuals, index_t width,
                                     index_t k, T* g) {
@@ -198,7 +198,7 @@ EIGENFEAT_INLINE void products(const WaveTile<T>& tile, const T* residuals, inde
   }
 }
 
-// One wave's moments over the rows, of a line of directions.
+// Weighted sums, over the rows, of one wave of a line of directions, and of its squares.
 template <class T>
 EIGENFEAT_INLINE void line_squares(const T* waves, index_t rows, const double* weights,
                                    double* __restrict sum, double* __restrict square) {
