@@ -11,10 +11,10 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kSamples = 64;  // of a block, whose numbers stay in the cache
+constexpr index_t kSamples = 64;  // samples of a block, whose numbers stay in the cache
 constexpr index_t kMinKnots = 2 * (kSplineDegree + 1);
 
-// Number of n ascending numbers that are at most x; no branch depends on x.
+// Number of entries at most x among n ascending numbers; no branch depends on x.
 template <class T>
 index_t count_at_most(const T* numbers, index_t n, T x) {
   if (n == 0) return 0;
@@ -38,7 +38,7 @@ double distribution(const T* q, const double* shares, index_t size, T x) {
   return shares[above - 1] + way * (shares[above] - shares[above - 1]);
 }
 
-// h <- the splines of interval [t[l], t[l + 1]] at x.
+// h <- values at x of the splines that are nonzero in [t[l], t[l + 1]].
 void de_boor(const double* t, index_t l, double x, double* h) {
   h[0] = 1.0;
   for (index_t j = 1; j <= kSplineDegree; ++j) {
@@ -55,7 +55,8 @@ void de_boor(const double* t, index_t l, double x, double* h) {
 
 template <class T>
 void spline_values(const double* t, index_t n_knots, T number, float* out) {
-  const index_t count = n_knots - kSplineDegree - 1;  // with the last, which is left out
+  const index_t count =
+      n_knots - kSplineDegree - 1;  // including the last spline, which is left out
   double x = std::max(static_cast<double>(number), t[kSplineDegree]);
   x = std::min(x, t[count]);
   index_t l = kSplineDegree;
@@ -78,7 +79,7 @@ void check_columns(MatrixView<const T> x, VectorView<const index_t> columns) {
   }
 }
 
-// Column c's entries of `size` are those in [starts[c], starts[c + 1]), at least `fewest`.
+// Checks that starts divide `size` entries into ranges of at least `fewest` entries for each column.
 void check_starts(VectorView<const index_t> starts, index_t count, index_t size, index_t fewest,
                   const char* entries) {
   require(starts.size == count + 1, "starts", std::to_string(count + 1) + " entries",
@@ -86,7 +87,7 @@ void check_starts(VectorView<const index_t> starts, index_t count, index_t size,
   require(starts[0] == 0 && starts[count] == size, "starts",
           "0 first and " + std::to_string(size) + " last", std::to_string(starts[count]));
   for (index_t c = 0; c < count; ++c) {
-    const index_t next = starts[c + 1];  // compared first: the difference might overflow
+    const index_t next = starts[c + 1];  // compared before subtraction, which might overflow
     require(next >= 0 && next <= size && next - starts[c] >= fewest, "starts",
             "at least " + std::to_string(fewest) + " " + entries + " of each column",
             std::to_string(starts[c]) + " before " + std::to_string(next));

@@ -14,7 +14,7 @@
 namespace eigenfeat {
 namespace {
 
-// Rows of a tile: enough for the gemm to run at its rate, few enough for small inputs to be shared.
+// Rows of a tile: enough for a fast gemm, and few enough to share small inputs among threads.
 index_t tile_rows(index_t n) {
   return n >= 4096 ? 512 : 128;
 }

@@ -1,8 +1,8 @@
-// Private to the linear models: how passes over feature rows are cut, and sums over them merged.
+// Private to the linear models: division of passes over feature rows, and merging of sums.
 //
-// Tiles are some rows, so few that their features stay in the second-level cache; a group is a run
-// of tiles with a sum of its own. Both depend on n, p and k alone. Within a group sums are T over at
-// most kFlush rows, and double beyond.
+// A tile has a number of rows whose features stay in the second-level cache; a group is a run of tiles with
+// a separate sum. Both depend on n, p and k alone. Sums of a group are T over at most kFlush rows; these
+// sums are added in double.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kFlush = 4096;  // rows whose products are summed in the features' type
+inline constexpr index_t kFlush =
+    4096;  // rows whose products are summed in the type of the features
 
 struct Groups {
   index_t n = 0;
@@ -25,7 +26,7 @@ struct Groups {
   index_t run = 0;    // tiles of a group
   index_t count = 0;  // groups
 
-  // rows_of_tile: 0 for as many as stay in the second-level cache when they are formed
+  // rows_of_tile: 0 for the number of rows whose features fit the second-level cache
   template <class T>
   static Groups of(index_t n, index_t p, index_t k, index_t rows_of_tile = 0) {
     constexpr index_t fewest_groups = 16, most_groups = 64;
@@ -38,8 +39,8 @@ struct Groups {
     const double per_group = columns * sizeof(double) * static_cast<double>(k);
     const index_t affordable = std::clamp<index_t>(
         static_cast<index_t>(sum_bytes / std::max(per_group, 1.0)), fewest_groups, most_groups);
-    // A group's sums are written and read some four times: of few samples they are not to cost more
-    // than a quarter of the features.
+    // The sums of a group are written and read about four times. With few samples, groups are limited so
+    // that this takes at most a quarter of the time of the features.
     const index_t repaid = std::max(n / (16 * k + 1), fewest_groups);
     const index_t tiles = (n + groups.tile - 1) / groups.tile;
     const index_t most = std::min(affordable, repaid);
@@ -56,13 +57,13 @@ struct Groups {
   }
 };
 
-// How a narrow matrix (p, k) lies for products with some features, and how these are cut.
+// Layout of a narrow matrix (p, k) for products with features, and division of the features.
 template <class T>
 struct NarrowLayout {
   index_t p = 0;
   index_t k = 0;
-  index_t width = 0;       // of the rows' scores and residuals, padded
-  index_t directions = 0;  // where waves are multiplied by lines of them, else 0
+  index_t width = 0;       // padded columns of scores and residuals
+  index_t directions = 0;  // number of directions if waves are multiplied directly, else 0
 
   NarrowLayout(const FeatureRows<T>& features, index_t columns)
       : p(features.cols()), k(columns), width(padded_width<T>(columns)) {
@@ -72,7 +73,7 @@ struct NarrowLayout {
   }
   bool waves() const { return directions > 0; }
   Groups groups(index_t n) const { return Groups::of<T>(n, p, k, waves() ? kWaveRows : 0); }
-  // The constant's numbers come last.
+  // The row of the constant is last.
   index_t size() const { return waves() ? constant() + k : p * width; }
   index_t constant() const { return wave_lines<T>(directions) * kWaves * k * wave_unit<T>(); }
   index_t index(index_t i, index_t c) const {
@@ -82,7 +83,7 @@ struct NarrowLayout {
   }
   // index(i, c + 1) - index(i, c)
   index_t step(index_t i) const { return waves() && i < kWaves * directions ? wave_unit<T>() : 1; }
-  // narrow (m, k) with any strides: the features' numbers, or those and the constant's.
+  // narrow: (m, k) with any strides; m includes the constant or not.
   template <class U>
   AlignedBuffer<T> laid_out(MatrixView<const U> narrow) const {
     AlignedBuffer<T> out(std::max<index_t>(size(), 1));
@@ -104,7 +105,7 @@ struct NarrowLayout {
     }
     return out;
   }
-  // The same of rows (k, m), which features without the constant have.
+  // Lays out the transpose of (k, m), a row for each class, without the constant.
   AlignedBuffer<T> laid_out_rows(MatrixView<const double> rows) const {
     if (!waves() || !rows.is_row_major()) return laid_out(rows.transposed());
     AlignedBuffer<T> out(size());
@@ -120,8 +121,8 @@ struct NarrowLayout {
   }
 };
 
-// One tile of features, loaded once and used for both products. Sparse features without an
-// expansion are used where they stand, waves made as they are multiplied.
+// One tile of features, loaded once and used for both products. Sparse features without an expansion are
+// used in place; waves are computed during multiplication.
 template <class T>
 struct LoadedTile {
   const FeatureRows<T>* source = nullptr;
@@ -135,13 +136,13 @@ struct LoadedTile {
 
   void load(const FeatureRows<T>& features, const NarrowLayout<T>& narrow, index_t first,
             index_t last, TileScratch<T>& memory);
-  // z (rows, width) <- Phi w, with w as laid out
+  // z (rows, width) <- Phi w, with w in this layout
   void scores(const T* w, T* z) const;
-  // g, as laid out, += Phi^T residuals
+  // g, in this layout, += Phi^T residuals
   void products(const T* residuals, T* g) const;
 };
 
-// Flops of a product with k columns, about.
+// Approximate number of flops of a product with k columns.
 template <class T>
 double product_work(const FeatureRows<T>& features, index_t k) {
   const double n = static_cast<double>(features.rows());
@@ -162,13 +163,13 @@ void copy_padded(MatrixView<const U> narrow, index_t width, T* out) {
   }
 }
 
-// As sum_over_groups, with the sums of each group in `Sum`. If kFlushed, sums in T of kFlush rows
-// are added to them.
+// As sum_over_groups, with the sums of each group in type `Sum`. If kFlushed, sums of kFlush rows in T are
+// added to the sums of the group.
 template <class Sum, bool kFlushed, class T, class Add>
 void sum_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout, const Groups& groups,
                 MatrixView<double> out, int n_threads, Add&& add) {
   const index_t size = layout.size();
-  // Each group's sums begin on a line of their own, as narrow matrices do.
+  // The sums of each group start on a 64-byte boundary, like narrow matrices.
   const index_t apart = (size + kLane<Sum> - 1) / kLane<Sum> * kLane<Sum>;
   const int threads = threads_for(2.0 * product_work(features, layout.k), n_threads);
   PerThread<TileScratch<T>> scratch(threads);
@@ -214,7 +215,7 @@ void sum_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout, c
   }
 }
 
-// out (p, k) <- sum over tiles of what add(tile, scratch, g) adds to g, as laid out
+// out (p, k) <- sum over tiles of the matrices that add(tile, scratch, g) adds to g, in this layout
 template <class T, class Add>
 void sum_over_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
                      MatrixView<double> out, int n_threads, Add&& add) {

@@ -114,7 +114,7 @@ void expand_tile(const FeatureRows<T>& features, index_t begin, MatrixView<const
   }
 }
 
-// sum, square += weight phi, weight phi^2 over some rows, but for the constant
+// sum, square += weight phi, weight phi^2 over a range of rows, without the constant
 template <class T>
 void add_tile_squares(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
                       VectorView<const double> weights, index_t begin, index_t end,
@@ -214,7 +214,7 @@ void LoadedTile<T>::products(const T* residuals, T* g) const {
 
 namespace {
 
-// w: as laid out
+// w: in the layout of narrow matrices
 template <class T>
 void scores_of(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
                const AlignedBuffer<T>& w, MatrixView<T> out, int n_threads) {

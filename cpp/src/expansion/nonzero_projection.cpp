@@ -11,11 +11,12 @@ namespace eigenfeat {
 namespace {
 
 constexpr double kMaxFilled = 0.35;
-constexpr index_t kMinRows = 32;  // fewer do not repay the packing of directions
+constexpr index_t kMinRows =
+    32;  // with fewer rows, packing the directions takes longer than it saves
 
 template <class T>
 struct Entries {
-  Vector<index_t> starts;  // of rows
+  Vector<index_t> starts;  // first entry of each row
   Vector<std::int32_t> columns;
   Vector<T> values;
 };

@@ -1,17 +1,16 @@
-// Private to the core: projections of dense rows most of whose entries are 0, as of images with an
-// empty ground, by their other entries alone.
+// Private to the core: projections of dense rows with mostly zero entries, such as images with an empty
+// background, from their nonzero entries.
 //
 //   p (r, F) += x (r, d) directions (d, F)
 //
-// Cost: 2 F flops for every entry that is not 0, at about half the rate of a product of matrices.
+// Cost: 2 F flops for every nonzero entry, at about half the rate of a product of matrices.
 #pragma once
 
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
 
-// False, and nothing done, where so many entries are not 0 that a product of matrices is
-// faster.
+// Returns false, and leaves p unchanged, if a product of matrices is faster because too few entries are 0.
 template <class T>
 bool add_nonzeros(MatrixView<const T> x, MatrixView<const T> directions, MatrixView<T> p);
 

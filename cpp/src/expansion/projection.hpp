@@ -1,4 +1,4 @@
-// Private to the core: projections of some rows on directions, p = V^T x + offset.
+// Private to the core: projections p = V^T x + offset of a range of rows.
 #pragma once
 
 #include <algorithm>

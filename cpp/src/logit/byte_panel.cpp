@@ -10,10 +10,10 @@
 namespace eigenfeat {
 namespace {
 
-constexpr float kMaxDeviations = 16.0F;  // root mean squares, where a range ends
-constexpr index_t kOneOutside = 16;      // rows, of which one may be outside
+constexpr float kMaxDeviations = 16.0F;  // largest range, in root mean squares
+constexpr index_t kOneOutside = 16;      // one of this many rows may be outside the ranges
 constexpr float kSteps = 255.0F;
-constexpr float kMinSquare = 1e-30F;  // of a column's mean: what is smaller counts as zero
+constexpr float kMinSquare = 1e-30F;  // columns with smaller mean squares count as zero
 
 }  // namespace
 
@@ -29,7 +29,7 @@ BytePanel::BytePanel(index_t most_rows, index_t n_features)
       sums_(strips_ * kStrip),
       packed_((most_rows + 3) / 4 * strips_ * kStrip) {}
 
-// Rows inside and outside, and the columns' steps and offsets.
+// Sorts rows into rows inside and outside the ranges, and sets steps and offsets of the columns.
 void BytePanel::choose_ranges(index_t n, int n_threads) {
   const index_t width = strips_ * kStrip;
   const auto& kernel = kernels<ByteKernels>();
@@ -52,7 +52,7 @@ void BytePanel::choose_ranges(index_t n, int n_threads) {
   Vector<float> sorted(ratios);
   const auto most = sorted.begin() + (n - 1 - n / kOneOutside);
   std::nth_element(sorted.begin(), most, sorted.end());
-  // Rows that are not finite are outside, where their products show it.
+  // Rows that are not finite are outside, so that float products show the error.
   const float limit = std::min(std::max(*most, kMaxDeviations), std::numeric_limits<float>::max());
   inside_.clear();
   outside_.clear();

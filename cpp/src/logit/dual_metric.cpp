@@ -1,11 +1,11 @@
-// The Metric of logit.hpp where there are fewer rows than features: by the identity of Woodbury,
+// The Metric of logit.hpp for fewer rows than features, by the Woodbury identity:
 //
 //   H = D^-1 (c B^T B + A) D^-1,   B = diag(w)^1/2 Phi D (n, p),  A diagonal
 //   H^-1 = D (A^-1 - A^-1 B^T K^-1 B A^-1) D,   K = 1/c I + B A^-1 B^T (n, n)
 //
 // with K = L L^T by tiles, summed from products in float, and B applied by passes over the features.
-// Error: about eps_float |c B^T B| / min A in the directions where B is largest, which a
-// preconditioner bears; a factor in float has it a few times over.
+// Error: about eps_float |c B^T B| / min A in the directions where B is largest, which is acceptable for a
+// preconditioner; with a factor in float, a small multiple of this error.
 // Cost: n^2 p flops for K, n^3 / 3 for the factor, 4 n p k for a solve.
 #include <algorithm>
 #include <cmath>
@@ -22,10 +22,11 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kInner = 4096;  // features of one float product
+constexpr index_t kInner = 4096;  // number of features that are summed in float
 
-// Rows of a panel, whole tiles: all where they take some 32 MB, else a quarter, so that two take half of
-// their memory, but enough for some threads, and as many as fit some 192 MB.
+// Rows of a panel, a multiple of a tile. A panel has all rows if they take up to about 32 MB, otherwise a
+// quarter of the rows, so that two panels take half of the memory. Panels are large enough for several
+// threads, and take at most about 192 MB.
 index_t dual_panel_rows(index_t n, index_t p) {
   const index_t fitting = static_cast<index_t>(48e6) / std::max<index_t>(p, 1) / kTile;
   const index_t all = (n + kTile - 1) / kTile;
@@ -34,8 +35,8 @@ index_t dual_panel_rows(index_t n, index_t p) {
   return std::max<index_t>(std::min(fitting, quarter), 1) * kTile;
 }
 
-// sum (m, n) column-major += a b^T over all features, by way of products in Number; of a diagonal tile
-// the lower triangle.
+// sum (m, n) column-major += a b^T over all features, with products in type Number; only the lower triangle
+// for a diagonal tile.
 template <class Number, class Entry>
 void add_inner(MatrixView<const Number> a, MatrixView<const Number> b, bool diagonal,
                AlignedBuffer<Number>& product, Entry* sum) {
@@ -58,7 +59,7 @@ void add_inner(MatrixView<const Number> a, MatrixView<const Number> b, bool diag
   }
 }
 
-// Tiles of the kernel whose rows lie in one panel and whose columns in another, or in the same.
+// Tiles of the kernel with rows in one panel, and columns in another panel or in this one.
 template <class Number, class Entry>
 void add_panels(MatrixView<const Number> rows, index_t row_begin, MatrixView<const Number> columns,
                 index_t column_begin, PerThread<AlignedBuffer<Number>>& products,
@@ -106,7 +107,7 @@ TiledLower<Entry> scaled_kernel(const FeatureRows<T>& features, VectorView<const
   return kernel;
 }
 
-// The symmetric matrix (n, n), row-major, whose lower tiles these are.
+// The symmetric matrix (n, n), row-major, from the tiles of its lower triangle.
 void unpack(const TiledLower<double>& kernel, MatrixView<double> out, int n_threads) {
   const index_t tiles = kernel.tiles();
   for_blocks(tiles * (tiles + 1) / 2, n_threads, [&](index_t b, int) {
@@ -142,7 +143,7 @@ class DualMetric final : public Metric {
         kernel_(0),
         roots_(weights.data, weights.data + weights.size),
         inverse_(features.cols()) {
-    // (D A^-1/2)_j scales the kernel's features; its square is the diagonal of D A^-1 D.
+    // (D A^-1/2)_j scales the features of the kernel; its square is the diagonal of D A^-1 D.
     Vector<double> half(inverse_.size());
     for (index_t j = 0; j < half.size(); ++j) {
       half[j] = scale[j] / std::sqrt(diagonal[j]);

@@ -49,7 +49,7 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
   const index_t width = layout.width;
   const AlignedBuffer<T> w = layout.laid_out(coefficients);
   const Groups groups = layout.groups(features.rows());
-  // One slot a tile: the order of the sum does not depend on who computed them.
+  // One number for each tile, so that the order of summation does not depend on the threads.
   Vector<LogitTerms> terms((features.rows() + groups.tile - 1) / groups.tile);
   sum_over_groups<T>(features, layout, gradient, n_threads,
                      [&](const LoadedTile<T>& tile, TileScratch<T>& scratch, T* g) {

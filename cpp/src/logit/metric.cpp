@@ -1,4 +1,4 @@
-// The Metric of logit.hpp: Gram matrix by panels, Cholesky by tiles, solves by narrow products.
+// The Metric of logit.hpp: Gram matrix by panels, Cholesky factor by tiles, solves by narrow products.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -18,7 +18,7 @@
 namespace eigenfeat {
 namespace {
 
-// One tile of sums += panel^T panel, by way of a float product.
+// One tile of sums += panel^T panel, with a product in float.
 void add_product(MatrixView<const float> panel, const TiledLower<double>& sums, TileIndex at,
                  AlignedBuffer<float>& product, double* sum) {
   const index_t m = sums.size(at.i), n = sums.size(at.j), rows = panel.rows;
@@ -87,7 +87,7 @@ TiledLower<double> tiled_gram(const FeatureRows<T>& features, VectorView<const d
   return sums;
 }
 
-// factor * sums + diagonal in float; the sums are given up tile by tile.
+// factor * sums + diagonal in float; the tiles of the sums are freed one by one.
 TiledLower<float> in_float(TiledLower<double>& sums, double factor,
                            VectorView<const double> diagonal, int n_threads) {
   TiledLower<float> out(sums.order());
@@ -108,7 +108,7 @@ TiledLower<float> in_float(TiledLower<double>& sums, double factor,
   return out;
 }
 
-// The packed rows' entries of one tile; of a diagonal tile, those on and below the diagonal.
+// The entries of one tile in the packed triangle; for a diagonal tile, those on and below the diagonal.
 template <class Entry>
 void for_entries(index_t i_begin, index_t m, index_t j_begin, index_t n, Entry&& entry) {
   for (index_t i = 0; i < m; ++i) {
@@ -135,7 +135,7 @@ TiledLower<float> unpacked(VectorView<const double> gram, double factor,
   return out;
 }
 
-// A panel of a few tiles does not repay its packing.
+// With a panel of few tiles, packing takes longer than it saves.
 bool in_bytes(Metric::Products products, index_t p) {
   return products == Metric::Products::coarse && has_four_products() && p > 2 * kTile;
 }

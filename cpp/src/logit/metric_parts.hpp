@@ -1,4 +1,4 @@
-// Private to the metrics: panels of scaled features, and the checks of arguments.
+// Private to the metrics: panels of scaled features, and checks of arguments.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace eigenfeat {
 
 inline constexpr index_t kTile = TiledLower<float>::kTile;
 
-// Rows of a panel of the Gram matrix: many, so that adding a product to the sums costs little
-// beside it; few, so that the panel takes some 64 MB.
+// Rows of a panel of the Gram matrix: enough that adding a product to the sums takes little time, and few
+// enough that the panel takes about 64 MB.
 inline index_t gram_panel_rows(index_t p) {
   const index_t fitting = static_cast<index_t>(16e6) / std::max<index_t>(p, 1);
   return std::clamp<index_t>(fitting / 256 * 256, 256, 2048);
@@ -71,12 +71,12 @@ inline void check_solve(const Metric& metric, MatrixView<const double> b, Matrix
           "the shape of b, " + shape_text(p, b.cols), shape_text(out));
 }
 
-// out <- diag(after) (L L^T)^-1 diag(before) in, for the tiles of L; in and out may be the same.
+// out <- diag(after) (L L^T)^-1 diag(before) in, for the tiles of L; `in` and `out` may be one array.
 template <class Entry, class T, class Before, class After>
 void solve_scaled(const TiledLower<Entry>& factor, MatrixView<const T> in, Before&& before,
                   After&& after, MatrixView<T> out, int n_threads) {
   const index_t n = in.rows, k = in.cols, width = padded_width<Entry>(k);
-  // A solve starts two regions a tile: each must be worth it.
+  // A solve starts two parallel regions for each tile; each must have enough work.
   const double work = static_cast<double>(n) * static_cast<double>(n * width) / 8.0;
   AlignedBuffer<Entry> x = AlignedBuffer<Entry>::zeros(std::max<index_t>(n * width, 1));
   for (index_t i = 0; i < n; ++i) {

@@ -9,15 +9,15 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRows = 64;       // samples at a time, whole lines of doubles
+constexpr index_t kRows = 64;       // samples at a time, a multiple of a line of doubles
 constexpr index_t kNumbers = 2048;  // exponentials at a time, unless one sample has more
 
-// What is known of a sample before its exponentials.
+// The largest logit of a sample, computed before exponentials.
 template <class T>
 struct Top {
-  T value;     // the largest logit
-  index_t at;  // its class
-  double gap;  // over the label's
+  T value;     // largest logit
+  index_t at;  // class of the largest logit
+  double gap;  // largest logit minus the logit of the label
 };
 
 template <class T>
@@ -32,7 +32,7 @@ void largest(const T* z, index_t k, index_t label, Top<T>& top) {
   top.gap = static_cast<double>(top.value) - static_cast<double>(z[label]);
 }
 
-// Sum over c of f(c), in four parts: one would wait for its last addition.
+// Sum over c of f(c), in four partial sums, which hide the latency of an addition.
 template <class F>
 double sum_of(index_t k, F&& f) {
   double sums[4] = {};
@@ -50,14 +50,14 @@ template <class T>
 LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const double* weights,
                              double energy_weight) {
   const SoftmaxKernels<T>& kernel = kernels<SoftmaxKernels<T>>();
-  const index_t k = std::max<index_t>(z.cols, 1);  // never 0, which clang's analyzer cannot know
+  const index_t k = std::max<index_t>(z.cols, 1);  // tells clang's analyzer that k is positive
   const index_t at_once = std::clamp<index_t>(kNumbers / k, 1, kRows);
   alignas(64) T few[kNumbers];
   alignas(64) double logs[kRows];
   Top<T> tops[kRows];
   AlignedBuffer<T> many;
   if (k > kNumbers) many.reserve(whole_lines<T>(k));
-  T* const parts = k > kNumbers ? many.data() : few;  // of the samples' sums, k each
+  T* const parts = k > kNumbers ? many.data() : few;  // exponentials of the samples, k each
   LogitTerms terms;
   for (index_t first = 0; first < z.rows; first += at_once) {
     const index_t rows = std::min(at_once, z.rows - first);
@@ -72,7 +72,7 @@ LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const 
     std::fill(logs, logs + kRows, 0.0);
     for (index_t r = 0; r < rows; ++r) {
       T* part = parts + r * k;
-      part[tops[r].at] -= T(1);  // without the top's own, which is 1
+      part[tops[r].at] -= T(1);  // leaves out the largest logit, whose exponential is 1
       logs[r] = sum_of(k, [part](index_t c) { return static_cast<double>(part[c]); });
       part[tops[r].at] += T(1);
     }
@@ -89,7 +89,7 @@ LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const 
                         return static_cast<double>(row[c]) * static_cast<double>(row[c]);
                       });
       for (index_t c = 0; c < k; ++c) row[c] = share * part[c] + energy * row[c];
-      // What is left of the label's probability, 1 - p, without the cancellation where p is near 1.
+      // 1 - p for the probability p of the label, without cancellation if p is near 1.
       if (label == top.at) {
         row[label] = energy * top.value - w * (others / sum);
       } else {

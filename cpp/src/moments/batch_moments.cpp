@@ -9,9 +9,10 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kMaxChunks = 1024;   // bounds the partial sums of the first pass
-constexpr double kPackedShare = 0.95;  // of the columns; more are not worth packing
-constexpr double kLargest = 1e150;     // squares and their sums stay finite in double
+constexpr index_t kMaxChunks = 1024;  // bounds the partial sums of the first pass
+constexpr double kPackedShare =
+    0.95;  // largest share of nonzero columns with which columns are packed
+constexpr double kLargest = 1e150;  // limit of entries, whose squares and sums are finite in double
 
 std::string text_of(double value) {
   std::ostringstream stream;
@@ -27,7 +28,7 @@ void check_weights(VectorView<const double> weights) {
   }
 }
 
-// C <- left right^T + beta C: its upper triangle where both are the same rows.
+// C <- left right^T + beta C; only the upper triangle if left and right are equal.
 template <class T>
 void rank_update(bool diagonal, MatrixView<const T> left, MatrixView<const T> right, T beta,
                  MatrixView<T> c) {
@@ -40,7 +41,7 @@ void rank_update(bool diagonal, MatrixView<const T> left, MatrixView<const T> ri
 
 }  // namespace
 
-// Class weights, sums and largest magnitudes, by chunks merged in order; then shift = sum / weight.
+// Weights, sums and largest magnitudes of the classes, by chunks merged in order; shift = sum / weight.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::first_pass() {
   check_weights(weights_);
@@ -94,8 +95,8 @@ void BatchUpdate<T, Rows>::check_magnitudes() const {
   require(finite, "X", "samples whose weighted sums are finite", "sums that overflow");
 }
 
-// A column takes part unless it is zero in the batch and in the mean so far. Few zero columns, or
-// sparse rows: all take part, as one run.
+// Leaves out columns that are zero in the batch and in the previous mean. With few zero columns, or sparse
+// rows, all columns are one run.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::choose_columns(const Vector<ClassTarget>& targets) {
   columns_.resize(class_weight_.size());
@@ -128,8 +129,8 @@ void BatchUpdate<T, Rows>::choose_columns(const Vector<ClassTarget>& targets) {
   }
 }
 
-// Float products of 4,096 rows stay in range for magnitudes in [2^-40, 2^50]; columns outside it
-// are scaled by a power of two, which costs no accuracy.
+// Float products of 4,096 rows neither overflow nor vanish for magnitudes in [2^-40, 2^50]. Other columns
+// are scaled by a power of two, which is exact.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::choose_scales(const Vector<ClassTarget>& targets) {
   const double heaviest =
@@ -168,10 +169,10 @@ void BatchUpdate<T, Rows>::allocate() {
     segments_.push_back({range, place, last, range.end - range.begin});
     longest = std::max(longest, range.end - range.begin + 1);
   }
-  // Classes take turns, so that the segments held at a time go to different sums.
+  // Classes alternate, so that the segments of a wave are added to different sums.
   std::stable_sort(segments_.begin(), segments_.end(),
                    [](const Segment& a, const Segment& b) { return a.place < b.place; });
-  // Short segments (many small classes) share the room of a few full panels.
+  // Short segments, of many small classes, share the memory of a few full panels.
   const index_t held =
       std::max<index_t>(4, 2 * n_threads_) * (most + 1) / std::max<index_t>(longest, 1);
   wave_ = std::max<index_t>(1, std::min(held, segments_.size()));
@@ -194,9 +195,9 @@ template <class T, class Rows>
 void BatchUpdate<T, Rows>::gather(index_t first, index_t last) {
   struct Task {
     index_t slot;
-    index_t begin;  // in the order
+    index_t begin;  // position in the order
     index_t end;
-    index_t row;  // in the panel
+    index_t row;  // row of the panel
   };
   Vector<Task> tasks;
   for (index_t s = first; s < last; ++s) {
@@ -229,7 +230,7 @@ void BatchUpdate<T, Rows>::gather(index_t first, index_t last) {
   }
 }
 
-// A class whose rows are all gathered: its merge with what was there is one more row of the panel.
+// After all rows of a class are in panels, the merge with its previous moments is a further row of the panel.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::finish_classes(index_t first, index_t last,
                                           const Vector<ClassTarget>& targets) {
@@ -264,7 +265,7 @@ template <class T, class Rows>
 void BatchUpdate<T, Rows>::multiply(index_t first, index_t last,
                                     const Vector<ClassTarget>& targets) {
   struct Task {
-    Vector<index_t> segments;  // of one class, in order
+    Vector<index_t> segments;  // segments of one class, in order
     index_t row_block, col_block;
   };
   Vector<Vector<index_t>> by_class(class_weight_.size());
@@ -290,7 +291,7 @@ void BatchUpdate<T, Rows>::multiply(index_t first, index_t last,
   });
 }
 
-// The scatter's lower triangle by rows is the upper triangle of the column-major view.
+// The lower triangle in row-major order is the upper triangle of the column-major view.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::multiply_tile(const Segment& segment, index_t slot, index_t row_block,
                                          index_t col_block, double* scatter, int thread) {
@@ -314,7 +315,7 @@ void BatchUpdate<T, Rows>::multiply_tile(const Segment& segment, index_t slot, i
   add_tile(chosen, i0, j0, product, diagonal, scatter);
 }
 
-// Adds packed rows i0.. and columns j0.. of a product (stored transposed) to where they belong.
+// Adds a product (stored transposed) of packed rows from i0 and columns from j0 to the scatter.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::add_tile(const ClassColumns& chosen, index_t i0, index_t j0,
                                     MatrixView<const T> product, bool diagonal,

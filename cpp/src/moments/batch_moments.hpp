@@ -1,8 +1,8 @@
-// Private to moments: what one batch adds to the class moments.
+// Private to moments: the update of class moments by one batch.
 //
-// BatchUpdate holds the first pass (class weights, sums, peaks, hence shifts and scales) and runs
-// the second (centred panels, rank-k updates). Everything that can fail is done in the first pass
-// and in allocate(), before anything is written to the moments.
+// The first pass computes class weights, sums and peaks, and from these shifts and scales. The second pass
+// forms centred panels and rank-k updates. Only the first pass and allocate() can fail, before any moment is
+// changed.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace eigenfeat {
 
-// Where a class stands before the batch, and where its sums go.
+// Moments of a class before the batch, and destination of its sums.
 struct ClassTarget {
   double weight = 0.0;  // before the batch
   const double* mean_high = nullptr;
@@ -26,12 +26,12 @@ struct ClassTarget {
   double* scatter = nullptr;  // (d, d) row-major, lower triangle
 };
 
-inline constexpr index_t kChunkRows = 128;  // rows that one task reads
+inline constexpr index_t kChunkRows = 128;  // rows that a task reads
 inline constexpr index_t kPanelBytes = index_t{1}
-                                       << 22;  // a centred panel; about the cache that a core has
+                                       << 22;  // a centred panel; about the cache of a core
 inline constexpr index_t kMaxTile = 800;
 
-// Tiles of equal size that cover d columns, none wider than kMaxTile.
+// Divides d columns into tiles of equal size, at most kMaxTile columns.
 inline index_t tile_size(index_t d) {
   const index_t tiles = (d + kMaxTile - 1) / kMaxTile;
   return (d + tiles - 1) / tiles;
@@ -43,7 +43,7 @@ index_t panel_rows(index_t d) {
   return std::min<index_t>(std::max<index_t>(fit, 2 * kChunkRows), 4096);
 }
 
-// Leading dimension of a panel: whole cache lines, but no multiple of 2 KB (cache sets).
+// Leading dimension of a panel: whole cache lines, but no multiple of 2 KB, which would use few cache sets.
 template <class T>
 index_t panel_stride(index_t d) {
   constexpr index_t line = static_cast<index_t>(kAlignment / sizeof(T));
@@ -68,11 +68,11 @@ class BatchUpdate {
   }
 
   double weight(index_t c) const { return class_weight_[c]; }
-  // The class's mean in the batch is shift + residual / weight.
+  // The mean of the class in the batch is shift + residual / weight.
   const double* shift(index_t c) const { return shift_.data() + c * rows_.cols(); }
   const double* residual(index_t c) const { return residual_.data() + c * rows_.cols(); }
 
-  // Adds each class's centred scatter and the merge term to its target. targets: one a class.
+  // Adds the centred scatter of each class, and the merge term, to its target. targets: one for each class.
   void accumulate(const Vector<ClassTarget>& targets) {
     choose_columns(targets);
     if constexpr (std::is_same_v<T, float>) choose_scales(targets);
@@ -88,9 +88,9 @@ class BatchUpdate {
  private:
   struct Segment {
     RowRange range;
-    index_t place;  // among its class's segments
+    index_t place;  // index among the segments of its class
     bool last_of_class;
-    index_t panel_rows = 0;  // rows in the panel, the merge row included
+    index_t panel_rows = 0;  // rows in the panel, including the merge row
   };
 
   static double work_of(const Rows& rows) {
@@ -98,7 +98,7 @@ class BatchUpdate {
     return static_cast<double>(rows.rows()) * width * (width + 10.0);
   }
   double row_weight(index_t i) const { return weights_.empty() ? 1.0 : weights_[i]; }
-  // The row at the order's next position, or this one's where the range ends.
+  // The row at the next position of the order, or this row at the end of the range.
   index_t next_row(index_t p, index_t end) const { return order_.rows[p + 1 < end ? p + 1 : p]; }
   index_t d() const { return rows_.cols(); }
   const ClassColumns& columns(index_t c) const { return columns_[c]; }
@@ -126,10 +126,10 @@ class BatchUpdate {
   Vector<double> residual_;
   Vector<T> peak_;
   Vector<ClassColumns>
-      columns_;  // scales: powers of two that keep float products in range, else ones
+      columns_;  // scales: powers of two that keep float products in range, or ones
 
   Vector<Segment> segments_;
-  index_t wave_ = 1;  // segments held at a time
+  index_t wave_ = 1;  // segments in memory at a time
   index_t stride_ = 0;
   index_t panel_size_ = 0;
   AlignedBuffer<double> partial_sums_;

@@ -11,7 +11,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRowsOfSums = 8192;  // products of which are added up in 32 bits
+constexpr index_t kRowsOfSums = 8192;  // rows whose products are summed in 32 bits
 constexpr index_t kPanelOfBytes = index_t{1} << 24;
 
 double work_of(MatrixView<const std::uint8_t> rows) {
@@ -67,7 +67,7 @@ void ByteMoments::add_up(index_t c, Vector<std::int64_t>& sums) {
   sums.assign(d, 0);
   const index_t tasks = (n + kRowsOfSums - 1) / kRowsOfSums;
   const index_t apart = (d + 15) / 16 * 16;
-  // Few rows are cut by columns: tasks and widths do not depend on the threads, nor would sums.
+  // Few rows are divided by columns. The division does not depend on the number of threads.
   const index_t width = 256, parts = (d + width - 1) / width;
   AlignedBuffer<std::uint32_t> partial = AlignedBuffer<std::uint32_t>::zeros(tasks * apart);
   for_blocks(tasks * parts, n_threads_, [&](index_t b, int) {
@@ -90,7 +90,7 @@ void ByteMoments::choose_columns(const Vector<std::int64_t>& sums) {
   strips_ = (used_.size() + kStrip - 1) / kStrip;
 }
 
-// Strips of the columns in use, of rows [begin, end) of the order.
+// Strips of the used columns, for rows [begin, end) of the order.
 void ByteMoments::pack(index_t begin, index_t end) {
   const index_t rows = four_ ? 4 : 2, width = strips_ * kStrip;
   entries_ = (end - begin + rows - 1) / rows;
@@ -133,7 +133,7 @@ void ByteMoments::pack(index_t begin, index_t end) {
   });
 }
 
-// Adds the panel's products, of pairs of strips in the lower triangle.
+// Adds the products of the panel, for pairs of strips in the lower triangle.
 void ByteMoments::multiply() {
   const auto product = four_ ? multiply_four : kernels<ByteKernels>().multiply_words;
   const index_t width = strips_ * kStrip, pairs = strips_ * (strips_ + 1) / 2;

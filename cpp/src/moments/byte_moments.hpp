@@ -2,10 +2,11 @@
 //
 //   n S = n sum_i x_i x_i^T - (sum_i x_i)(sum_i x_i)^T
 //
-// is an integer matrix, and S its quotient, rounded twice: the same bits for any order of the rows.
-// Products are added up in 32 bits over at most 8,192 rows, and in 64 bits beyond. On AVX-512 with VNNI
-// four products of bytes are one instruction; there one factor has to be signed, so that x_i (x_j - 128)
-// is summed, and 128 sum x_i added at the end. Elsewhere two products of words are one.
+// is an integer matrix, and S is its quotient, rounded twice: results are bit-for-bit identical for any
+// order of the rows. Products are summed in 32 bits over at most 8,192 rows; these sums are added in 64
+// bits. AVX-512 with VNNI computes four products of bytes in one instruction, in which one factor must be
+// signed; x_i (x_j - 128) is therefore summed, and 128 sum x_i is added at the end. Other tiers compute two
+// products of words in one instruction.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace eigenfeat {
 
-// Rows of a class whose scatter n S fits 64 bits.
+// Maximum number of rows of a class, for which n S fits 64 bits.
 inline constexpr index_t kMaxByteRows = index_t{1} << 23;
 
 class ByteMoments {
@@ -27,7 +28,8 @@ class ByteMoments {
               index_t n_classes, int n_threads);
 
   index_t count(index_t c) const { return order_.count(c); }
-  // Of a class with rows: sums (d,), and the scatter's lower triangle (d, d) row-major, zeros before.
+  // For a class with rows: sums (d,) and lower triangle of the scatter (d, d), row-major, which are zero
+  // before the call.
   void form(index_t c, Vector<std::int64_t>& sums, double* scatter);
 
  private:
@@ -39,10 +41,10 @@ class ByteMoments {
   MatrixView<const std::uint8_t> rows_;
   ClassOrder order_;
   int n_threads_;
-  bool four_;             // rows to an entry: four, else two
-  Vector<index_t> used_;  // columns that are not zero throughout the class
-  index_t strips_ = 0;    // of the columns in use
-  index_t entries_ = 0;   // of a column in the panel, padded
+  bool four_;             // whether an entry has four rows instead of two
+  Vector<index_t> used_;  // columns with nonzero entries in the class
+  index_t strips_ = 0;    // strips of the used columns
+  index_t entries_ = 0;   // padded number of entries of a column in the panel
   AlignedBuffer<std::uint32_t> panel_;
   AlignedBuffer<std::int64_t> products_;  // (64 strips, 64 strips)
 };

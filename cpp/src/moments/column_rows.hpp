@@ -1,4 +1,4 @@
-// Private to moments: rows that come as columns.
+// Private to moments: rows of column-major arrays.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 
 namespace eigenfeat {
 
-// Copies of the rows stand in class order, so that both passes over them go straight through
-// memory.
+// Copies of the rows in class order, so that both passes read memory sequentially.
 template <class T>
 class ColumnRows {
  public:
@@ -51,7 +50,7 @@ class ColumnRows {
 
   MatrixView<const T> x_;
   AlignedBuffer<T> copies_;
-  Vector<T*> place_;  // of every row
+  Vector<T*> place_;  // copy of each row
 };
 
 }  // namespace eigenfeat

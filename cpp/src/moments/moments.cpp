@@ -100,8 +100,7 @@ void ClassMoments::move_mean(Group& group, double added, const double* shift,
   group.weight = total;
 }
 
-// Takes the rounding of the shift back out: S <- S - r r^T / W where that is more than rounding
-// itself.
+// Corrects S for the rounding of the shift: S <- S - r r^T / W, if this exceeds the rounding error of S.
 void ClassMoments::correct_shift(Group& group, double added, const double* residual,
                                  int n_threads) const {
   bool matters = false;
@@ -128,7 +127,8 @@ void ClassMoments::update_rows(Rows rows, VectorView<const std::int32_t> labels,
     targets[c] = {group.weight, group.mean_high.data(), group.mean_low.data(),
                   group.scatter.data()};
   }
-  // Sums grow in place. Those that were empty can be so again, others have to be finished.
+  // Sums are updated in place. If all classes were empty, an exception empties them again; otherwise the
+  // update must finish.
   try {
     std::optional<NoInterrupts> finishing;
     if (!fresh) finishing.emplace();
@@ -169,7 +169,7 @@ void ClassMoments::update(const CsrView<T>& rows, VectorView<const std::int32_t>
     update_rows<T>(SparseRows<T>{rows}, labels, weights, n_threads);
     return;
   }
-  // The batch is reduced apart and merged: its own scatter comes from raw sums.
+  // The scatter of the batch is computed from raw sums, then merged.
   ClassMoments batch(n_classes(), n_features_);
   for (index_t c = 0; c < n_classes(); ++c) {
     if (sparse.weight(c) <= 0.0) continue;
@@ -234,7 +234,7 @@ void ClassMoments::merge(const ClassMoments& other, VectorView<const std::int32_
     }
     return;
   }
-  // Many small ones are shared among the threads: each of ours takes its own in their order.
+  // Many small classes are distributed among threads; each class of this object merges in fixed order.
   Vector<index_t> sources(class_map.size);
   std::iota(sources.begin(), sources.end(), index_t{0});
   std::stable_sort(sources.begin(), sources.end(),
@@ -273,8 +273,8 @@ void ClassMoments::merge_group(Group& mine, const Group& theirs, int n_threads) 
   move_mean(mine, theirs.weight, theirs.mean_high.data(), low.data());
 }
 
-// Both triangles of S_c / W_c, or of that plus mu mu^T, by tiles so that neither side strides
-// through memory.
+// Both triangles of S_c / W_c, or of S_c / W_c + mu mu^T, by tiles, so that reads and writes of memory are
+// local.
 void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) const {
   constexpr index_t tile = 64;
   const index_t d = n_features_, tiles = (d + tile - 1) / tile;
@@ -291,7 +291,7 @@ void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) 
       const double* from = g.scatter.data() + i * d;
       double* to = out.row(i);
       for (index_t j = 0; j <= i; ++j) to[j] = from[j] / weight;
-      to[i] = std::max(to[i], 0.0);  // below 0 by rounding
+      to[i] = std::max(to[i], 0.0);  // rounding may make it negative
       if (about_mean) continue;
       const double own = mean[i];
       for (index_t j = 0; j <= i; ++j) to[j] += own * mean[j];

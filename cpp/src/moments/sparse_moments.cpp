@@ -8,11 +8,11 @@
 namespace eigenfeat {
 namespace {
 
-// Scattered updates run at a few per cent of a rank-k update's rate.
+// Scattered updates run at a few per cent of the rate of a rank-k update.
 constexpr double kMaxDensity = 0.1;
 // mean^2 <= 100 var keeps 14 of 16 digits.
 constexpr double kLargestSquaredRatio = 100.0;
-constexpr index_t kStripes = 16;  // tasks that one class's products are cut into
+constexpr index_t kStripes = 16;  // tasks into which the products of a class are divided
 
 }  // namespace
 
@@ -28,7 +28,7 @@ SparseBatch<T>::SparseBatch(const CsrView<T>& rows, VectorView<const std::int32_
   const double size = static_cast<double>(rows.rows) * static_cast<double>(rows.cols);
   if (static_cast<double>(rows.indptr[rows.rows] - rows.indptr[0]) > kMaxDensity * size) return;
   for (index_t p = rows.indptr[0]; p < rows.indptr[rows.rows]; ++p) {
-    // What is not finite, not weighted properly or too large is reported by the general path.
+    // The general path reports entries that are not finite or too large, and wrong weights.
     if (!(std::abs(static_cast<double>(rows.values[p])) < 1e100)) return;
   }
   for (index_t i = 0; i < weights.size; ++i) {
@@ -72,7 +72,7 @@ bool SparseBatch<T>::well_centred(index_t c, const Vector<double>& squares) cons
   return true;
 }
 
-// Stripes of rows of the result, of about equal area, each summed in row order by one task.
+// Stripes of rows of the result, of about equal area; one task sums each stripe in row order.
 template <class T>
 void SparseBatch<T>::add_products(index_t c, double* lower) const {
   const index_t d = rows_.cols;
