@@ -1,4 +1,4 @@
-// Private to local_gaussians: running sums of log densities, for each number of rows.
+// Private to local_gaussians: running sums of log densities for each number of rows.
 #pragma once
 
 #include <cmath>

@@ -15,11 +15,11 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kSlice = 256;  // most rows of a product
-constexpr index_t kRun = 1024;   // rows, about, that one task adds where there are few tiles
-constexpr index_t kTasks = 32;   // from which on there are enough of them
+constexpr index_t kSlice = 256;  // maximum number of rows of a product
+constexpr index_t kRun = 1024;   // approximate number of rows of a task if there are few tiles
+constexpr index_t kTasks = 32;   // sufficient number of tasks
 
-// Rows of consecutive classes that are added together: all with half of L X, or all with L X.
+// Rows of consecutive classes that are added together. Either all classes have half of L X, or all have L X.
 struct Slice {
   index_t begin = 0, end = 0, first_class = 0;
   bool half = false;
@@ -41,7 +41,7 @@ Vector<Slice> slices_of(const Vector<AffinityClass>& classes) {
   return slices;
 }
 
-// sums[s] = X^T Y_s (+ Y_s^T X where Y holds half of L X), Y_s = laplacian[s, c] L X + plain[s, c] X.
+// sums[s] = X^T Y_s, plus Y_s^T X if Y_s has half of L X; Y_s = laplacian[s, c] L X + plain[s, c] X.
 class WeightedProducts {
  public:
   WeightedProducts(const LocalLaplacian& local, MatrixView<const double> laplacian,
@@ -120,7 +120,7 @@ class WeightedProducts {
     }
   }
 
-  // Runs are added in order. What is right of the diagonal is left of it, too.
+  // Runs are added in order. The result is symmetric.
   void write_tile(index_t tile, VectorView<double> sums) {
     const Tile& t = tiles_[tile];
     const Panels& x = local_.rows();
@@ -147,7 +147,7 @@ class WeightedProducts {
   index_t d_;
   Vector<Tile> tiles_;
   index_t size_ = 0, n_runs_ = 1;
-  AlignedBuffer<double> parts_;  // of every tile, run and sum
+  AlignedBuffer<double> parts_;  // partial sums of every tile, run and sum
 };
 
 void check(const AffinityRows& rows, MatrixView<const double> laplacian,

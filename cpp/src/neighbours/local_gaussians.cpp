@@ -12,14 +12,14 @@
 namespace eigenfeat {
 namespace {
 
-// One query's nearest rows of one class, and what is summed up of them.
+// The nearest rows of one class to a query, and their sums.
 template <class T>
 struct GaussianQuery {
   Vector<const T*> rows;
   Vector<index_t> counts;
   GaussianSums sums;
 
-  // A class with fewer rows than a count uses what it has.
+  // A class with fewer rows than a count uses all its rows.
   void start(VectorView<const index_t> wanted) {
     counts.clear();
     for (index_t k = 0; k < wanted.size; ++k) {
@@ -34,7 +34,7 @@ struct GaussianQuery {
                                       counts.size(), static_cast<T>(ridge), sums.parts());
   }
 
-  // `out` steps over the wanted counts by `stride`.
+  // Results of successive counts are written to `out` with the given stride.
   void write(index_t n_counts, double* out, index_t stride) const {
     const index_t distinct = counts.size();
     for (index_t k = 0; k < n_counts; ++k) {
@@ -57,10 +57,11 @@ void check_pairs(const LocalPairs<T>& pairs, double ridge) {
   check_neighbours(pairs);
 }
 
-constexpr index_t kQueries = 32;  // of a task
+constexpr index_t kQueries = 32;  // queries of a task
 
-// work(c, begin, end, queries) for every class and queries [begin, end), whose nearest rows of that
-// class are in `queries`, one each. Class by class: its rows stay in the cache while queries go by.
+// Calls work(c, begin, end, queries) for every class c and queries [begin, end); `queries` has the nearest
+// rows of the class for each query. The loop goes class by class, so that the rows of a class stay in the
+// cache.
 template <class T, class F>
 void for_pairs(const LocalPairs<T>& pairs, int n_threads, F&& work) {
   const index_t m = pairs.queries.rows, classes = pairs.n_classes;
@@ -86,7 +87,7 @@ void for_pairs(const LocalPairs<T>& pairs, int n_threads, F&& work) {
   });
 }
 
-// Columns at a time: as many as leave that part of a class's rows in the second-level cache.
+// Number of columns at a time, for which the rows of a class fit the second-level cache.
 template <class T>
 index_t columns_at_once(const LocalPairs<T>& pairs) {
   constexpr double bytes = 384e3;

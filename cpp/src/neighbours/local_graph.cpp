@@ -1,6 +1,6 @@
-// A by (3.25): with E_ij = p_j D_ij, sum_ij E_ij D_ij^T = X_q^T sum_j E_ij - X_r^T Z, where row q of
-// Z is the sum of E_ij / k over the pairs (i, j) that have q for a neighbour. Where queries are the
-// references, this is X^T (L X) with the graph Laplacian L = sum_j p_j (I - N_j - N_j^T + N_j^T N_j).
+// A by (3.25): with E_ij = p_j D_ij, sum_ij E_ij D_ij^T = X_q^T sum_j E_ij - X_r^T Z, where row q of Z is the
+// sum of E_ij / k over the pairs (i, j) of which q is a neighbour. If the queries are the references, this
+// is X^T (L X) with the graph Laplacian L = sum_j p_j (I - N_j - N_j^T + N_j^T N_j).
 #include <algorithm>
 
 #include "eigenfeat/vector.hpp"
@@ -9,14 +9,14 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kWaveBytes = index_t{1} << 26;  // of L X at a time
-constexpr index_t kPiece = 64;                    // columns of a task: a class's stay in the cache
-constexpr index_t kPanel = 2048;                  // rows of a product
+constexpr index_t kWaveBytes = index_t{1} << 26;  // bytes of L X in memory at a time
+constexpr index_t kPiece = 64;    // columns of a task; those of a class fit the cache
+constexpr index_t kPanel = 2048;  // rows of a product
 
 template <class T>
 struct Wave {
   index_t first = 0, width = 0;  // columns
-  MatrixView<T> own, spread;     // (queries, width), (references, width); one where the same
+  MatrixView<T> own, spread;  // (queries, width), (references, width); one array if these are equal
 };
 
 template <class T>

@@ -10,13 +10,14 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRows = 128;        // of a block, whole tiles
-constexpr index_t kTilesAtOnce = 16;  // of a block that are not kept; they hold all its rows
+constexpr index_t kRows = 128;        // rows of a block, a multiple of a tile
+constexpr index_t kTilesAtOnce = 16;  // tiles of a block in memory, if A is not stored
 constexpr index_t kTile = kRows * kTileWidth;
-constexpr index_t kNarrow = 64;     // columns up to which distances are cheaper made than kept
-constexpr index_t kMaxKept = 2048;  // rows of a class whose A is kept
-constexpr index_t kMaxHeld = kMaxKept * kMaxKept;  // numbers of all that are kept at a time
-constexpr index_t kGroups = 32;                    // most column sums of a class
+constexpr index_t kNarrow =
+    64;  // up to this many columns, distances are computed instead of stored
+constexpr index_t kMaxKept = 2048;  // maximum number of rows of a class whose A is stored
+constexpr index_t kMaxHeld = kMaxKept * kMaxKept;  // numbers of all stored A at a time
+constexpr index_t kGroups = 32;                    // maximum number of column sums of a class
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNothing = -kInfinity;  // the inner product of rows without affinity
 
@@ -116,9 +117,9 @@ void LocalLaplacian::for_each(const Vector<Block>& blocks, F f) {
   });
 }
 
-// ---- what both ways share ------------------------------------------------------------------------
+// ---- both kinds of classes -----------------------------------------------------------------------
 
-// Norms and the copies of a block's rows.
+// Norms and copies of the rows of a block.
 void LocalLaplacian::pack(const Block& b) {
   const AffinityClass& c = class_of(b);
   const index_t d = given_.cols;
@@ -134,7 +135,7 @@ void LocalLaplacian::pack(const Block& b) {
                                                transposed_.data() + (c.place + i) * d);
 }
 
-// out: inner products of the block's rows and a tile's; none of a row with itself
+// out: inner products of the rows of the block and of a tile, without those of a row with itself
 void LocalLaplacian::multiply(const Block& b, index_t tile, double* out) const {
   const AffinityClass& c = class_of(b);
   const index_t d = given_.cols, first = tile * kTileWidth;
@@ -145,7 +146,7 @@ void LocalLaplacian::multiply(const Block& b, index_t tile, double* out) const {
     out[(i - b.first) * kTileWidth + i - first] = kNothing;
 }
 
-// Rows of the block in a panel of z += affinities X
+// Adds affinities X to the rows of the block, in a panel of z.
 void LocalLaplacian::add_products(const Block& b, index_t tile, const double* affinities,
                                   index_t panel) {
   const AffinityClass& c = class_of(b);
@@ -160,8 +161,8 @@ void LocalLaplacian::start_nearest(const Block& b, Scratch& s) const {
   std::fill(s.nearest.data(), s.nearest.data() + b.size() * k, kInfinity);
 }
 
-// Among the columns of tiles [first, last), whose products are `stride` apart: keeps the k smallest
-// |x_j|^2 - 2 x_i x_j of every row i.
+// Keeps the k smallest |x_j|^2 - 2 x_i x_j of every row i among the columns j of tiles [first, last), whose
+// products have the stride `stride`.
 void LocalLaplacian::look_for_nearest(const Block& b, index_t first, index_t last,
                                       const double* dots, index_t stride, Scratch& s) const {
   const AffinityClass& c = class_of(b);
@@ -177,7 +178,7 @@ void LocalLaplacian::look_for_nearest(const Block& b, index_t first, index_t las
                                               s.limits.data(), k, s.nearest.data());
 }
 
-// Distances that may be rounding are none: then the norm stays infinite.
+// If the distance may be a rounding error, the norm stays infinite, and the row has no affinity.
 void LocalLaplacian::set_scales(const Block& b, const Scratch& s) {
   const AffinityClass& c = class_of(b);
   const index_t k = neighbours(c);
@@ -190,7 +191,7 @@ void LocalLaplacian::set_scales(const Block& b, const Scratch& s) {
   }
 }
 
-// From sums of affinities to the Laplacian.
+// Forms L X from the sums of affinities.
 void LocalLaplacian::finish(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t p = 0; p < x_.count(); ++p)
@@ -199,7 +200,7 @@ void LocalLaplacian::finish(const Block& b) {
                                               x_.width(p), z_.row(p, c.begin + b.first));
 }
 
-// ---- classes whose A is kept ---------------------------------------------------------------------
+// ---- classes whose A is stored -------------------------------------------------------------------
 
 void LocalLaplacian::work_on_kept(const Vector<index_t>& wave) {
   if (wave.empty()) return;
@@ -213,14 +214,15 @@ void LocalLaplacian::work_on_kept(const Vector<index_t>& wave) {
   for_each(blocks, [&](const Block& b, Scratch&) { finish_kept(b); });
 }
 
-// Tiles from the block's first on, and the same below the diagonal.
+// Tiles from the first tile of the block on, and their transposes below the diagonal.
 void LocalLaplacian::keep_products(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t t = b.first_tile(); t < c.n_tiles(); ++t) multiply(b, t, held(c, t, b.first));
   mirror(b);
 }
 
-// What lies right of the block goes below it. The block is whole tiles, if anything does.
+// Copies the entries to the right of the block to the rows below. If there are such entries, the block
+// consists of whole tiles.
 void LocalLaplacian::mirror(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t t = b.first_tile() + kRows / kTileWidth; t < c.n_tiles(); ++t) {
@@ -260,7 +262,7 @@ void LocalLaplacian::finish_kept(const Block& b) {
   finish(b);
 }
 
-// ---- classes whose A is not ----------------------------------------------------------------------
+// ---- classes whose A is not stored ---------------------------------------------------------------
 
 void LocalLaplacian::work_on_streamed(const Vector<index_t>& classes) {
   const auto blocks = blocks_of(classes);
@@ -289,7 +291,7 @@ void LocalLaplacian::select_streamed(const Block& b, Scratch& s) {
   set_scales(b, s);
 }
 
-// Blocks are dealt to groups there and back, since later ones have fewer columns.
+// Blocks are assigned to groups in alternating order, because later blocks have fewer columns.
 void LocalLaplacian::stream_group(const Group& group, Scratch& s) {
   const AffinityClass& c = classes_[group.c];
   double* column_sums = column_sums_.data() + c.first_sum + group.g * c.padded();
@@ -301,7 +303,7 @@ void LocalLaplacian::stream_group(const Group& group, Scratch& s) {
   }
 }
 
-// Affinities of a block's rows to those that come later, and their sums and products.
+// Affinities of the rows of a block to later rows, and their sums and products.
 void LocalLaplacian::stream_affinities(const Block& b, double* column_sums, Scratch& s) {
   const AffinityClass& c = class_of(b);
   const auto tile = [&](index_t t) { return s.tiles.data() + t * kTile; };

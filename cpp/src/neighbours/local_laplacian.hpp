@@ -1,4 +1,4 @@
-// Private to local_affinity: L X of every class, L the Laplacian of its affinities.
+// Private to local_affinity: L X of every class, where L is the Laplacian of its affinities.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,20 @@
 
 namespace eigenfeat {
 
-// The rows of a class. Tiles are of 32 columns: tile t is of rows [32 t, 32 t + 32) as columns.
+// The rows of a class. Tile t of its affinities has rows [32 t, 32 t + 32) of the class as columns.
 struct AffinityClass {
   index_t begin = 0;      // the first row
-  index_t count = 0;      // how many
-  index_t place = 0;      // of the first one's numbers: classes start on tiles
-  bool kept = false;      // whether A is in memory, a tile of all rows after the other
-  index_t held = 0;       // where it starts there
-  index_t first_sum = 0;  // of its column sums, else
-  index_t n_groups = 0;   // how many there are of these
+  index_t count = 0;      // number of rows
+  index_t place = 0;      // index of the numbers of the first row, a multiple of a tile
+  bool kept = false;      // whether A is stored, tile by tile with all rows
+  index_t held = 0;       // index of the stored A
+  index_t first_sum = 0;  // index of its column sums, if A is not stored
+  index_t n_groups = 0;   // number of groups of column sums
   index_t n_tiles() const { return (count + kTileWidth - 1) / kTileWidth; }
   index_t padded() const { return n_tiles() * kTileWidth; }
 };
 
-// A matrix (n, d) in panels of 32 columns, or what there is, padded to whole lines. Each has its
-// rows one after the other.
+// A matrix (n, d) in panels of 32 columns, the last one padded to whole lines. A panel is row-major.
 class Panels {
  public:
   Panels(index_t n, index_t d);
@@ -48,8 +47,8 @@ class LocalLaplacian {
 
   const Vector<AffinityClass>& classes() const { return classes_; }
   const Panels& rows() const { return x_; }
-  // L X. Where A was not kept it sums over j > i only, with half of the degrees: H = X^T (that),
-  // X^T L X = H + H^T.
+  // L X. If A was not stored, the sums are over j > i only, with half of the degrees; then X^T L X = H + H^T,
+  // where H is X^T times this result.
   const Panels& laplacian() const { return z_; }
 
  private:
@@ -112,7 +111,7 @@ class LocalLaplacian {
   PerThread<Scratch> scratch_;
   Panels x_, z_;
   AlignedBuffer<double> transposed_;  // (d, 32) for every tile of rows
-  // By place: |x|^2, what affinities have in its stead, 1 / sigma, degrees.
+  // For each place: |x|^2, |x|^2 or infinity for affinities, 1 / sigma, degrees.
   AlignedBuffer<double> norms_, affinity_norms_, inverse_, degrees_;
   AlignedBuffer<double> column_sums_;
   AlignedBuffer<double> held_;

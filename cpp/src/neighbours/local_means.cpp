@@ -14,7 +14,7 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kPanelBytes = index_t{1} << 23;
-constexpr index_t kChunk = 32;  // queries whose rows one task writes
+constexpr index_t kChunk = 32;  // queries whose rows a task writes
 
 template <class T>
 index_t panel_rows(index_t d) {
@@ -22,7 +22,7 @@ index_t panel_rows(index_t d) {
   return std::clamp<index_t>(fit, 256, 4096);
 }
 
-// Writes the D rows of queries list[begin..end) for the classes that `use` lets through.
+// Writes the rows D_ij of queries list[begin..end) for the classes for which `use` is true.
 template <class T, class Use>
 void write_panel(const PairRows<T>& rows, const index_t* queries, index_t n_queries,
                  index_t rows_a_query, const Vector<T>& factors, Use use, T* panel,
@@ -31,7 +31,7 @@ void write_panel(const PairRows<T>& rows, const index_t* queries, index_t n_quer
   for_ranges(n_queries, kChunk, n_threads, [&](index_t begin, index_t end, int thread) {
     auto& pointers = scratch[thread];
     pointers.resize(rows.pairs().n_neighbors);
-    // Class by class: its rows stay in the cache while queries go by.
+    // Class by class, so that the rows of a class stay in the cache.
     index_t written[kChunk] = {};
     for (index_t c = 0; c < rows.classes(); ++c) {
       for (index_t q = begin; q < end; ++q) {
@@ -94,7 +94,7 @@ void TileSums<T>::add_product(MatrixView<const T> left, MatrixView<const T> righ
   });
 }
 
-// product(j, i) belongs to row i0 + i, column j0 + j.
+// product(j, i) is the entry of row i0 + i and column j0 + j.
 template <class T>
 void TileSums<T>::add_tile(index_t i0, index_t j0, MatrixView<const T> product,
                            const double* inverse_scale, const Target& target) const {
@@ -106,8 +106,8 @@ void TileSums<T>::add_tile(index_t i0, index_t j0, MatrixView<const T> product,
   }
 }
 
-// Queries' own classes first, class by class: their products go to V, and p_g times to A. Then the
-// other classes' rows, times sqrt(p_j), go to A.
+// First the rows D_ij for the own classes of the queries, class by class: their products are added to V,
+// and p_g times to A. Then the rows for other classes, times sqrt(p_j), are added to A.
 template <class T>
 void scatters_by_rows(const PairRows<T>& rows, VectorView<const double> priors, bool with_weighted,
                       MatrixView<double> within, MatrixView<double> weighted, int n_threads) {
@@ -141,7 +141,7 @@ void scatters_by_rows(const PairRows<T>& rows, VectorView<const double> priors, 
 }
 
 ScatterMethod choose_scatter_method(index_t d, index_t n_classes, index_t n_neighbors) {
-  // In units of a gemm's flop; an addition to a row in the cache takes as long as some 12 of them.
+  // In units of a flop of gemm; adding a number to a row in the cache takes as long as about 12 flops.
   constexpr double addition = 12.0;
   const double width = static_cast<double>(d), classes = static_cast<double>(n_classes);
   const double scattered = classes * static_cast<double>(n_neighbors) * addition;

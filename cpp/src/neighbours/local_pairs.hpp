@@ -1,5 +1,5 @@
-// Private to local_means: differences D_ij of queries and their local means, in units that keep
-// float products in range, and the two ways to sum their outer products.
+// Private to local_means: differences D_ij of queries and their local means, in units in which float
+// products neither overflow nor vanish, and two methods to sum their outer products.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class PairRows {
   const LocalPairs<T>& pairs() const { return pairs_; }
   const RowUnits& units() const { return units_; }
   bool same() const { return same_; }
-  // Powers of two by which columns are multiplied in products, and their inverses.
+  // Powers of two that multiply columns in products, and their inverses.
   const T* scale() const { return scale_.data(); }
   const double* inverse_scale() const { return inverse_.data(); }
   bool scaled() const { return any_scaled_; }
@@ -50,8 +50,8 @@ class PairRows {
     return n;
   }
 
-  // out = factor D_ij in columns' units, for columns [begin, end). False, and zeros, where the
-  // class has no neighbours. rows: scratch for n_neighbors pointers.
+  // out = factor D_ij in the units of the columns, for columns [begin, end). If the class has no neighbours,
+  // out is zero and the result false. rows: scratch for n_neighbors pointers.
   bool difference(index_t i, index_t c, T factor, index_t begin, index_t end, const T** rows,
                   T* out) const {
     const index_t n = count(i, c);
@@ -73,7 +73,7 @@ class PairRows {
   }
 
  private:
-  // Float products of 4,096 rows stay in range for magnitudes in [2^-40, 2^50].
+  // Float products of 4,096 rows neither overflow nor vanish for magnitudes in [2^-40, 2^50].
   void choose_scales() {
     for (index_t j = 0; j < units_.peak.size(); ++j) {
       const double magnitude = units_.peak[j];
@@ -93,8 +93,8 @@ class PairRows {
   bool any_scaled_ = false;
 };
 
-// Sums of outer products, by columns' tiles: the lower triangle (row-major) of a matrix of doubles.
-// Within a panel products are T, panels are added as doubles, in order.
+// Sums of outer products by tiles of columns: the lower triangle (row-major) of a matrix of doubles.
+// Products within a panel are T; panels are added in double, in order.
 template <class T>
 class TileSums {
  public:
@@ -109,8 +109,8 @@ class TileSums {
   };
   // sum += factor * panel^T panel for every target; panel (rows, d) row-major.
   void add(MatrixView<const T> panel, const double* inverse_scale, const Vector<Target>& targets);
-  // sum += factor * left^T right, where right (rows, w) holds columns [first, first + w) and first
-  // is a multiple of kTile: the tiles that touch the lower triangle.
+  // sum += factor * left^T right for the tiles that have entries of the lower triangle. right (rows, w) has
+  // the columns [first, first + w), and first is a multiple of kTile.
   void add_product(MatrixView<const T> left, MatrixView<const T> right, index_t first,
                    const double* inverse_scale, const Target& target);
 

@@ -9,7 +9,7 @@ namespace {
 constexpr index_t kTile = 256;
 constexpr index_t kListBytes = index_t{96} << 20;
 
-// Round r of a tournament of n players (even): the b-th of n / 2 disjoint pairs (circle method).
+// Pair b of the n / 2 disjoint pairs in round r of a tournament of n players, n even (circle method).
 std::pair<index_t, index_t> tournament_pair(index_t n, index_t r, index_t b) {
   if (b == 0) return {n - 1, r};
   return {(r + b) % (n - 1), (r - b + n - 1) % (n - 1)};
@@ -31,7 +31,7 @@ void transpose(const T* __restrict from, index_t rows, index_t cols, T* __restri
 
 }  // namespace
 
-// Where the products are most of the work, and all lists fit.
+// Whether products take most of the time, and the lists of all rows fit into memory.
 template <class T>
 bool NeighbourSearch<T>::mutual_pays() const {
   const index_t n = rows_.references.rows;
@@ -45,9 +45,9 @@ Vector<index_t> NeighbourSearch<T>::search_mutually() {
   const index_t n = rows_.references.rows, tiles = (n + kTile - 1) / kTile;
   CandidateLists<T> lists(n * rows_.n_classes, k_);
   PerThread<SearchScratch<T>> scratch(resolve_threads(n_threads_));
-  // A tile's lists are written by one thread at a time; what is found does not depend on the order,
-  // and neighbouring tasks mostly share no tile: rounds of a tournament, the first of which is each
-  // tile with itself. An odd number of tiles leaves one out in each round.
+  // One thread at a time writes to the lists of a tile; results do not depend on the order. Pairs of tiles
+  // are scheduled in the rounds of a tournament, so that concurrent tasks mostly have no common tile. The
+  // first round pairs each tile with itself. With an odd number of tiles, one tile pauses in each round.
   Vector<std::mutex> locks(tiles);
   const index_t players = tiles + tiles % 2, pairs = players / 2 * (players - 1);
   for_blocks(tiles + pairs, n_threads_, [&](index_t b, int thread) {
@@ -82,7 +82,7 @@ Vector<index_t> NeighbourSearch<T>::search_mutually() {
   return again;
 }
 
-// dots: a query of tile j a column; transposed: one of tile i.
+// dots has a column for each query of tile j; transposed has a column for each query of tile i.
 template <class T>
 void NeighbourSearch<T>::multiply_tiles(index_t i, index_t j, SearchScratch<T>& s) const {
   const index_t n = rows_.references.rows;
@@ -101,7 +101,7 @@ void NeighbourSearch<T>::multiply_tiles(index_t i, index_t j, SearchScratch<T>& 
   if (i != j) transpose(s.dots.data(), n_i, n_j, s.transposed.data());
 }
 
-// The products of a tile of queries with one of references: query by query.
+// Processes the products of a tile of queries and a tile of references, query by query.
 template <class T>
 void NeighbourSearch<T>::read_tile(index_t queries, index_t references, const T* dots,
                                    CandidateLists<T>& lists, SearchScratch<T>& s) const {
@@ -146,7 +146,7 @@ void NeighbourSearch<T>::add_candidate(index_t query_place, index_t c, T low, in
   if (count == lists.capacity) count = -1;
 }
 
-// False where a list has overflowed.
+// Returns false if a list has overflowed.
 template <class T>
 bool NeighbourSearch<T>::finish_row(index_t place, const CandidateLists<T>& lists,
                                     SearchScratch<T>& s) const {

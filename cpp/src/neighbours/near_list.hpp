@@ -1,8 +1,8 @@
-// Private to local_means: the nearest of many, when distances are known to within bounds only.
+// Private to local_means: candidates for the k nearest rows, from distances with error bounds.
 //
-// A candidate's true distance lies in [low, low + 2 error]. The list keeps all that may be among
-// the k nearest: those whose low does not exceed the k-th smallest upper end. What is kept in the
-// end depends on the candidates alone, not on the order in which they came.
+// The exact distance of a candidate is in [low, low + 2 error]. The list keeps the candidates that may be
+// among the k nearest, those whose `low` is at most the k-th smallest upper end. The final list does not
+// depend on the order in which candidates are added.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,13 @@ class NearList {
     candidates_.clear();
     next_prune_ = k_ + kSlack;
   }
-  // Candidates above this need not be pushed.
+  // Candidates with a larger `low` need not be added.
   T limit() const { return limit_; }
   void push(T low, T high, std::int32_t place) {
     candidates_.push_back({low, high, place});
     if (candidates_.size() >= next_prune_) prune();
   }
-  // The candidates left, by ascending low.
+  // The final candidates, by ascending `low`.
   Vector<Candidate>& finish() {
     prune();
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {

@@ -1,9 +1,9 @@
-// Private to local_means: the search for class-wise neighbours.
+// Private to local_means: search for the neighbours of each class.
 //
-// Two ways through the pairs of rows. By blocks of queries: any queries, lists of candidates for a
-// block at a time. Mutual, where the queries are the references: every product of two tiles of rows
-// serves both, half the flops, and the lists of all rows are alive throughout; rows with more
-// candidates than a list holds are done again by blocks.
+// There are two methods. By blocks: any queries, with lists of candidates for one block at a time. Mutual,
+// if the queries are the references: every product of two tiles of rows is used for both, which halves the
+// flops, and the lists of all rows are in memory; rows with more candidates than a list can store are
+// searched again by blocks.
 #pragma once
 
 #include <algorithm>
@@ -23,19 +23,19 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kScan = 128;  // distances between two looks at the limit
+inline constexpr index_t kScan = 128;  // distances between two updates of the limit
 
-// What one thread holds.
+// Scratch of one thread.
 template <class T>
 struct SearchScratch {
   AlignedBuffer<T> queries, references, dots, transposed, low;
   Vector<T> query_radius, ends;
-  Vector<NearList<T>> lists;  // of the class that is being read, one a query
+  Vector<NearList<T>> lists;  // one for each query, for the current class
   Vector<std::int32_t> hits;
   Vector<std::pair<double, index_t>> exact;
 };
 
-// Candidates of every row and class: row p's of class c are list p n_classes + c.
+// Candidates of every row and class; row p and class c have list p n_classes + c.
 template <class T>
 struct CandidateLists {
   struct Entry {
@@ -45,7 +45,7 @@ struct CandidateLists {
   index_t capacity = 0;
   AlignedBuffer<Entry> entries;
   Vector<T> limits;
-  Vector<std::int32_t> counts;  // -1: overflowed
+  Vector<std::int32_t> counts;  // -1 after an overflow
 
   static index_t capacity_for(index_t k) { return k + std::max<index_t>(k / 2, 22); }
   CandidateLists(index_t n_lists, index_t k)
@@ -74,17 +74,17 @@ class NeighbourSearch {
     if (!rows_.same) return false;
     return row == query || (!rows_.groups.empty() && rows_.groups[row] == rows_.groups[query]);
   }
-  T width(T query_radius, index_t place) const {  // of a candidate's interval
+  T width(T query_radius, index_t place) const {  // width of the interval of a candidate
     const T norms = query_radius + radius_[place];
     return T(2) * (relative_ * norms * norms + absolute_);
   }
-  // Calls take(low, place) for the places in [from, to) whose lower end is below limit(). dots: by
-  // place.
+  // Calls take(low, place) for the places in [from, to) with a lower end below limit(). dots: a product for
+  // each place.
   template <class Limit, class Take>
   void scan(index_t query, T radius, index_t from, index_t to, const T* dots, SearchScratch<T>& s,
             Limit limit, Take take) const {
     const T factor = T(2) * relative_ * radius;
-    const T beyond = relative_ * radius * radius + absolute_;  // base and factor leave it out
+    const T beyond = relative_ * radius * radius + absolute_;  // not included in base and factor
     for (index_t p = from; p < to; p += kScan) {
       const index_t n = std::min(kScan, to - p);
       const index_t found = kernels<DistanceKernels<T>>().lows_below(
@@ -99,13 +99,13 @@ class NeighbourSearch {
   }
   void finish(index_t query, NearList<T>& list, index_t c, SearchScratch<T>& s) const;
 
-  // By blocks of queries, whose row numbers are given.
+  // Searches by blocks, for queries with the given row numbers.
   void search_by_blocks(const Vector<index_t>& queries);
   void search_block(const index_t* queries, index_t count, SearchScratch<T>& s) const;
   index_t read_block(const index_t* queries, index_t count, index_t first, index_t last, index_t c,
                      SearchScratch<T>& s) const;
 
-  // Mutual: returns the rows whose lists overflowed.
+  // Searches mutually; returns the rows whose lists overflowed.
   bool mutual_pays() const;
   Vector<index_t> search_mutually();
   void multiply_tiles(index_t i, index_t j, SearchScratch<T>& s) const;

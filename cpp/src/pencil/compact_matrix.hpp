@@ -1,7 +1,8 @@
-// Private to the pencils: a symmetric matrix without the rows and columns that say nothing.
+// Private to the pencils: a symmetric matrix without zero rows and columns.
 //
-// A column of the data that is zero throughout a class (a pixel at an image's edge, a word) is a zero
-// row and column of the class's moments. Products with what is left cost the square of its share.
+// A column of the data that is zero in all samples of a class (a pixel at the edge of an image, a word)
+// gives a zero row and column of the moments of the class. The cost of a product falls with the square of
+// the share of the other rows.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +13,14 @@
 
 namespace eigenfeat {
 
-// What counts as an entry of a row that has to stay.
+// Entries that make a row nonzero.
 enum class Entries { all, beside_diagonal };
 
 template <class T>
 class CompactMatrix {
  public:
-  // Copies the rows and columns that stay, where they are few enough to be worth it; else refers to
-  // `matrix`, which outlives this.
+  // Copies the nonzero rows and columns if they are few enough; otherwise refers to `matrix`, which must
+  // outlive this object.
   void read(MatrixView<const T> matrix, Entries entries) {
     const index_t d = matrix.rows;
     matrix_ = matrix;
@@ -27,7 +28,7 @@ class CompactMatrix {
     for (index_t i = 0; i < d; ++i) {
       if (stays(matrix, i, entries)) rows_.push_back(i);
     }
-    if (rows_.empty()) rows_.push_back(0);  // products of order zero would be a case of their own
+    if (rows_.empty()) rows_.push_back(0);  // avoids products of order zero
     whole_ = !worthwhile(rows_.size(), d);
     if (whole_) {
       rows_.resize(d);
@@ -36,8 +37,8 @@ class CompactMatrix {
     }
     const index_t n = rows_.size();
     copy_.reserve(n * n);
-    // Runs of neighbours, as pixels that are used are, are copied at once.
-    Vector<index_t> begins;  // of runs, as places among the rows that stay
+    // Runs of adjacent rows, such as the used pixels of an image, are copied together.
+    Vector<index_t> begins;  // first index of each run, among the nonzero rows
     for (index_t k = 0; k < n; ++k) {
       if (k == 0 || rows_[k] != rows_[k - 1] + 1) begins.push_back(k);
     }
@@ -59,18 +60,18 @@ class CompactMatrix {
   }
 
   bool is_whole() const { return whole_; }
-  MatrixView<const T> matrix() const { return matrix_; }  // that was read
+  MatrixView<const T> matrix() const { return matrix_; }  // the original matrix
   MatrixView<const T> view() const {
     return whole_ ? matrix_ : row_major<const T>(copy_.data(), order(), order());
   }
-  const Vector<index_t>& rows() const { return rows_; }  // of the matrix, ascending
+  const Vector<index_t>& rows() const { return rows_; }  // nonzero rows, ascending
   index_t order() const { return rows_.size(); }
 
  private:
-  // Products then cost less than two thirds.
+  // Below this share, products cost less than two thirds.
   static bool worthwhile(index_t n, index_t d) { return 5 * n <= 4 * d; }
 
-  // NaN counts as an entry. A block at a time, without a branch for each.
+  // NaN counts as nonzero. Entries are tested block by block, without a branch for each entry.
   static bool any_entry(const T* begin, const T* end) {
     constexpr index_t kBlock = 32;
     for (; begin < end; begin += std::min<index_t>(kBlock, end - begin)) {
@@ -93,7 +94,7 @@ class CompactMatrix {
   AlignedBuffer<T> copy_;
 };
 
-// out row k <- x row rows[k]; rows have `width` numbers.
+// Row k of out <- row rows[k] of x; rows have `width` numbers.
 template <class T>
 void gather_rows(const Vector<index_t>& rows, const T* x, index_t width, T* out) {
   for (index_t k = 0; k < rows.size(); ++k) {
@@ -101,7 +102,7 @@ void gather_rows(const Vector<index_t>& rows, const T* x, index_t width, T* out)
   }
 }
 
-// out row rows[k] <- x row k, other rows of out (n_rows) zero
+// Row rows[k] of out <- row k of x; the other rows of out (n_rows) become zero.
 template <class T>
 void scatter_rows(const Vector<index_t>& rows, const T* x, index_t width, index_t n_rows, T* out) {
   std::fill(out, out + n_rows * width, T(0));

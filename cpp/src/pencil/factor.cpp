@@ -14,11 +14,11 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kTile = 128;
-constexpr index_t kSmall = 512;  // below it one LAPACK call
+constexpr index_t kSmall = 512;  // smaller matrices are factorised by one call of LAPACK
 constexpr int kNormSteps = 8;
 constexpr index_t kBlock = 192;  // rows of a step of substitution
 
-// W_jj, column-major: its transpose by rows.
+// W_jj, column-major, which is its transpose in row-major order.
 template <class F>
 auto* inverse_of(F& factor, index_t block) {
   return factor.inverses.data() + block * kBlock * kBlock;
@@ -35,7 +35,7 @@ void copy_shifted(MatrixView<const T> matrix, VectorView<const T> shifts, Matrix
   });
 }
 
-// Right-looking Cholesky over tiles: factor the diagonal tile, solve the panel, update the rest.
+// Right-looking Cholesky over tiles: factorise the diagonal tile, solve the panel, update the trailing matrix.
 template <class T>
 int tiled_cholesky(MatrixView<T> a, int n_threads) {
   const index_t d = a.rows;
@@ -65,7 +65,7 @@ int tiled_cholesky(MatrixView<T> a, int n_threads) {
   return 0;
 }
 
-// What the solves need beside L itself: the inverses of the blocks on its diagonal.
+// Inverses of the diagonal blocks of L, for solves.
 template <class T>
 void prepare_solves(Factor<T>& factor, int n_threads) {
   const index_t d = factor.order(), blocks = (d + kBlock - 1) / kBlock;
@@ -81,8 +81,8 @@ void prepare_solves(Factor<T>& factor, int n_threads) {
   });
 }
 
-// The largest eigenvalue of the compact B + diag(shifts) by block power steps; every iterate gives a bound from
-// below.
+// The largest eigenvalue of the compact B + diag(shifts) by block power iteration; every iterate is a lower
+// bound.
 template <class T>
 double norm_of(const Factor<T>& factor, int n_threads) {
   const MatrixView<const T> matrix = factor.compact.view();
@@ -92,7 +92,7 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   constexpr auto columns = static_cast<std::size_t>(width);
   AlignedBuffer<T> x(d * width), y(d * width);
   fill_random(x.data(), d * width, 0);
-  // In units of the largest diagonal entry, the largest of all, so that no square leaves the range.
+  // In units of the largest diagonal entry, which is the largest entry, so that squares do not overflow.
   double unit = 0.0;
   for (index_t j = 0; j < d; ++j) {
     unit = std::max(unit, static_cast<double>(matrix(j, j)) + static_cast<double>(shifts[j]));
@@ -123,7 +123,7 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   return norm * unit;
 }
 
-// Rows [first, first + n) of L^T beyond their block on the diagonal, and the transpose of W there.
+// Rows [first, first + n) of L^T to the right of their diagonal block, and the transpose of their W_jj.
 template <class T>
 struct BlockRow {
   BlockRow(const Factor<T>& factor, index_t block)
@@ -168,7 +168,7 @@ void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool for_
     const T diagonal = compact(j, j) + factor.compact_shifts[j];
     regular = lower(j, j) * lower(j, j) > smallest * diagonal && std::isfinite(lower(j, j));
   }
-  double largest = 0.0;  // of the whole diagonal
+  double largest = 0.0;  // largest diagonal entry
   for (index_t i = 0; regular && i < matrix.rows; ++i) {
     const T diagonal = matrix(i, i) + shifts[i];
     regular = diagonal > T(0) && std::isfinite(diagonal);
