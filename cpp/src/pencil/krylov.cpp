@@ -12,12 +12,12 @@
 namespace eigenfeat {
 namespace {
 
-// x <- x R^-1 for a small upper triangular R and row-major x (d, n): inverted once, since a solve with
-// so many right-hand sides runs at a fraction of a product's rate. room: d n numbers.
+// x <- x R^-1 for a small upper triangular R and row-major x (d, n). R is inverted, because a solve with many
+// right-hand sides is much slower than a product. room: d n numbers of scratch.
 template <class T>
 void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
   const index_t n = std::min(r.rows, kMaxBlock);
-  T inverse[kMaxBlock * kMaxBlock];  // by rows
+  T inverse[kMaxBlock * kMaxBlock];  // row-major
   std::fill(inverse, inverse + n * n, T(0));
   for (index_t c = 0; c < n; ++c) {
     inverse[c * n + c] = T(1) / r(c, c);
@@ -32,8 +32,9 @@ void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
   kernels<TileKernels<T>>().scores(room, n, d, n, inverse, n, n, x);
 }
 
-constexpr index_t kMaxSweeps = 6;       // the work limit, in bases of full capacity
-constexpr index_t kBlocksToWiden = 10;  // by which a random block shows what the others lack
+constexpr index_t kMaxSweeps = 6;  // limit of the work, in bases of full capacity
+constexpr index_t kBlocksToWiden =
+    10;  // blocks after a random block that reveal missing eigenvectors
 
 }  // namespace
 
@@ -44,7 +45,7 @@ bool Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   n_threads_ = n_threads;
   d_ = reduced.order();
   capacity_ = krylov_capacity(target.n_vectors);
-  // Nor more columns than a dense solver's work is worth.
+  // At most as many columns as cost less than a dense solver.
   limit_ = std::min(kMaxSweeps * capacity_, capacity_ + d_ / 2);
   size_ = columns_applied_ = n_wanted_ = checked_size_ = 0;
   checked_worst_ = scale_ = 0.0;
@@ -67,9 +68,9 @@ bool Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   return true;
 }
 
-// image = W A G + G' for random G and G', the second much smaller: a step of M on a random block for
-// less than its price, with a part in what M maps to zero, since zeros may be wanted. False where
-// squares of what is small beside the image, or of the image, leave the range of T.
+// image = W A G + G' for random G and G', G' much smaller. This costs less than M times a random block, and
+// has a part in the null space of M, because eigenvalues 0 may be requested. Returns false if squares of the
+// image, or of numbers that are small relative to it, overflow or vanish in T.
 template <class T>
 bool Krylov<T>::start_block() {
   constexpr double kShare = 1e-3;
@@ -114,11 +115,10 @@ bool Krylov<T>::advance(double slack) {
   return false;
 }
 
-// X joins the basis; M X is split into its part in the basis (a block column of H) and the next
-// block.
+// Adds X to the basis, and splits M X into its part in the basis, a block column of H, and the next block.
 template <class T>
 void Krylov<T>::step() {
-  check_interrupt();  // products on one thread are no regions
+  check_interrupt();  // products on one thread have no regions, which check for interrupts
   const MatrixView<T> target = basis(capacity_).block(size_, 0, width_, d_);
   for (index_t i = 0; i < d_; ++i) {
     std::copy(block_.data() + i * width_, block_.data() + (i + 1) * width_, target.col(i));
@@ -138,14 +138,14 @@ void Krylov<T>::step() {
   next_block();
 }
 
-// block <- (I - Q Q^T) (I - P P^T) block, P the columns of Q from `first` on; coefficients (size,
-// width_), leading dimension capacity, get Q^T block. BLAS would pack Q in each of the four products,
-// which costs as much as they do.
+// block <- (I - Q Q^T) (I - P P^T) block, where P has the columns of Q from `first` on; coefficients (size,
+// width_), with leading dimension capacity, <- Q^T block. Without BLAS, which would pack Q for each of the
+// four products and take twice as long.
 template <class T>
 void Krylov<T>::orthogonalise(T* block, index_t first, T* coefficients) {
-  constexpr index_t kRows = 128;  // of Q at a time: they stay in the second-level cache
+  constexpr index_t kRows = 128;  // rows of Q at a time, which fit the second-level cache
   const TileKernels<T>& kernel = kernels<TileKernels<T>>();
-  T* part = coefficients_.data();  // (size, width_) by rows
+  T* part = coefficients_.data();  // (size, width_), row-major
   for (index_t c = 0; c < width_; ++c) {
     std::fill(coefficients + c * capacity_, coefficients + c * capacity_ + size_, T(0));
   }
@@ -173,7 +173,7 @@ void Krylov<T>::next_block() {
   if (!cholesky_qr()) careful_qr();
 }
 
-// Two rounds of Cholesky QR; false where the block is too close to losing rank for that.
+// Two rounds of Cholesky QR; returns false if the block is too close to rank deficiency.
 template <class T>
 bool Krylov<T>::cholesky_qr() {
   T gram[kMaxBlock * kMaxBlock], total[kMaxBlock * kMaxBlock];
@@ -286,7 +286,7 @@ void Krylov<T>::ritz(index_t count) {
   if (!few_of(size_, ritz_count_) || !largest_.solve(h.transposed(), values, last)) {
     ritz_count_ = size_;
     for (index_t j = 0; j < size_; ++j) std::copy(h.col(j), h.col(j) + j + 1, s.col(j));
-    // A failure leaves NaN estimates, which never pass for converged.
+    // After a failure, estimates are NaN, which does not count as converged.
     const int info = syevd<T>(Triangle::upper, s, values, work_);
     if (info != 0) std::fill(s.data, s.data + size_ * size_, std::numeric_limits<T>::quiet_NaN());
   }
@@ -309,9 +309,9 @@ double Krylov<T>::estimate(index_t rank) const {
   return std::sqrt(sum);
 }
 
-// Residuals fall about geometrically with the columns: the next check is where the line through the
-// last two reaches the goal, but for one block, since the fall steepens. After the first check a block
-// is taken to be worth a factor of ten.
+// Residuals decrease about geometrically with the number of columns. The next check is one block before the
+// line through the last two residuals reaches the goal, because the decrease accelerates. After the first
+// check, a block is assumed to reduce residuals by a factor of ten.
 template <class T>
 void Krylov<T>::plan_next_check(double excess) {
   const double now = std::log10(std::max(excess, 1.0));
@@ -327,7 +327,7 @@ void Krylov<T>::plan_next_check(double excess) {
   checked_worst_ = now;
 }
 
-// Keeps the best Ritz vectors and the block that comes next.
+// Restarts with the best Ritz vectors and the next block.
 template <class T>
 void Krylov<T>::restart() {
   const index_t line = std::max(width_, kLane<T>);
@@ -356,7 +356,7 @@ double Krylov<T>::radius() const {
   return std::max(std::abs(value(0)), std::abs(value(size_ - 1)));
 }
 
-// What errors of this Ritz value and its residual are measured in.
+// Unit for the residual of this Ritz value.
 template <class T>
 double Krylov<T>::unit_of(double theta) const {
   return std::max({std::abs(theta), 1e-3 * radius(), std::numeric_limits<double>::min()});
@@ -369,7 +369,7 @@ bool Krylov<T>::may_have_missed(double window) const {
   for (index_t rank = 0; as_before && rank < n_wanted_; ++rank)
     as_before = equal(values_[rank], value(rank));
   if (as_before) return false;
-  // The last of as many as may be told lacks nothing by an equal one: it is no larger.
+  // An eigenvalue that equals the smallest requested one may be missing without effect.
   for (index_t first = 0, end = 0; first < n_wanted_; first = end) {
     while (end < n_wanted_ && equal(value(first), value(end))) ++end;
     if (end - first >= width_ && end < target_.n_vectors) return true;
@@ -394,7 +394,7 @@ template <class T>
 void Krylov<T>::write_vectors(index_t first, index_t width, T* group) const {
   const index_t count = std::min(width, n_wanted_ - first);
   std::fill(group, group + width * d_, T(0));
-  // Ranks descend, Ritz vectors ascend: a column-major block of s read backwards.
+  // Ranks are in descending and Ritz vectors in ascending order, so that columns of s are read backwards.
   AlignedBuffer<T> chosen(size_ * count);
   for (index_t c = 0; c < count; ++c) {
     const T* s = ritz_vectors_.data() + (size_ - 1 - first - c) * size_;

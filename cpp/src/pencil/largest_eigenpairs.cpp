@@ -14,12 +14,12 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kLine = kLane<double>;
-constexpr index_t kShiftsPerSweep = 32;  // with AVX-512 they take little longer than eight
+constexpr index_t kShiftsPerSweep = 32;  // with AVX-512, 32 shifts take little longer than eight
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-constexpr double kMinOffDiagonal = 1e-20;  // of T, ||T|| < 1: below any rounding
-constexpr double kOrthogonalGap = 0.1;     // vectors of closer eigenvalues are made orthogonal
-// Distance from an eigenvalue to the shift of its inverse iteration. Eigenvalues that agree to rounding
-// are then at about the same distance, so that different starts lead to different vectors of their space.
+constexpr double kMinOffDiagonal = 1e-20;  // smallest entry of T, ||T|| < 1; below rounding errors
+constexpr double kOrthogonalGap = 0.1;     // vectors of closer eigenvalues are orthogonalised
+// Distance from an eigenvalue to the shift of its inverse iteration. Eigenvalues that are equal to rounding
+// have about equal distances, so that different starts give different vectors of their eigenspace.
 constexpr double kShiftDistance = 2 * kEpsilon;
 
 }  // namespace
@@ -64,13 +64,13 @@ bool LargestEigenpairs::solve(MatrixView<const T> lower, VectorView<T> values,
   return true;
 }
 
-// T in units in which ||T|| < 1.
+// Scales T such that ||T|| < 1.
 void LargestEigenpairs::reduce() {
   for (AlignedBuffer<double>* buffer : {&diagonal_, &off_, &tau_, &squares_}) buffer->reserve(d_);
   scratch_.reserve(4 * order_);
   kernels<TridiagonalKernels>().reduce(matrix_.data(), d_, diagonal_.data(), off_.data(),
                                        tau_.data(), scratch_.data());
-  double norm = 0.0;  // by rows
+  double norm = 0.0;  // largest sum of magnitudes of a row
   for (index_t i = 0; i < d_; ++i) {
     const double left = i > 0 ? std::abs(off_[i - 1]) : 0.0;
     const double right = i + 1 < d_ ? std::abs(off_[i]) : 0.0;
@@ -84,9 +84,9 @@ void LargestEigenpairs::reduce() {
   }
 }
 
-// Brackets of one rounding.
+// Narrows the brackets to rounding errors.
 void LargestEigenpairs::bisect(index_t count) {
-  constexpr int kSweeps = 64;  // one point a bracket halves it; 54 times are enough
+  constexpr int kSweeps = 64;  // one point for each bracket halves it; 54 sweeps suffice
   brackets_.clear();
   brackets_.push_back({0, -1.0, 1.0});
   for (index_t j = d_ - count; j < d_; ++j) brackets_.push_back({j, -1.0, 1.0});
@@ -98,7 +98,7 @@ void LargestEigenpairs::bisect(index_t count) {
   }
 }
 
-// Points that divide every bracket evenly; brackets that are one and the same share theirs.
+// Points that divide every bracket evenly; equal brackets share points.
 void LargestEigenpairs::narrow() {
   const index_t n = brackets_.size(), each = std::max<index_t>(1, kShiftsPerSweep / n);
   const index_t n_shifts = whole_lines<double>(n * each);
@@ -139,9 +139,9 @@ void LargestEigenpairs::narrow() {
   }
 }
 
-// Vectors of T, then of A, in lanes_. False where they are not right to rounding.
+// Computes vectors of T, then of A, in lanes_; returns false if they are not accurate to rounding.
 bool LargestEigenpairs::iterate(index_t count) {
-  constexpr int kRounds = 3;  // one, but for clusters as wide as rounding
+  constexpr int kRounds = 3;  // one round suffices, except for clusters as wide as rounding errors
   const TridiagonalKernels& kernel = kernels<TridiagonalKernels>();
   const index_t groups = (count + kLine - 1) / kLine, line_block = d_ * kLine;
   factors_.reserve(line_block * kFactorLines);
@@ -156,7 +156,8 @@ bool LargestEigenpairs::iterate(index_t count) {
         shifts[l] = value(std::min(group * kLine + l, count - 1)) + kShiftDistance;
       double* const x = lanes_.data() + group * line_block;
       kernel.factorise(diagonal_.data(), off_.data(), d_, kEpsilon, shifts, factors_.data());
-      if (round == 0) kernel.solve(factors_.data(), d_, false, x);  // of P L times the start
+      if (round == 0)
+        kernel.solve(factors_.data(), d_, false, x);  // the start is multiplied by P L
       kernel.solve(factors_.data(), d_, true, x);
     }
     for_columns(groups, [](double& lane, double& column) { column = lane; });
@@ -171,7 +172,7 @@ bool LargestEigenpairs::iterate(index_t count) {
   return true;
 }
 
-// work(entry of lanes_, the same entry of columns_)
+// Calls work(entry of lanes_, corresponding entry of columns_).
 template <class F>
 void LargestEigenpairs::for_columns(index_t groups, F&& work) {
   for (index_t group = 0; group < groups; ++group) {
@@ -183,7 +184,7 @@ void LargestEigenpairs::for_columns(index_t groups, F&& work) {
   }
 }
 
-// Gram-Schmidt, twice, against the vectors of eigenvalues nearby.
+// Gram-Schmidt, twice, against the vectors of close eigenvalues.
 void LargestEigenpairs::orthogonalise(index_t count) {
   for (index_t j = 1, first = 0; j < count; ++j) {
     while (brackets_[1 + j].low - brackets_[1 + first].high > kOrthogonalGap) ++first;
@@ -196,7 +197,7 @@ void LargestEigenpairs::orthogonalise(index_t count) {
   }
 }
 
-// Whether x is of length 1, for squares may have overflowed, and ||T x - theta x|| at rounding.
+// Whether |x| is 1 (squares may have overflowed) and ||T x - theta x|| is a rounding error.
 bool LargestEigenpairs::is_accurate(index_t j) const {
   const double* x = columns_.data() + j * order_;
   double squares = 0.0, length = 0.0;

@@ -8,12 +8,13 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kTileRows = 48;  // rows of one task: whole panels of every kernel's
-// Up to this order a symmetric matrix is read by one triangle, in one task: its traffic is what
-// bounds the rate while other items keep the other threads busy. Larger ones are cut into row tiles
-// and read whole.
+constexpr index_t kTileRows = 48;  // rows of a task, a multiple of the panels of all kernels
+// Up to this order, one task reads one triangle of a symmetric matrix, because memory traffic limits the
+// speed while other items occupy the other threads. Larger matrices are divided into row tiles and read
+// in full.
 constexpr index_t kSerialSymmetric = 1024;
-constexpr index_t kTileColumns = 192;  // of a transposed product: their rows of Y stay in the cache
+constexpr index_t kTileColumns =
+    192;  // columns of a transposed product, whose rows of Y fit the cache
 
 template <class T>
 void check_block(MatrixView<const T> m, index_t width) {

@@ -15,35 +15,36 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kMinTiledOrder = 256;  // smaller problems are not tiled over the threads
+constexpr index_t kMinTiledOrder = 256;  // smaller problems run on one thread each
 constexpr index_t kMebibyte = index_t{1} << 20;
-constexpr index_t kFactorBytes = 1024 * kMebibyte;  // held at a time, unless one alone is larger
+constexpr index_t kFactorBytes =
+    1024 * kMebibyte;  // limit for factors in memory, at least one factor
 constexpr index_t kSmallWaveBytes =
-    64 * kMebibyte;  // smaller waves are not worth the pause between them
-constexpr index_t kCopyBytes = 64 * kMebibyte;  // of numerators' copies that items share
-constexpr index_t kItemsPerThread = 8;          // so that threads end at about the same time
+    64 * kMebibyte;                             // waves of fewer bytes lose more time between waves
+constexpr index_t kCopyBytes = 64 * kMebibyte;  // limit for shared copies of numerators
+constexpr index_t kItemsPerThread = 8;          // with as many, threads end at about the same time
 constexpr index_t kDenominatorsPerThread =
-    4;  // the same, where a job is a denominator with its items
+    4;  // as kItemsPerThread, for jobs of a denominator with its items
 
 template <class T>
 index_t factor_bytes(index_t d, bool for_krylov) {
   return factor_numbers(d, for_krylov) * static_cast<index_t>(sizeof(T));
 }
 
-// Numerators of several items whose copies without rows of zeros are held at a time.
+// Number of numerators of several items whose copies without zero rows are in memory.
 template <class T>
 index_t shared_copies(index_t d, index_t n_shared) {
   return std::min(n_shared, kCopyBytes / (d * d * static_cast<index_t>(sizeof(T))));
 }
 
-// Whether factors of so many bytes, with so many items, are enough for one wave.
+// Whether factors of this size, with this number of items, are enough for one wave.
 bool is_full(index_t bytes, index_t n_items, index_t d, int n_threads) {
   const bool enough = n_items >= kItemsPerThread * n_threads;
   return bytes > kFactorBytes || (enough && (d >= kMinTiledOrder || bytes > kSmallWaveBytes));
 }
 
-// Whether each thread takes a denominator with all its items: its factor is then in the cache when
-// they need it, and its memory is that of the thread's last one.
+// Whether a job is a denominator with all its items. The factor is then in the cache of the thread, and its
+// memory is reused for the next job.
 bool by_denominator(index_t n_denominators, index_t factor, int n_threads) {
   return n_denominators >= kDenominatorsPerThread * n_threads &&
          (n_threads + 1) * factor <= kFactorBytes;
@@ -90,20 +91,20 @@ void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d)
               " pencils");
 }
 
-// The cost model of choose_solver. Seconds times 10^10 of one pencil on one core (Emerald Rapids), fitted to
-// bench/solver_costs.py for d from 50 to 2,000; only their ratios matter.
+// The cost model of choose_solver: 10^10 times the seconds of one pencil on one core (Emerald Rapids), fitted
+// to bench/solver_costs.py for d from 50 to 2,000. Only ratios matter.
 struct SolverCosts {
   Tier tier = Tier::baseline;
   double full_d3 = 0, full_d2 = 0;  // full: full_d3 d^3 + full_d2 d^2
-  // syevr finds part of a spectrum by bisection and inverse iteration, which costs per vector; all
-  // of it costs little more than sygvd: subset_d3 d^3 + subset_d2 d^2 + subset_dm d m, m < d, or
+  // For m < d, syevr uses bisection and inverse iteration, with a cost for each vector:
+  // subset_d3 d^3 + subset_d2 d^2 + subset_dm d m. For m = d it costs little more than sygvd:
   // subset_of_all times full.
   double subset_d3 = 0, subset_d2 = 0, subset_dm = 0, subset_of_all = 0;
   double tridiagonal_d3 = 0, tridiagonal_d2 = 0, tridiagonal_dm = 0, tridiagonal_d = 0;
-  // krylov: columns_m m + columns_1 columns of column_d2 d^2 + column_d d each, and the
-  // factor, factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. Columns are in
-  // equivalents of products, orthogonalisation included: of narrow blocks they are fewer, for many
-  // vectors more. How many a pencil needs depends on its spectrum, which is not known here.
+  // krylov: columns_m m + columns_1 columns, each column_d2 d^2 + column_d d, and the factor,
+  // factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. A column is the cost of a product
+  // with a vector, including orthogonalisation; narrow blocks need fewer columns, many vectors need more.
+  // The number that a pencil needs depends on its spectrum, which is unknown.
   double columns_m = 0, columns_1 = 0, column_d2 = 0, column_d = 0, factor_d3 = 0, factor_d2 = 0;
 };
 
@@ -129,7 +130,7 @@ constexpr SolverCosts baseline_costs() {
   return costs;
 }
 
-// Costs that do not differ are those of the tier below.
+// Costs that are not given are those of the next lower tier.
 constexpr SolverCosts v3_costs() {
   SolverCosts costs = baseline_costs();
   costs.tier = Tier::v3;
@@ -165,7 +166,7 @@ constexpr SolverCosts v4_costs() {
 constexpr SolverCosts kSolverCosts[] = {baseline_costs(), v3_costs(), v4_costs()};
 static_assert(kSolverCosts[0].tier == Tier::baseline && kSolverCosts[1].tier == Tier::v3 &&
                   kSolverCosts[2].tier == Tier::v4,
-              "a row for each tier, in its place");
+              "a row for each tier, in the order of the tiers");
 
 // One call of solve_pencils.
 template <class T>
@@ -233,8 +234,8 @@ class Batch {
     return options_.solver == Solver::krylov && krylov_fits(d(), options_.n_vectors);
   }
 
-  // Few denominators: waves of them, their factors first, then their items. The end of the wave that
-  // starts with a denominator.
+  // With few denominators, work is divided into waves: first the factors of the wave, then its items. Returns
+  // the end of the wave that starts with a denominator.
   index_t wave_end(index_t first) const {
     const index_t each = factor_bytes<T>(d(), for_krylov());
     index_t last = first + 1;
@@ -245,7 +246,7 @@ class Batch {
     return last;
   }
 
-  // Copies of the first numerators that several items share, for all of them.
+  // Copies numerators that several items share, up to the limit of memory.
   void copy_numerators() {
     const index_t n = problem_.numerators.size();
     Vector<index_t> uses(n, index_t{0});
@@ -263,7 +264,7 @@ class Batch {
     });
   }
 
-  // Many jobs: one thread each. Few large ones: one after the other, tiled over the threads.
+  // Many jobs run on one thread each; few large jobs run one after the other, tiled over the threads.
   void spread(index_t n,
               const std::function<void(index_t job, int thread, int inner)>& work) const {
     if (n >= n_threads_ || d() < kMinTiledOrder) {
@@ -287,12 +288,12 @@ class Batch {
            [&](index_t job, int, int inner) { factorise_at(first + job, inner, factors_[job]); });
   }
 
-  // The batch's first item is solved apart: it tells the others how many columns to expect. Returns
-  // the position to go on from.
+  // Solves the first item of the batch alone, to estimate the number of columns of the others. Returns the
+  // position of the next item.
   index_t solve_first() {
     if (options_.solver != Solver::krylov || order_.size() < 2) return 0;
     solve_item(order_[0], factors_[0], 0, n_threads_);
-    // A line more: it costs half of a check, and most items that need it are spared a second one.
+    // A further line of columns costs half of a check, and saves most items a second check.
     expected_columns_ = solution_.iterations[order_[0]];
     return 1;
   }
@@ -351,13 +352,13 @@ class Batch {
   const PencilSolution<T>& solution_;
   int n_threads_;
   PerThread<ItemSolver<T>> solvers_;
-  Vector<T> diagonals_;    // shifts entry by entry, where they are one number each
+  Vector<T> diagonals_;    // shifts of all diagonal entries, if each shift is one number
   Vector<index_t> order_;  // items by denominator
   Vector<CompactMatrix<T>> copies_;
   Vector<const CompactMatrix<T>*> copy_of_;  // of each numerator, or null
   index_t expected_columns_ = 0;
-  Vector<index_t> begins_;     // positions where the items of a denominator begin, and the end
-  Vector<Factor<T>> factors_;  // of this wave's denominators, in that order
+  Vector<index_t> begins_;     // position of the first item of each denominator, and the end
+  Vector<Factor<T>> factors_;  // factors of the denominators of this wave, in their order
 };
 
 }  // namespace
@@ -416,8 +417,8 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
       ++held;
     }
   }
-  // Columns of length d: dense copies, or the basis and as much again for restarts.
-  // The tridiagonal kernels' copy is of doubles.
+  // Columns of length d: dense copies, or the basis and a second one for restarts. The copy of the tridiagonal
+  // kernels is in double.
   const index_t doubled = std::is_same_v<T, double> ? d : 2 * d;
   const index_t columns = krylov                     ? 2 * krylov_capacity(options.n_vectors)
                           : solver == Solver::full   ? 2 * d
@@ -425,7 +426,7 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
                                                      : d + doubled;
   const double vectors = static_cast<double>(n_items) * static_cast<double>(options.n_vectors) +
                          static_cast<double>(n_threads) * static_cast<double>(columns);
-  // Krylov: copies of A without its rows of zeros, one for each thread beside those that are shared.
+  // Krylov: copies of A without zero rows, one for each thread in addition to the shared copies.
   const index_t copied = krylov ? n_threads + shared_copies<T>(d, n_items / 2) : 0;
   const double copies =
       static_cast<double>(copied) * static_cast<double>(d * d) * static_cast<double>(sizeof(T));

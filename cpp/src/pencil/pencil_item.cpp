@@ -10,8 +10,8 @@
 namespace eigenfeat {
 namespace {
 
-// The true residual is computed once the Ritz estimate is below this multiple of the tolerance: the
-// estimate exceeds it by a factor of up to sqrt(||B||) ||v||, often a hundred.
+// The residual is computed when the Ritz estimate is below this multiple of the tolerance; the estimate
+// exceeds the residual by a factor of up to sqrt(||B||) ||v||, often a hundred.
 constexpr double kEstimateFactor = 128.0;
 
 }  // namespace
@@ -46,8 +46,8 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const CompactMatrix<T>* compact
     result.status = Status::inaccurate;
 }
 
-// The reduction to L^-1 A L^-T may lose small eigenvalues of graded pencils, which sygvd finds. Keeps the
-// better of both results, and returns its worst residual.
+// Solves by sygvd, because the reduction to L^-1 A L^-T may lose small eigenvalues of graded pencils. Keeps the
+// better of both results, and returns its largest residual.
 template <class T>
 double ItemSolver<T>::retry_by_full(const PencilOptions& options, double worst,
                                     ItemResult<T>& result) {
@@ -63,8 +63,8 @@ double ItemSolver<T>::retry_by_full(const PencilOptions& options, double worst,
   return finish(options, options.n_vectors, result);
 }
 
-// False where the wanted pairs do not reach the tolerance within the work limit, or the range of T
-// does not hold what the search computes.
+// Returns false if the requested pairs do not reach the tolerance within the limit of the work, or if numbers
+// of the search overflow or vanish in T.
 template <class T>
 bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptions& options,
                               ItemResult<T>& result) {
@@ -101,7 +101,7 @@ bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptio
 // M = L^-1 A L^-T, the lower triangle.
 template <class T>
 MatrixView<T> ItemSolver<T>::reduced(MatrixView<const T> lower) {
-  constexpr index_t kMaxSolvedOrder = 80;  // up to this order two solves take less time than sygst
+  constexpr index_t kMaxSolvedOrder = 80;  // up to this order, two solves are faster than sygst
   const index_t d = a_.rows;
   dense_.reserve(d * d);
   const MatrixView<T> m = column_major(dense_.data(), d, d);
@@ -115,8 +115,7 @@ MatrixView<T> ItemSolver<T>::reduced(MatrixView<const T> lower) {
   return m;
 }
 
-// M's largest eigenpairs by the tridiagonal kernels, or its wanted range by syevr where these do not
-// serve; v = L^-T u.
+// The largest eigenpairs of M by the tridiagonal kernels or, if these fail, by syevr; v = L^-T u.
 template <class T>
 Status ItemSolver<T>::by_reduction(const PencilOptions& options, ItemResult<T>& result) {
   const index_t d = a_.rows, m = options.n_vectors;
@@ -137,7 +136,7 @@ Status ItemSolver<T>::by_reduction(const PencilOptions& options, ItemResult<T>& 
   return Status::ok;
 }
 
-// L of the whole B: that of its coupled rows, and square roots on the diagonal of the others.
+// L of the whole B: L of the coupled rows, and square roots of the diagonal entries of the other rows.
 template <class T>
 MatrixView<const T> ItemSolver<T>::whole_lower() {
   if (factor_->compact.is_whole()) return factor_->lower_view();
@@ -174,7 +173,7 @@ Status ItemSolver<T>::by_full(const PencilOptions& options) {
   return Status::ok;
 }
 
-// The last columns of an ascending column-major set, in descending order, into groups.
+// Copies the last columns of an ascending column-major set into groups, in descending order.
 template <class T>
 void ItemSolver<T>::take_columns(MatrixView<const T> ascending, index_t n_vectors) {
   const index_t d = ascending.rows;
@@ -186,19 +185,19 @@ void ItemSolver<T>::take_columns(MatrixView<const T> ascending, index_t n_vector
   }
 }
 
-// max |A_ii| / ||B||, a size of the eigenvalues that A could have.
+// max |A_ii| / ||B||, an estimate of the size of the largest eigenvalue.
 template <class T>
 double ItemSolver<T>::numerator_scale() const {
-  // The diagonal bounds what is off it where A is positive semidefinite, as moments are; of others
-  // it is a guess, and the largest eigenvalue counts as well.
+  // The diagonal of a positive semidefinite A, such as moments, bounds the other entries. For other matrices
+  // this is an estimate, and the largest eigenvalue is used as well.
   double largest = 0.0;
   for (index_t i = 0; i < a_.rows; ++i)
     largest = std::max(largest, std::abs(static_cast<double>(a_(i, i))));
   return largest / factor_->norm;
 }
 
-// Rayleigh quotients, scaling, residuals from A and B themselves; returns the worst residual of
-// those kept.
+// Computes Rayleigh quotients, scales vectors, and computes residuals from A and B; returns the largest
+// residual of the pairs that are kept.
 template <class T>
 double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemResult<T>& result) {
   const index_t d = a_.rows;
@@ -221,7 +220,7 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
       vv += v * v;
     }
     lambda[r] = va / vb;
-    double unit = std::numeric_limits<double>::min();  // in which no square leaves the range
+    double unit = std::numeric_limits<double>::min();  // in this unit, squares do not overflow
     for (index_t i = at; i < at + d * group_; i += group_)
       unit = std::max(unit, std::abs(static_cast<double>(av_[i])));
     for (index_t i = at; i < at + d * group_; i += group_) {
@@ -234,14 +233,13 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
     if (!std::isfinite(lambda[r]) || !std::isfinite(residual[r]))
       return std::numeric_limits<double>::infinity();
   }
-  // Rayleigh quotients of nearly equal eigenvalues need not descend as the solver's did.
+  // Rayleigh quotients of nearly equal eigenvalues may be in another order than the solver's eigenvalues.
   Vector<index_t> order(lambda.size());
   std::iota(order.begin(), order.end(), index_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](index_t a, index_t b) { return lambda[a] > lambda[b]; });
-  // Tiny eigenvalues are measured against the largest, for no solver gets residuals below rounding;
-  // nor below the rounding of A v, which matters where A is much larger than its largest eigenvalue
-  // says.
+  // Residuals of tiny eigenvalues are relative to the largest eigenvalue, because no solver has residuals below
+  // rounding errors, which include those of A v if A is much larger than its largest eigenvalue suggests.
   const double rounding =
       std::sqrt(static_cast<double>(d)) * static_cast<double>(std::numeric_limits<T>::epsilon());
   const double floor =
@@ -260,7 +258,7 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
   return worst;
 }
 
-// v^T B v = 1, and the entry of largest magnitude positive.
+// Scales v to v^T B v = 1, with a positive entry of largest magnitude.
 template <class T>
 void ItemSolver<T>::write_pair(index_t rank, double lambda, double residual, double norm,
                                ItemResult<T>& result) const {

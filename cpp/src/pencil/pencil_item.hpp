@@ -1,4 +1,4 @@
-// Private to the pencils: one item, by one of the four solvers, and the check of its result.
+// Private to the pencils: solution of one item by one of the four solvers, and check of the result.
 #pragma once
 
 #include "eigenfeat/pencil.hpp"
@@ -10,7 +10,7 @@
 
 namespace eigenfeat {
 
-// On residuals: what every solver reaches with room to spare.
+// Tolerance of residuals, which every solver reaches by a wide margin.
 template <class T>
 inline constexpr double kDefaultTolerance = sizeof(T) == 4 ? 1e-4 : 1e-10;
 
@@ -25,17 +25,16 @@ struct ItemResult {
   Status status = Status::ok;
 };
 
-// Keeps its scratch from item to item; one a thread.
+// Keeps its scratch between items; each thread has one.
 template <class T>
 class ItemSolver {
  public:
-  // options.solver is not automatic; the factor is ready for solves where krylov may run.
-  // compact: A without its rows of zeros, where others have it already; else null.
+  // options.solver must not be automatic; the factor must be prepared for solves if krylov may be used.
+  // compact: a shared copy of A without zero rows, or null.
   void solve(MatrixView<const T> a, const CompactMatrix<T>* compact, const Factor<T>& factor,
              const PencilOptions& options, int n_threads, ItemResult<T>& result);
 
-  // Columns that a typical item of the batch needs, for the krylov solver's first check; 0:
-  // unknown.
+  // Number of columns of a typical item of the batch, for the first check of krylov; 0 if unknown.
   void expect_columns(index_t columns) { expected_columns_ = columns; }
 
  private:
@@ -61,7 +60,7 @@ class ItemSolver {
   AlignedBuffer<T> dense_, dense_b_, dense_vectors_, eigenvalues_;
   CompactMatrix<T> compact_;
   ReducedOperator<T> operator_;
-  index_t group_ = 0;                   // columns of a group
+  index_t group_ = 0;                   // number of columns of a group
   AlignedBuffer<T> reduced_;            // u of one group, row-major (order, group_)
   AlignedBuffer<T> vectors_, av_, bv_;  // v, A v, B v: all groups, each (d, group_)
   LargestEigenpairs largest_;

@@ -42,7 +42,7 @@ void ReducedOperator<T>::prepare_products(MatrixView<const T> a, const Factor<T>
   a_ = &own_;
 }
 
-// Rows of y beyond the coupled ones <- those of x, scaled.
+// Rows of y after the coupled rows <- scaled rows of x.
 template <class T>
 void ReducedOperator<T>::scale_rest(const T* x, index_t width, T* y) const {
   const index_t first = factor_->order();
@@ -119,7 +119,7 @@ void ReducedOperator<T>::denominator(const T* v, index_t width, T* bv, int n_thr
   product(b, v, width, bv, n_threads);
   index_t coupled = 0;
   for (index_t i = 0; i < factor_->matrix.rows; ++i) {
-    // The product has the diagonal of coupled rows already.
+    // The product includes the diagonal of the coupled rows.
     const bool is_coupled = coupled < b.order() && b.rows()[coupled] == i;
     if (is_coupled) ++coupled;
     const T diagonal = factor_->shifts[i] + (is_coupled ? T(0) : factor_->matrix(i, i));

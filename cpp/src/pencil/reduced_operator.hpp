@@ -1,11 +1,11 @@
-// Private to the pencils: the operator of the Krylov solver, M = W A W^T with W = L^-1, in the
-// coordinates that matter.
+// Private to the pencils: the operator of the Krylov solver, M = W A W^T with W = L^-1, on a subset of the
+// coordinates.
 //
-// A row of B is coupled where it has an entry beside the diagonal; there W is the inverse of a
-// Cholesky factor, elsewhere 1 / sqrt(diagonal). A row of A is supported where it has any entry. A
-// coordinate that is neither is an eigenvector of its own, with eigenvalue 0. So M is kept on the
-// coupled coordinates, then the supported ones among the others, then as many of the rest as pairs are
-// wanted: zeros may be among the largest eigenvalues, where A is not positive semidefinite.
+// A row of B is coupled if it has an off-diagonal entry. W is the inverse of a Cholesky factor in coupled
+// rows, and 1 / sqrt(diagonal) in other rows. A row of A is supported if it has an entry. A coordinate that
+// is neither coupled nor supported is an eigenvector with eigenvalue 0. The operator has the coupled
+// coordinates, then the other supported coordinates, then as many of the remaining coordinates as pairs are
+// requested, because 0 may be among the largest eigenvalues if A is not positive semidefinite.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@ namespace eigenfeat {
 template <class T>
 class ReducedOperator {
  public:
-  // A and the factor, ready for solves, outlive the operator. At least `least` coordinates, or
+  // A and the factor, prepared for solves, must outlive the operator. It has at least `least` coordinates, or
   // all.
   void prepare(const CompactMatrix<T>& a, const Factor<T>& factor, index_t n_vectors,
                index_t least);
 
-  // For the two products below alone, with any factor.
+  // Prepares only the last two products below, with any factor.
   void prepare_products(MatrixView<const T> a, const Factor<T>& factor);
 
   index_t order() const { return coordinates_.size(); }
 
-  // y <- M x and v <- W^T u, v in the coordinates of A; blocks as multiply_narrow takes them, of one
-  // width from prepare to prepare.
+  // y <- M x, and v <- W^T u with v in the coordinates of A. Blocks are as in multiply_narrow, with one width
+  // between calls of prepare.
   void apply(const T* x, index_t width, T* y, int n_threads);
   void back(const T* u, index_t width, T* v, int n_threads);
 
-  // y <- W A g, for a random block g: what M makes of W^-T g, without the first solve.
+  // y <- W A g for a random block g, which equals M (W^-T g).
   void random_image(index_t width, std::uint64_t stream, T* y, int n_threads);
 
-  // For v in the coordinates of A: A v and (B + diag(shifts)) v
+  // A v and (B + diag(shifts)) v, for v in the coordinates of A
   void numerator(const T* v, index_t width, T* av, int n_threads);
   void denominator(const T* v, index_t width, T* bv, int n_threads);
 
@@ -47,11 +47,11 @@ class ReducedOperator {
   void product(const CompactMatrix<T>& matrix, const T* v, index_t width, T* out, int n_threads);
 
   const Factor<T>* factor_ = nullptr;
-  CompactMatrix<T> own_;  // of prepare_products
+  CompactMatrix<T> own_;  // A for prepare_products
   const CompactMatrix<T>* a_ = nullptr;
-  bool in_order_ = true;          // coordinates are those of A, all of them
-  Vector<index_t> coordinates_;   // of A, for each of the operator
-  Vector<index_t> supported_at_;  // of the operator, for each row of the compact A
+  bool in_order_ = true;          // whether the coordinates are all coordinates of A, in order
+  Vector<index_t> coordinates_;   // coordinate of A for each coordinate of the operator
+  Vector<index_t> supported_at_;  // coordinate of the operator for each row of the compact A
   Vector<T> scale_;               // 1 / sqrt(diagonal) of coordinates that are not coupled
   AlignedBuffer<T> first_, second_;
 };
