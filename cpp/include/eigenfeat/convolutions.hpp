@@ -6,15 +6,15 @@
 //   c[t] = sum over the kernel's channels and j = 0 .. 8 of w_kj x[t - (8 - j) d],
 //
 // where samples before the first are 0. A window ends at t and uses no later sample. Outputs count
-// from t = 4 d on if k and the index of d among the dilations are both odd or both even; otherwise from
-// t = 8 d on, the first complete window. A feature is the share of outputs above a threshold b,
+// from t = 4 d on if k and the index of d among the dilations are both odd or both even; otherwise
+// from t = 8 d on, the first complete window. A feature is the share of outputs above a threshold b,
 //
 //   #{first <= t < end : c[t] > b} / (end - first),   0 where end <= first,
 //
 // Each series has its own values of `end`.
 //
-// At a dilation without thresholds, the 84 kernels compete in groups of seven at each t from 4 d on. If
-// m is the number of these t, each kernel of a group has the two features
+// At a dilation without thresholds, the 84 kernels compete in groups of seven at each t from 4 d
+// on. If m is the number of these t, each kernel of a group has the two features
 //
 //   sqrt(sum of max(c[t], 0) over the t where the kernel has the largest c[t] of its group / m),
 //   sqrt(#{t : the kernel has the smallest c[t] of its group} / m);
@@ -52,8 +52,9 @@ struct ConvolutionPlan {
 // 2 x 84 features of a dilation without thresholds by group, largest or smallest, and kernel.
 index_t count_convolution_features(const ConvolutionPlan& plan, index_t n_thresholds);
 
-// series: (n, channels * length), channel by channel. thresholds: pair by pair. ends: (n, m), ascending
-// in each row and at most length. features: (n, m * F), where F is the number of features above.
+// series: (n, channels * length), channel by channel. thresholds: pair by pair. ends: (n, m),
+// ascending in each row and at most length. features: (n, m * F), where F is the number of features
+// above.
 template <class T>
 void convolution_features(MatrixView<const T> series, const ConvolutionPlan& plan,
                           VectorView<const T> thresholds, MatrixView<const index_t> ends,

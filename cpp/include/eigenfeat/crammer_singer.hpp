@@ -18,20 +18,20 @@
 //   conditions in the last full pass, until their violation is a small part of the gap. The full pass
 //   computes P and D, and finds the violating rows again. Rows with a negligible gap, and rows at a
 //   vertex that is optimal by a wide margin, leave the sweeps until the next full pass.
-// frank_wolfe (Lacoste-Julien et al. 2013, in minibatches): for a batch of rows, s_i = C_i e_y for the
-//   largest g_i^y, and b moves towards s by the exact step min(1, sum gap_i / |dW|^2). An epoch visits
+// frank_wolfe (Lacoste-Julien et al. 2013, in minibatches): for a batch of rows, s_i = C_i e_y for
+//   the largest g_i^y, and b moves towards s by the exact step min(1, sum gap_i / |dW|^2). An epoch visits
 //   every row once, in a random order, and makes a full pass.
 //
-// Shapes: rows (n, d) dense row-major or CSR; dense rows that are mostly zero are copied in compressed
-// form. W has the type of the rows, float32 or float64. Duals are double, and every full pass sums W
-// anew from the duals in double, so that float32 certifies gaps down to about 1e-6 P.
+// Shapes: rows (n, d) dense row-major or CSR; dense rows that are mostly zero are copied in
+// compressed form. W has the type of the rows, float32 or float64. Duals are double, and every full
+// pass sums W anew from the duals in double, so that float32 certifies gaps down to about 1e-6 P.
 // Errors: std::invalid_argument that names the argument.
 // Threads: full passes, compression and large batches of frank_wolfe run in parallel. Sweeps run on
 // one thread, because each step needs the previous one. Tiles depend on sizes alone and are merged in
 // order: results are bit-for-bit identical for any number of threads.
 // Cost: 2 q k flops for the scores of a row with q entries, and 2 q k for a step that changes all k
-// classes. Memory: 8 n k bytes for duals, 20 p k bytes for weights, and the sums of a full pass, 8 p k
-// bytes for each group of rows, at most 64 MB unless p k alone needs more.
+// classes. Memory: 8 n k bytes for duals, 20 p k bytes for weights, and the sums of a full pass, 8
+// p k bytes for each group of rows, at most 64 MB unless p k alone needs more.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,8 @@ class CrammerSinger {
   // Starts from duals a (n, k). Infeasible b_i are projected on their simplex.
   void start(MatrixView<const double> duals, int n_threads);
 
-  // Runs epochs until gap() <= tolerance * primal(), or the given number. Returns the number of epochs.
+  // Runs epochs until gap() <= tolerance * primal(), or the given number. Returns the number of
+  // epochs.
   index_t run(index_t epochs, double tolerance, int n_threads);
 
   double primal() const;

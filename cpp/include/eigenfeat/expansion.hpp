@@ -8,10 +8,10 @@
 //   none:       psi = p
 //
 // Columns of the result: [input (d, if included) | for s in (+, -): for a in powers: F columns].
-// Each task processes a tile of rows of fixed size: one gemm projects the tile into scratch that stays
-// in cache, then every output column is written once. There is no full-size temporary.
-// T is float or double; the result has the type of the rows. Error: a few eps relative to |X| |V|, as of
-// gemm.
+// Each task processes a tile of rows of fixed size: one gemm projects the tile into scratch that
+// stays in cache, then every output column is written once. There is no full-size temporary.
+// T is float or double; the result has the type of the rows. Error: a few eps relative to |X| |V|,
+// as of gemm.
 #pragma once
 
 #include "eigenfeat/vector.hpp"
@@ -30,7 +30,8 @@ struct Expansion {
 // Number of columns of the expansion of n_directions projections of n_features inputs.
 index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t n_directions);
 
-// Throws std::invalid_argument unless powers are distinct and in 1..3, and given if the wave needs them.
+// Throws std::invalid_argument unless powers are distinct and in 1..3, and given if the wave needs
+// them.
 void check_powers(const Expansion& expansion);
 
 // rows: row-major (n, d); directions: row-major (d, F); offset: F numbers or empty;

@@ -5,18 +5,18 @@
 //   projections  phi(x) = expansion of p             row-major (n, F), p = V^T x + offset
 //   expanded     phi(x) = [x |] expansion of V^T x + offset, projections computed for every tile
 //
-// and, if `constant` is set, a last feature that is 1. The whole matrix Phi (n, p) of features is never
-// formed: a tile of a few hundred rows is filled, used and overwritten. The products are
+// and, if `constant` is set, a last feature that is 1. The whole matrix Phi (n, p) of features is
+// never formed: a tile of a few hundred rows is filled, used and overwritten. The products are
 //
 //   scores     Z = Phi W                   (n, k)
 //   gradient   G = Phi^T R                 (p, k)
 //   sums       sum_i w_i phi_i, sum_i w_i phi_i^2
 //
-// For k up to 64, kernels compute products and read each feature once; for larger k, gemm does. T is the
-// type of the features and of the arithmetic within a tile; sums across tiles are double. Tiles and
-// groups of tiles depend on n, p and k alone, and groups are merged in order: results are bit-for-bit
-// identical for any number of threads. Cost of a product: 2 n p k flops and, with an expansion, n F
-// square roots, plus n d F multiplications without stored projections.
+// For k up to 64, kernels compute products and read each feature once; for larger k, gemm does. T
+// is the type of the features and of the arithmetic within a tile; sums across tiles are double.
+// Tiles and groups of tiles depend on n, p and k alone, and groups are merged in order: results are
+// bit-for-bit identical for any number of threads. Cost of a product: 2 n p k flops and, with an
+// expansion, n F square roots, plus n d F multiplications without stored projections.
 // Errors: std::invalid_argument that names the argument.
 #pragma once
 
@@ -69,8 +69,9 @@ template <class T>
 void feature_scores(const FeatureRows<T>& features, MatrixView<const T> coefficients,
                     MatrixView<T> out, int n_threads);
 
-// out (n, k) row-major <- Phi [W^T; c], with the weights W (k, p') of the features without the constant
-// and the constants c (k,), empty if features have no constant: a linear model as it is stored.
+// out (n, k) row-major <- Phi [W^T; c], with the weights W (k, p') of the features without the
+// constant and the constants c (k,), empty if features have no constant: a linear model as it is
+// stored.
 template <class T>
 void class_scores(const FeatureRows<T>& features, MatrixView<const double> weights,
                   VectorView<const double> constants, MatrixView<T> out, int n_threads);

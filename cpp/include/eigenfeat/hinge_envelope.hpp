@@ -6,18 +6,19 @@
 //   m_i = x_i + v sum_y a_i^y w_y,   a_i = C_i e_{y_i} - b_i
 //
 // With d = s - v G (b - C e_{y_i}), the primal at m minus the dual at b is gap = C max_y d^y - b^T d,
-// which bounds the error of both. The method keeps an active set of classes whose b^y may be positive.
+// which bounds the error of both. The method keeps an active set of classes whose b^y may be
+// positive.
 // A Newton step changes their b^y as far as all remain nonnegative; then the class of the largest d
 // joins the set. The dual never decreases except by rounding. Most rows of an SVM need no step.
 //
-// Shapes: scores (n, k) of W x + c, G (k, k) symmetric, a (n, k). The search starts from a, or, if a is
-// not feasible, from a = 0, the row that does not move. All numbers are double.
+// Shapes: scores (n, k) of W x + c, G (k, k) symmetric, a (n, k). The search starts from a, or, if
+// a is not feasible, from a = 0, the row that does not move. All numbers are double.
 // Errors: std::invalid_argument if shapes or numbers do not fit. A row that has not converged after
 // max_steps, or whose numbers are not finite, keeps its gap.
 // Threads: over blocks of 64 rows; results are bit-for-bit identical for any number of threads.
 // Cost: 2 k^2 + m^3 / 3 flops for a step with m active classes, at most one more than the rank of W.
-// Sources: Crammer and Singer 2001; Moreau 1965; Wolfe 1976 (nearest point of a polytope, a more general
-// problem).
+// Sources: Crammer and Singer 2001; Moreau 1965; Wolfe 1976 (nearest point of a polytope, a more
+// general problem).
 #pragma once
 
 #include <cstdint>

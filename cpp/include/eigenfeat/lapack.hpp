@@ -1,10 +1,10 @@
 // Typed LAPACK and BLAS over column-major views.
 //
 // Every function checks that its views are column-major and conform, calls one routine, and returns
-// LAPACK's info (0: success; > 0: the numerical outcome of the routine). A negative info is a bug of the
-// core and throws std::logic_error. The size of a workspace is the maximum of the query and the
-// documented minimum, because some queries return too little. Only lapack.cpp names Fortran symbols. T
-// is float or double.
+// LAPACK's info (0: success; > 0: the numerical outcome of the routine). A negative info is a bug
+// of the core and throws std::logic_error. The size of a workspace is the maximum of the query and
+// the documented minimum, because some queries return too little. Only lapack.cpp names Fortran
+// symbols. T is float or double.
 #pragma once
 
 #include <vector>
@@ -61,8 +61,9 @@ int sygvd(Triangle triangle, MatrixView<T> a, MatrixView<T> b, VectorView<T> eig
 template <class T>
 int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackWork<T>& work);
 
-// A = Q T Q^T with T tridiagonal: the diagonal of T, its n - 1 off-diagonal entries, and the reflectors
-// of Q, stored in A below (lower) or above (upper) these entries, with their n - 1 factors tau
+// A = Q T Q^T with T tridiagonal: the diagonal of T, its n - 1 off-diagonal entries, and the
+// reflectors of Q, stored in A below (lower) or above (upper) these entries, with their n - 1
+// factors tau
 template <class T>
 int sytrd(Triangle triangle, MatrixView<T> a, VectorView<T> diagonal, VectorView<T> off,
           VectorView<T> tau, LapackWork<T>& work);

@@ -5,21 +5,21 @@
 //   objective: sum_i w_i (loss(x_i) + loss(x_i + r_i)) / n,  loss = -log softmax(z)_y
 //   r_i = shift g_i / |g_i|,  g_i = d loss(x_i) / d x_i
 //
-// s is + and -, a are the powers of a layer, in the order of expansion.hpp. To first order, r_i is the
-// shift of length `shift` that increases the loss most (Goodfellow, Shlens and Szegedy 2015); the
+// s is + and -, a are the powers of a layer, in the order of expansion.hpp. To first order, r_i is
+// the shift of length `shift` that increases the loss most (Goodfellow, Shlens and Szegedy 2015); the
 // gradient treats it as constant. If shift is 0, the objective has the first term alone.
 //
-// A step changes the parameters by Adam (Kingma and Ba 2015, Algorithm 1, decays 0.9 and 0.999) along the
-// gradient of a batch of rows. The learning rate of an array is its own rate times `rate`; each row of W
-// has its own rate. The gradient of W is computed with the centre m of the features subtracted, as if z
-// were W^T (f - m) + c.
+// A step changes the parameters by Adam (Kingma and Ba 2015, Algorithm 1, decays 0.9 and 0.999)
+// along the gradient of a batch of rows. The learning rate of an array is its own rate times
+// `rate`; each row of W has its own rate. The gradient of W is computed with the centre m of the
+// features subtracted, as if z were W^T (f - m) + c.
 //
 // Cost of a step of B rows, in gemm by tiles of fixed size: 10 B d F flops with a shift and 4 B d F
 // without one for the first layer, 12 B d F and 6 B d F for the others; 24 bytes of traffic for each
 // parameter in Adam. Memory: three arrays of the size of the parameters, a tile of a gradient
-// (512 x 1024) for each thread, and 2 B rows of all p_l, h_l and their gradients. T is the type of all
-// numbers. Results are bit-for-bit identical for any number of threads. Errors: std::invalid_argument
-// that names the argument.
+// (512 x 1024) for each thread, and 2 B rows of all p_l, h_l and their gradients. T is the type of
+// all numbers. Results are bit-for-bit identical for any number of threads. Errors:
+// std::invalid_argument that names the argument.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ struct TrainingLosses {
   double shifted = 0.0;  // of the shifted rows; 0 without a shift
 };
 
-// out (n, d) <- (rows - centre) / scale with centre and scale (d,), in float64; 0 if scale is infinite.
+// out (n, d) <- (rows - centre) / scale with centre and scale (d,), in float64; 0 if scale is
+// infinite.
 template <class T>
 void standardise(MatrixView<const T> rows, VectorView<const double> centre,
                  VectorView<const double> scale, MatrixView<float> out, int n_threads);
@@ -71,8 +72,8 @@ class LayerTraining {
   LayerTraining(const LayerTraining&) = delete;
   LayerTraining& operator=(const LayerTraining&) = delete;
 
-  // rows: row-major (B, d), finite; labels in [0, k); row_weights: nonnegative, of mean 1 over all rows
-  // of a data set, or empty (all ones); shift >= 0 and finite; rate >= 0.
+  // rows: row-major (B, d), finite; labels in [0, k); row_weights: nonnegative, of mean 1 over all
+  // rows of a data set, or empty (all ones); shift >= 0 and finite; rate >= 0.
   TrainingLosses step(MatrixView<const T> rows, VectorView<const std::int32_t> labels,
                       VectorView<const T> row_weights, T shift, T rate, int n_threads);
 

@@ -2,9 +2,9 @@
 // gamma H^-1, changed so that for each of the last `memory` pairs of a step s and a change y of the
 // gradient B^-1 y = s. gamma = s^T y / y^T H^-1 y of the last pair; 1 without pairs.
 //
-// The caller multiplies gradients by H^-1; H^-1 y is the difference of two such products. Vectors have m
-// numbers in double. 3 m `memory` numbers are stored, and a direction takes about 10 m operations for
-// each pair, on one thread. The order of summation is fixed.
+// The caller multiplies gradients by H^-1; H^-1 y is the difference of two such products. Vectors
+// have m numbers in double. 3 m `memory` numbers are stored, and a direction takes about 10 m
+// operations for each pair, on one thread. The order of summation is fixed.
 #pragma once
 
 #include "eigenfeat/vector.hpp"
@@ -30,8 +30,8 @@ class Lbfgs {
   // out <- -B^-1 g, the direction of the next step, from g and solved = H^-1 g.
   Slopes direction(Point gradient, Point solved, VectorView<double> out);
 
-  // Adds a pair from points, gradients and solved gradients before and after a step. The pair is dropped
-  // if rounding makes s^T y or y^T H^-1 y negative, or their ratio is not finite.
+  // Adds a pair from points, gradients and solved gradients before and after a step. The pair is
+  // dropped if rounding makes s^T y or y^T H^-1 y negative, or their ratio is not finite.
   void remember(Point from, Point to, Point gradient_before, Point gradient_after,
                 Point solved_before, Point solved_after);
 

@@ -6,18 +6,19 @@
 //   A = sum_i sum_j p_j D_ij D_ij^T                 (3.10)
 //
 // Neighbours: gemm computes squared distances between blocks of queries and blocks of references,
-// sorted by class, with the mean of the references subtracted. The error of such a distance is at most
-// c (|x| + |y|)^2 with c = u (d / 2 + 16), where u is the unit roundoff of T and norms are about the
-// mean. If the error intervals of references overlap, their distances are computed again in double from
-// the original rows, with a relative error of (d + 2) 2^-53, and rounded to 40 bits, so that equal
-// distances are equal in any order of the columns. Order and membership are therefore those of the exact
-// distances; ties go to the reference with the lower row number. Cost: 2 m n d flops for m queries and n
-// references; each thread has a block of queries, a block of references, their products and lists of
-// candidates. If the references are the queries, are wide and many, and the candidates of all queries
-// fit into 96 MiB, the cost is half.
+// sorted by class, with the mean of the references subtracted. The error of such a distance is at
+// most c (|x| + |y|)^2 with c = u (d / 2 + 16), where u is the unit roundoff of T and norms are
+// about the mean. If the error intervals of references overlap, their distances are computed again
+// in double from the original rows, with a relative error of (d + 2) 2^-53, and rounded to 40 bits,
+// so that equal distances are equal in any order of the columns. Order and membership are therefore
+// those of the exact distances; ties go to the reference with the lower row number. Cost: 2 m n d
+// flops for m queries and n references; each thread has a block of queries, a block of references,
+// their products and lists of candidates. If the references are the queries, are wide and many, and
+// the candidates of all queries fit into 96 MiB, the cost is half.
 //
-// Scatters: rank updates with the rows D_ij, class by class, take n G d^2 flops for V and A. For A there
-// is also the form X^T L X of (3.25), where L is applied and never formed: 2 n d^2 + 4 n G k d flops.
+// Scatters: rank updates with the rows D_ij, class by class, take n G d^2 flops for V and A. For A
+// there is also the form X^T L X of (3.25), where L is applied and never formed: 2 n d^2 + 4 n G k
+// d flops.
 // D_ij is a mean of differences, so that columns far from zero lose no digits. Products of float rows
 // are summed in float over at most 4,096 rows, and these sums are added in double.
 //
@@ -84,8 +85,8 @@ template <class T>
 void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> counts, double ridge,
                          VectorView<double> scores, int n_threads);
 
-// The Gaussians: means, and variances plus the ridge, of all neighbours of each pair. Both outputs are
-// (m, n_classes, d), flat; NaN if a class has no neighbours.
+// The Gaussians: means, and variances plus the ridge, of all neighbours of each pair. Both outputs
+// are (m, n_classes, d), flat; NaN if a class has no neighbours.
 template <class T>
 void local_gaussians(const LocalPairs<T>& pairs, double ridge, VectorView<double> means,
                      VectorView<double> variances, int n_threads);

@@ -4,25 +4,26 @@
 //   second moment  C_c = S_c / W_c + mu_c mu_c^T   (Karampatziakis and Mineiro 2014, eq. 2)
 //   covariance     S_c / W_c
 //
-// over the rows of class c. A mean is stored as an unevaluated sum of two doubles, so that differences
-// of means far from zero keep their digits. S_c is stored in double, in its lower triangle (row-major,
-// d x d).
+// over the rows of class c. A mean is stored as an unevaluated sum of two doubles, so that
+// differences of means far from zero keep their digits. S_c is stored in double, in its lower
+// triangle (row-major, d x d).
 //
-// update: the corrected two-pass algorithm over the batch, then a merge with the previous moments (Chan,
-// Golub and LeVeque 1983). Rows are sorted by class, centred, weighted and packed into aligned panels;
-// rank-k updates of fixed tiles add them to S_c. Products of float rows are float within a panel, and
-// sums across panels are double. The relative error of a covariance is O(eps sqrt(n_c)) for any mean,
-// with eps of the type of the rows.
+// update: the corrected two-pass algorithm over the batch, then a merge with the previous moments
+// (Chan, Golub and LeVeque 1983). Rows are sorted by class, centred, weighted and packed into
+// aligned panels; rank-k updates of fixed tiles add them to S_c. Products of float rows are float
+// within a panel, and sums across panels are double. The relative error of a covariance is O(eps
+// sqrt(n_c)) for any mean, with eps of the type of the rows.
 // merge: S <- S_a + S_b + (W_a W_b / W) delta delta^T, delta = mu_b - mu_a.
 //
-// Threads: panels and tiles depend on d and on the class counts only, and one task sums each tile in row
-// order: results are bit-for-bit identical for any number of threads.
-// Cost of update: n d^2 flops (symmetric rank-k), two passes over the rows. Columns in which a class of
-// the batch is zero are left out of the panels of the class, which halves the work for images.
+// Threads: panels and tiles depend on d and on the class counts only, and one task sums each tile
+// in row order: results are bit-for-bit identical for any number of threads.
+// Cost of update: n d^2 flops (symmetric rank-k), two passes over the rows. Columns in which a
+// class of the batch is zero are left out of the panels of the class, which halves the work for
+// images.
 // Scratch: panels of about 4 MB, two for each thread and at least four; for column-major rows also a
 // copy of the rows in class order.
-// Errors: std::invalid_argument for an entry that is not finite (names row and column), a label outside
-// [0, n_classes), or a negative weight. An error leaves the moments unchanged.
+// Errors: std::invalid_argument for an entry that is not finite (names row and column), a label
+// outside [0, n_classes), or a negative weight. An error leaves the moments unchanged.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +55,8 @@ class ClassMoments {
               VectorView<const double> weights, int n_threads);
 
   // rows: bytes (n, d), row-major, without weights. Integers give the exact scatter of a batch in any
-  // order of the rows; it is rounded twice and merged with the previous moments. At most 2^23 rows of a
-  // class. Cost: n d^2 / 2 products, 16 MB for a panel and 8 d^2 bytes for sums.
+  // order of the rows; it is rounded twice and merged with the previous moments. At most 2^23 rows
+  // of a class. Cost: n d^2 / 2 products, 16 MB for a panel and 8 d^2 bytes for sums.
   void update(MatrixView<const std::uint8_t> rows, VectorView<const std::int32_t> labels,
               int n_threads);
 
@@ -71,7 +72,8 @@ class ClassMoments {
   void covariance(index_t c, MatrixView<double> out) const;
   void second_moment(index_t c, MatrixView<double> out) const;
 
-  // Lower triangle of the centred scatter, packed by rows: d (d + 1) / 2 numbers; for files and pickles.
+  // Lower triangle of the centred scatter, packed by rows: d (d + 1) / 2 numbers; for files and
+  // pickles.
   void packed_scatter(index_t c, VectorView<double> out) const;
   void restore(index_t c, double weight, VectorView<const double> mean_high,
                VectorView<const double> mean_low, VectorView<const double> packed_scatter);

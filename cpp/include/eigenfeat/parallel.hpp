@@ -1,15 +1,17 @@
 // Parallel loops over blocks.
 //
-// for_blocks(n, threads, f) calls f(block, thread) once for every block in [0, n). Blocks are scheduled
-// dynamically, so that f may write only to the data of its block and to the scratch of its thread. The
-// division into blocks must depend on the size of the problem alone, never on the number of threads:
+// for_blocks(n, threads, f) calls f(block, thread) once for every block in [0, n). Blocks are
+// scheduled dynamically, so that f may write only to the data of its block and to the scratch of
+// its thread. The division into blocks must depend on the size of the problem alone, never on the
+// number of threads:
 // results are then bit-for-bit identical for any number of threads.
 //
-// for_blocks opens a parallel region of OpenMP. If f throws, the remaining blocks are skipped, and the
-// exception of the lowest failing block is rethrown in the calling thread after the join. A region
-// inside a region runs serially, as does every region in a forked child, where the threads of the parent
-// do not exist, and in a build without OpenMP. BLAS always runs on one thread: pin_blas is called when
-// the core is loaded, and again before a block if other code in the process changed the number.
+// for_blocks opens a parallel region of OpenMP. If f throws, the remaining blocks are skipped, and
+// the exception of the lowest failing block is rethrown in the calling thread after the join. A
+// region inside a region runs serially, as does every region in a forked child, where the threads
+// of the parent do not exist, and in a build without OpenMP. BLAS always runs on one thread:
+// pin_blas is called when the core is loaded, and again before a block if other code in the process
+// changed the number.
 #pragma once
 
 #include <functional>
@@ -18,8 +20,8 @@
 
 namespace eigenfeat {
 
-// The number of threads of OpenMP, if it was set (OMP_NUM_THREADS, omp_set_num_threads); otherwise the
-// number of processors that this process may use (processors.hpp). 1 in a forked child.
+// The number of threads of OpenMP, if it was set (OMP_NUM_THREADS, omp_set_num_threads); otherwise
+// the number of processors that this process may use (processors.hpp). 1 in a forked child.
 int default_threads();
 
 // The requested number of threads, or default_threads() if it is not positive; 1 in a forked child.
@@ -45,8 +47,9 @@ void for_ranges(index_t n, index_t width, int n_threads, F&& f) {
   });
 }
 
-// Sets a function that the calling thread of a region calls between blocks, at most about twenty times a
-// second; nullptr for none. An exception of the function ends the region like an exception of a block.
+// Sets a function that the calling thread of a region calls between blocks, at most about twenty
+// times a second; nullptr for none. An exception of the function ends the region like an exception
+// of a block.
 // The bindings use it to let Ctrl-C interrupt long computations.
 using InterruptCheck = void (*)();
 void set_interrupt_check(InterruptCheck check);
@@ -66,7 +69,8 @@ class NoInterrupts {
 // Sets the core's copy of BLAS to one thread, for the whole process.
 void pin_blas();
 
-// Number of threads of the core's copy of BLAS; 1 after pin_blas, 0 if the library does not report it.
+// Number of threads of the core's copy of BLAS; 1 after pin_blas, 0 if the library does not report
+// it.
 int blas_threads();
 
 }  // namespace eigenfeat

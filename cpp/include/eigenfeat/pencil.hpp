@@ -2,9 +2,9 @@
 //
 //   A v = lambda B v,   A symmetric, B symmetric positive definite,   v^T B v = 1.
 //
-// A batch has numerators A, denominators B, and items, pairs (numerator, denominator). Each denominator
-// is factorised once, B = L L^T, for all its items. A ridge is added to a copy, B + diag(shifts), so that
-// a matrix may be both a numerator and a denominator. Solvers:
+// A batch has numerators A, denominators B, and items, pairs (numerator, denominator). Each
+// denominator is factorised once, B = L L^T, for all its items. A ridge is added to a copy, B +
+// diag(shifts), so that a matrix may be both a numerator and a denominator. Solvers:
 //
 //   full    LAPACK's sygvd: every eigenpair. The reference for the others. About 9 d^3 flops.
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.
@@ -22,17 +22,18 @@
 //
 //   residual = ||A v - lambda B v|| / (max(|lambda|, floor) ||B||_2 ||v||)
 //
-// is computed from A and B, where the floor is lambda_1 / 1000, or the rounding error of A v if that is
-// larger. An item with a residual above the tolerance is solved again by full, and the result with the
-// smaller residual is used; a krylov item that does not converge, or has such a residual, is solved again
-// by tridiagonal. Eigenvalues of krylov are Rayleigh quotients: their error is of the order of the squared
-// residual over the gap, plus rounding.
+// is computed from A and B, where the floor is lambda_1 / 1000, or the rounding error of A v if
+// that is larger. An item with a residual above the tolerance is solved again by full, and the
+// result with the smaller residual is used; a krylov item that does not converge, or has such a
+// residual, is solved again by tridiagonal. Eigenvalues of krylov are Rayleigh quotients: their
+// error is of the order of the squared residual over the gap, plus rounding.
 //
 // A denominator is singular to working precision when a squared pivot of its Cholesky factor is
 // below d eps times its diagonal entry; this test does not depend on the scaling of rows and columns.
 //
-// Threads: over denominators with their items if there are many denominators, otherwise over items; if
-// items are fewer than threads and d is large, over tiles within each item. Tiles have fixed sizes:
+// Threads: over denominators with their items if there are many denominators, otherwise over items;
+// if items are fewer than threads and d is large, over tiles within each item. Tiles have fixed
+// sizes:
 // results are bit-for-bit identical for any number of threads.
 // Scratch: 4/3 d^2 + 192 d numbers for each stored factor (d^2 without krylov), and for each thread
 // krylov: at most d^2 + (d + m) m with m <= max(3 n_vectors, 160) + 64; subset: d^2; full and
@@ -88,8 +89,8 @@ Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator)
 template <class T>
 bool is_positive_definite(MatrixView<const T> matrix, VectorView<const T> shifts, int n_threads);
 
-// Approximate memory of solve_pencils in bytes, without the matrices, for items spread evenly over the
-// denominators: factors, scratch of all threads, and the solution.
+// Approximate memory of solve_pencils in bytes, without the matrices, for items spread evenly over
+// the denominators: factors, scratch of all threads, and the solution.
 template <class T>
 double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
                     const PencilOptions& options);

@@ -1,8 +1,8 @@
 // Aligned scratch memory, allocated once and reused for every item.
 //
-// AlignedBuffer<T> owns n elements on a 64-byte boundary (one cache line, one AVX-512 register). Elements
-// are not initialised unless zeroed memory is requested; the operating system zeroes pages at their first
-// use, so that unused pages cost nothing.
+// AlignedBuffer<T> owns n elements on a 64-byte boundary (one cache line, one AVX-512 register).
+// Elements are not initialised unless zeroed memory is requested; the operating system zeroes pages
+// at their first use, so that unused pages cost nothing.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,10 @@ namespace eigenfeat {
 
 inline constexpr std::size_t kAlignment = 64;
 
-// Raw memory on a boundary of at least kAlignment; throws std::bad_alloc. Large blocks are mapped, zeroed
-// by the operating system, in huge pages, which save most address translations of streaming kernels. Up
-// to 64 MB of released blocks are kept for later requests; these blocks are zeroed only on request.
+// Raw memory on a boundary of at least kAlignment; throws std::bad_alloc. Large blocks are mapped,
+// zeroed by the operating system, in huge pages, which save most address translations of streaming
+// kernels. Up to 64 MB of released blocks are kept for later requests; these blocks are zeroed only
+// on request.
 struct RawMemory {
   void* data = nullptr;
   std::size_t mapped = 0;  // bytes of the mapping; 0: allocated by malloc

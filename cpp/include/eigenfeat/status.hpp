@@ -1,8 +1,8 @@
 // Two error channels.
 //
 // Misuse of an argument throws std::invalid_argument with the text "name: expected what, got what"
-// (the bindings turn it into ValueError). A numerical outcome is a Status for each item of a batch: the
-// core does not throw, and the caller decides whether to raise or warn.
+// (the bindings turn it into ValueError). A numerical outcome is a Status for each item of a batch:
+// the core does not throw, and the caller decides whether to raise or warn.
 #pragma once
 
 #include <stdexcept>
@@ -25,8 +25,8 @@ const char* describe(Status status);
   throw std::invalid_argument(std::string(name) + ": expected " + expected + ", got " + got);
 }
 
-// Calls `refuse` unless the condition holds. The texts are formed in either case; loops over samples or
-// entries should therefore test the condition and call `refuse`.
+// Calls `refuse` unless the condition holds. The texts are formed in either case; loops over
+// samples or entries should therefore test the condition and call `refuse`.
 inline void require(bool condition, const char* name, const std::string& expected,
                     const std::string& got) {
   if (!condition) refuse(name, expected, got);

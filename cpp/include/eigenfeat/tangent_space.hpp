@@ -2,20 +2,22 @@
 //
 //   S_i = log(W^T C_i W),   s_i = (upper triangle of S_i, row by row, off-diagonal times sqrt 2),
 //
-// with a whitening matrix W, such as W = G^(-1/2) for a reference G; |s_i| is then the affine-invariant
-// distance of C_i and G. C_i is (d, d), W is (d, r), and s_i has r (r + 1) / 2 entries.
+// with a whitening matrix W, such as W = G^(-1/2) for a reference G; |s_i| is then the
+// affine-invariant distance of C_i and G. C_i is (d, d), W is (d, r), and s_i has r (r + 1) / 2
+// entries.
 //
-// Each lane of a vector computes one matrix. Householder reflections reduce A = W^T C W to a tridiagonal
-// T, A = Q T Q^T. Then log T = sum_j (w_j / (1 + t_j) - w_j (T + t_j)^-1), the Gauss-Legendre rule for
-// log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = ((1 + x) / (1 - x))^p, with 27 nodes for a
-// condition number of 50, and 155 for 10^14; the inverse of a tridiagonal matrix takes about 5 r^2 / 4
-// operations. Finally log A = Q log(T) Q^T. All steps take about 6 r^3 flops, a quarter of them for
-// W^T C W, where zeros at the end of the columns of W are skipped. The error of S_i is of the order of
-// eps |A| / lambda_min(A), as with eigenvectors.
+// Each lane of a vector computes one matrix. Householder reflections reduce A = W^T C W to a
+// tridiagonal T, A = Q T Q^T. Then log T = sum_j (w_j / (1 + t_j) - w_j (T + t_j)^-1), the
+// Gauss-Legendre rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = ((1 + x) / (1 -
+// x))^p, with 27 nodes for a condition number of 50, and 155 for 10^14; the inverse of a
+// tridiagonal matrix takes about 5 r^2 / 4 operations. Finally log A = Q log(T) Q^T. All steps take
+// about 6 r^3 flops, a quarter of them for W^T C W, where zeros at the end of the columns of W are
+// skipped. The error of S_i is of the order of eps |A| / lambda_min(A), as with eigenvectors.
 // If the smallest eigenvalue is below r eps times the largest, the matrix is not positive definite to
 // working precision, and s_i is NaN.
 //
-// Threads: over blocks of matrices of a fixed size. Scratch: about 4 d^2 numbers for each lane and thread.
+// Threads: over blocks of matrices of a fixed size. Scratch: about 4 d^2 numbers for each lane and
+// thread.
 // Misuse throws std::invalid_argument. Source: Barachant et al. 2012, "Multiclass brain-computer
 // interface classification by Riemannian geometry"; Higham 2008, "Functions of Matrices", chapter 11.
 #pragma once
@@ -38,8 +40,8 @@ void mean_tangent_vector(MatrixView<const double> matrices, VectorView<const dou
                          MatrixView<const double> whitening, VectorView<double> mean,
                          MatrixView<double> extremes, VectorView<int> status, int n_threads);
 
-// C_i = sum_t (x_it - m_i) (x_it - m_i)^T / times of epochs x_i (channels, times) with means m_i, both
-// triangles, in float64. epochs: (n, channels * times) row-major; covariances (n, channels^2).
+// C_i = sum_t (x_it - m_i) (x_it - m_i)^T / times of epochs x_i (channels, times) with means m_i,
+// both triangles, in float64. epochs: (n, channels * times) row-major; covariances (n, channels^2).
 template <class T>
 void epoch_covariances(MatrixView<const T> epochs, index_t channels, MatrixView<double> covariances,
                        int n_threads);

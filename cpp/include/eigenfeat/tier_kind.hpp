@@ -1,5 +1,5 @@
-// Names of the tiers; see tier.hpp. This is a separate header, so that the kernels, which are compiled
-// once for each tier, do not include the declarations for callers.
+// Names of the tiers; see tier.hpp. This is a separate header, so that the kernels, which are
+// compiled once for each tier, do not include the declarations for callers.
 #pragma once
 
 namespace eigenfeat {

@@ -7,14 +7,15 @@
 //
 //   (A + mu I) x = -g,   mu (r - |x|) = 0.
 //
-// mu is found by Newton's method on 1 / |x(mu)| = 1 / r (More and Sorensen 1983), from the left, where
-// it is monotone. The unknown is s = mu + a_min, which keeps digits if mu is near -a_min. In the hard
-// case, mu = -a_min, and a multiple of the lowest eigenvector is added to x until |x| = r. This multiple
-// is also added if |x(mu)| crosses r within the rounding error of mu, as near the hard case and for
-// singular A.
+// mu is found by Newton's method on 1 / |x(mu)| = 1 / r (More and Sorensen 1983), from the left,
+// where it is monotone. The unknown is s = mu + a_min, which keeps digits if mu is near -a_min. In
+// the hard case, mu = -a_min, and a multiple of the lowest eigenvector is added to x until |x| = r.
+// This multiple is also added if |x(mu)| crosses r within the rounding error of mu, as near the
+// hard case and for singular A.
 //
 // diagonal  A = diag(a): O(d) for each step.
-// dense     With one matrix for each item: Householder reduction to a tridiagonal matrix (4/3 d^3 flops,
+// dense     With one matrix for each item: Householder reduction to a tridiagonal matrix (4/3 d^3
+// flops,
 //           one pass over the triangle for each column; LAPACK above 2,048 columns), the lowest
 //           eigenvalue by multisection, then O(d) for each step and O(d^2) to transform x back. With
 //           one matrix for many items: one eigendecomposition, then as diagonal.
@@ -23,19 +24,20 @@
 // minus the dual bound, are within (64 + 2 d) eps of their terms, and x is in the ball. A dense item
 // whose solution by the tridiagonal matrix has not converged is solved by eigenvectors.
 //
-// Certified sign: with P(mu) = sum_i g_i^2 / (a_i + mu) + mu r^2, every such mu proves q >= c - P(mu),
-// and every point of the ball gives an upper bound of the minimum. P is a sum of nonnegative terms, so
-// that rounding changes it by a factor of 1 +- (d + 64) eps. A verdict is given only if it holds for all
-// such changes, so that it is right for the original numbers. One pass without divisions decides most
-// items, and two or three Newton steps nearly all others; if both bounds are zero to rounding, the item
-// is undecided. For a dense matrix, both bounds use the minimiser and its multiplier with A itself
-// (regions/ball_bounds.hpp), and a worst-case bound of the rounding in the reduction
-// (regions/tridiagonal_region.hpp). If the sign is still undecided, eigenvectors with measured rounding
-// errors are used (regions/eigenbasis.hpp).
+// Certified sign: with P(mu) = sum_i g_i^2 / (a_i + mu) + mu r^2, every such mu proves q >= c -
+// P(mu), and every point of the ball gives an upper bound of the minimum. P is a sum of nonnegative
+// terms, so that rounding changes it by a factor of 1 +- (d + 64) eps. A verdict is given only if
+// it holds for all such changes, so that it is right for the original numbers. One pass without
+// divisions decides most items, and two or three Newton steps nearly all others; if both bounds are
+// zero to rounding, the item is undecided. For a dense matrix, both bounds use the minimiser and
+// its multiplier with A itself (regions/ball_bounds.hpp), and a worst-case bound of the rounding in
+// the reduction (regions/tridiagonal_region.hpp). If the sign is still undecided, eigenvectors with
+// measured rounding errors are used (regions/eigenbasis.hpp).
 //
-// Numbers are double. Threads: over items; results are bit-for-bit identical for any number of threads.
-// Scratch: O(d) for each thread (diagonal), d^2 (dense). Misuse throws std::invalid_argument. The caller
-// checks that entries are finite.
+// Numbers are double. Threads: over items; results are bit-for-bit identical for any number of
+// threads.
+// Scratch: O(d) for each thread (diagonal), d^2 (dense). Misuse throws std::invalid_argument. The
+// caller checks that entries are finite.
 #pragma once
 
 #include "eigenfeat/status.hpp"
@@ -87,9 +89,9 @@ struct Certificates {
 void certify_over_ball(const BallProblem& problem, VectorView<const double> constants,
                        const Certificates& certificates, int n_threads);
 
-// Quadratics x^T W V W x + 2 (W g)^T x + c, W = diag(w), of many items in m groups. The items of a group
-// share V and w; each item has its own g, c and r. A group takes one eigendecomposition, of the entries
-// with w > 0, and an item takes O(d^2) for its slopes and O(d) for each pass.
+// Quadratics x^T W V W x + 2 (W g)^T x + c, W = diag(w), of many items in m groups. The items of a
+// group share V and w; each item has its own g, c and r. A group takes one eigendecomposition, of
+// the entries with w > 0, and an item takes O(d^2) for its slopes and O(d) for each pass.
 struct SharedQuadratics {
   MatrixView<const double> forms;      // (p d, d): V, stacked
   MatrixView<const double> widths;     // (q, d), >= 0: w
@@ -101,8 +103,8 @@ struct SharedQuadratics {
   VectorView<const index_t> limits;    // (n,): number of levels, from the first, that are tested
 };
 
-// Number of levels at which each item is proved to be nonnegative over the ball, by bisection: a proof
-// for a ball holds for all smaller balls, because their constants are no smaller.
+// Number of levels at which each item is proved to be nonnegative over the ball, by bisection: a
+// proof for a ball holds for all smaller balls, because their constants are no smaller.
 void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, int n_threads);
 
 }  // namespace eigenfeat

@@ -1,7 +1,8 @@
 // std::vector with signed sizes and indices, as in views and LAPACK.
 //
 // Vector<T> owns, moves, copies, grows and iterates like std::vector. size(), operator[], resize and
-// other functions use index_t, so that indices need no casts. Indices are checked if assert is enabled.
+// other functions use index_t, so that indices need no casts. Indices are checked if assert is
+// enabled.
 // For aligned or uninitialised memory see scratch.hpp.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Views: a pointer with a shape and strides. A view does not own its memory and has no arithmetic.
 //
-// A MatrixView<T> addresses element (i, j) at data[i * row_stride + j * col_stride]. Callers of LAPACK
-// use column-major views (row_stride == 1), NumPy arrays are row-major (col_stride == 1), and
+// A MatrixView<T> addresses element (i, j) at data[i * row_stride + j * col_stride]. Callers of
+// LAPACK use column-major views (row_stride == 1), NumPy arrays are row-major (col_stride == 1), and
 // transposed() converts between the two layouts without a copy.
 #pragma once
 

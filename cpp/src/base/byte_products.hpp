@@ -1,5 +1,5 @@
-// Private to the core: products of strips of bytes (see kernels/byte_kernels.hpp) by AVX-512 with VNNI,
-// which adds four products in one instruction.
+// Private to the core: products of strips of bytes (see kernels/byte_kernels.hpp) by AVX-512 with
+// VNNI, which adds four products in one instruction.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace eigenfeat {
 // Whether this processor has the instruction.
 bool has_four_products();
 
-// sums (kStrip, kStrip) row-major += left^T (right - kSigned) of strips with `entries` entries of four
-// bytes in each column. kSigned is subtracted because one factor of the instruction is signed.
+// sums (kStrip, kStrip) row-major += left^T (right - kSigned) of strips with `entries` entries of
+// four bytes in each column. kSigned is subtracted because one factor of the instruction is signed.
 void multiply_four(const std::uint32_t* left, const std::uint32_t* right, index_t entries,
                    std::int32_t* sums);
 

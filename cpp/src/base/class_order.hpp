@@ -32,8 +32,8 @@ struct RowRange {
 // Divides every class into ranges of equal size, at most `width` rows.
 Vector<RowRange> cut_classes(const ClassOrder& order, index_t width);
 
-// Throws std::invalid_argument that names row and column, unless the value is finite and below the limit
-// in magnitude.
+// Throws std::invalid_argument that names row and column, unless the value is finite and below the
+// limit in magnitude.
 inline void check_entry(double value, double limit, index_t row, index_t column) {
   if (std::abs(value) < limit) return;
   std::ostringstream got;

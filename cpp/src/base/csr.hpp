@@ -8,8 +8,8 @@
 
 namespace eigenfeat {
 
-// Throws std::invalid_argument that names X, unless indptr never decreases and columns are in range. The
-// first entry of indptr may be positive, as in a slice of rows.
+// Throws std::invalid_argument that names X, unless indptr never decreases and columns are in
+// range. The first entry of indptr may be positive, as in a slice of rows.
 template <class T>
 void check_csr(const CsrView<T>& x) {
   require(x.indptr[0] >= 0, "X", "indptr to start at 0 or above", std::to_string(x.indptr[0]));

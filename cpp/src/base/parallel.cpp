@@ -56,7 +56,8 @@ struct RegionScope {
   bool previous;
 };
 
-// Shared state of the threads of a region: the next block, and the exception of the lowest failing block.
+// Shared state of the threads of a region: the next block, and the exception of the lowest failing
+// block.
 class Region {
  public:
   Region(index_t n_blocks, const BlockFunction& function)
@@ -101,8 +102,8 @@ class Region {
   std::exception_ptr error_;
 };
 
-// A forked child has none of the parent's threads, for which libgomp would wait forever. Its regions run
-// on one thread.
+// A forked child has none of the parent's threads, for which libgomp would wait forever. Its
+// regions run on one thread.
 #ifdef EIGENFEAT_CAN_FORK
 std::atomic<bool> forked{false};
 [[maybe_unused]] const int registered =
@@ -123,8 +124,8 @@ int largest_team(int n_threads) {
 }
 
 #ifdef _OPENMP
-// The runtime of OpenMP is not instrumented. These annotations tell ThreadSanitizer that a region starts
-// after earlier operations of the caller, and that the caller continues after the region.
+// The runtime of OpenMP is not instrumented. These annotations tell ThreadSanitizer that a region
+// starts after earlier operations of the caller, and that the caller continues after the region.
 #ifdef __SANITIZE_THREAD__
 void leave_to_others(Region& region) {
   __tsan_release(&region);
@@ -174,8 +175,8 @@ const int threads_at_first = openmp_threads();
 int default_threads() {
   if (is_forked()) return 1;
   const int threads = openmp_threads();
-  // OpenMP counts processors when it is loaded. The count is too large if the process is later bound to
-  // fewer processors, or has a CPU quota.
+  // OpenMP counts processors when it is loaded. The count is too large if the process is later
+  // bound to fewer processors, or has a CPU quota.
   if (number_given || threads != threads_at_first) return threads;
   return std::min(threads, available_processors());
 }

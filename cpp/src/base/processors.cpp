@@ -48,8 +48,8 @@ double smaller(double a, double b) {
   return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b);
 }
 
-// The folder of the group and all its parents. In a container, the name of the group may be that of the
-// host, and only the folder of the mount exists.
+// The folder of the group and all its parents. In a container, the name of the group may be that of
+// the host, and only the folder of the mount exists.
 double least_quota(const std::string& mount, std::string group, bool version_2) {
   double least = 0;
   for (;;) {
@@ -82,8 +82,8 @@ double processor_quota(const std::string& membership, const std::string& root) {
 }
 
 int available_processors() {
-  // Read once: quotas hardly ever change, and reading files takes longer than many regions. If memory is
-  // exhausted, the quota is ignored.
+  // Read once: quotas hardly ever change, and reading files takes longer than many regions. If
+  // memory is exhausted, the quota is ignored.
   static const double quota = [] {
     try {
       return processor_quota("/proc/self/cgroup", "/sys/fs/cgroup");

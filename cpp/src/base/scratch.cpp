@@ -32,8 +32,8 @@ RawMemory map_huge(std::size_t bytes) {
   return {data, size};
 }
 
-// Released mappings for later requests: the operating system clears new pages, which takes as long as a
-// pass over them. While another thread holds the lock, requests map new memory instead.
+// Released mappings for later requests: the operating system clears new pages, which takes as long
+// as a pass over them. While another thread holds the lock, requests map new memory instead.
 class Spares {
  public:
   RawMemory take(std::size_t bytes) noexcept {

@@ -1,5 +1,5 @@
-// Private to the core: the mixing function of SplitMix64 (Steele, Lea and Flood 2014), which maps counters
-// and states to random bits.
+// Private to the core: the mixing function of SplitMix64 (Steele, Lea and Flood 2014), which maps
+// counters and states to random bits.
 #pragma once
 
 #include <cstdint>

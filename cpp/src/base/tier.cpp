@@ -15,8 +15,8 @@ namespace eigenfeat {
 namespace {
 
 #ifdef EIGENFEAT_TIERS
-// Instruction sets of the processor whose registers the operating system saves (Intel's manual, volume 1,
-// 13.2 and 14.3). clang-cl does not link the tables of __builtin_cpu_supports.
+// Instruction sets of the processor whose registers the operating system saves (Intel's manual,
+// volume 1, 13.2 and 14.3). clang-cl does not link the tables of __builtin_cpu_supports.
 struct Processor {
   bool v3 = false;
   bool v4 = false;

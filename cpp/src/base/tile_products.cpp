@@ -7,7 +7,8 @@
 namespace eigenfeat {
 namespace {
 
-// 64 floats or 32 doubles: for wider matrices, BLAS is faster than kernels that read a tile repeatedly.
+// 64 floats or 32 doubles: for wider matrices, BLAS is faster than kernels that read a tile
+// repeatedly.
 template <class T>
 constexpr index_t kMaxColumns = 4 * kLane<T>;
 

@@ -1,8 +1,8 @@
 // Private to the core: products of a tile of features, or of affinities, with narrow matrices.
 //
-// For narrow matrices of up to 64 floats or 32 doubles, kernels multiply each feature by a row, or a part
-// of a row, in registers; wider matrices are multiplied by gemm. Narrow matrices are row-major with
-// padded_width(k) columns and start on a 64-byte boundary; the padding is zero.
+// For narrow matrices of up to 64 floats or 32 doubles, kernels multiply each feature by a row, or
+// a part of a row, in registers; wider matrices are multiplied by gemm. Narrow matrices are
+// row-major with padded_width(k) columns and start on a 64-byte boundary; the padding is zero.
 #pragma once
 
 #include "eigenfeat/view.hpp"

@@ -1,8 +1,8 @@
-// Private to the core: the lower triangle of a symmetric matrix in square tiles, and its Cholesky factor
-// in place.
+// Private to the core: the lower triangle of a symmetric matrix in square tiles, and its Cholesky
+// factor in place.
 //
-// Tile (i, j), i >= j, is column-major and contiguous. The tiles take about n^2 / 2 numbers, and every
-// task works on a few tiles that fit its cache.
+// Tile (i, j), i >= j, is column-major and contiguous. The tiles take about n^2 / 2 numbers, and
+// every task works on a few tiles that fit its cache.
 #pragma once
 
 #include <algorithm>
@@ -53,8 +53,8 @@ TileIndex lower_tile(index_t b);
 template <class T>
 bool factorise_tiles(TiledLower<T>& a, int n_threads);
 
-// Replaces diagonal tiles of L by their inverses, with zero upper triangles, so that a solve consists of
-// products alone.
+// Replaces diagonal tiles of L by their inverses, with zero upper triangles, so that a solve
+// consists of products alone.
 template <class T>
 void invert_diagonal_tiles(TiledLower<T>& factor);
 

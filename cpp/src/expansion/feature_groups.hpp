@@ -1,8 +1,8 @@
 // Private to the linear models: division of passes over feature rows, and merging of sums.
 //
-// A tile has a number of rows whose features stay in the second-level cache; a group is a run of tiles with
-// a separate sum. Both depend on n, p and k alone. Sums of a group are T over at most kFlush rows; these
-// sums are added in double.
+// A tile has a number of rows whose features stay in the second-level cache; a group is a run of
+// tiles with a separate sum. Both depend on n, p and k alone. Sums of a group are T over at most
+// kFlush rows; these sums are added in double.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ struct Groups {
     const double per_group = columns * sizeof(double) * static_cast<double>(k);
     const index_t affordable = std::clamp<index_t>(
         static_cast<index_t>(sum_bytes / std::max(per_group, 1.0)), fewest_groups, most_groups);
-    // The sums of a group are written and read about four times. With few samples, groups are limited so
-    // that this takes at most a quarter of the time of the features.
+    // The sums of a group are written and read about four times. With few samples, groups are
+    // limited so that this takes at most a quarter of the time of the features.
     const index_t repaid = std::max(n / (16 * k + 1), fewest_groups);
     const index_t tiles = (n + groups.tile - 1) / groups.tile;
     const index_t most = std::min(affordable, repaid);
@@ -121,8 +121,8 @@ struct NarrowLayout {
   }
 };
 
-// One tile of features, loaded once and used for both products. Sparse features without an expansion are
-// used in place; waves are computed during multiplication.
+// One tile of features, loaded once and used for both products. Sparse features without an
+// expansion are used in place; waves are computed during multiplication.
 template <class T>
 struct LoadedTile {
   const FeatureRows<T>* source = nullptr;
@@ -163,8 +163,8 @@ void copy_padded(MatrixView<const U> narrow, index_t width, T* out) {
   }
 }
 
-// As sum_over_groups, with the sums of each group in type `Sum`. If kFlushed, sums of kFlush rows in T are
-// added to the sums of the group.
+// As sum_over_groups, with the sums of each group in type `Sum`. If kFlushed, sums of kFlush rows
+// in T are added to the sums of the group.
 template <class Sum, bool kFlushed, class T, class Add>
 void sum_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout, const Groups& groups,
                 MatrixView<double> out, int n_threads, Add&& add) {

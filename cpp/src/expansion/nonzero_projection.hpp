@@ -1,5 +1,5 @@
-// Private to the core: projections of dense rows with mostly zero entries, such as images with an empty
-// background, from their nonzero entries.
+// Private to the core: projections of dense rows with mostly zero entries, such as images with an
+// empty background, from their nonzero entries.
 //
 //   p (r, F) += x (r, d) directions (d, F)
 //
@@ -10,7 +10,8 @@
 
 namespace eigenfeat {
 
-// Returns false, and leaves p unchanged, if a product of matrices is faster because too few entries are 0.
+// Returns false, and leaves p unchanged, if a product of matrices is faster because too few entries
+// are 0.
 template <class T>
 bool add_nonzeros(MatrixView<const T> x, MatrixView<const T> directions, MatrixView<T> p);
 

@@ -3,11 +3,12 @@
 //
 //   z (r, width)  += Phi w          g += Phi^T residuals (r, width)
 //
-// for the powers 1, 2, 3 of both signs of F projections, and up to 64 columns. Each lane has a direction.
-// The sign of a projection selects the coefficients, because the wave of the other sign is zero: scores
-// take half of the multiplications, and columns need no padding. Coefficients and gradients (p, k) are
-// stored in vectors of the tier's width: vector v of wave q (sign and power) and column c is at
-// (v 6 + q) k + c.
+// for the powers 1, 2, 3 of both signs of F projections, and up to 64 columns. Each lane has a
+// direction.
+// The sign of a projection selects the coefficients, because the wave of the other sign is zero:
+// scores take half of the multiplications, and columns need no padding. Coefficients and gradients
+// (p, k) are stored in vectors of the tier's width: vector v of wave q (sign and power) and column
+// c is at (v 6 + q) k + c.
 #pragma once
 
 #include "eigenfeat/features.hpp"
@@ -36,7 +37,8 @@ index_t wave_index(index_t n_directions, index_t k, index_t i, index_t c) {
   return (f / unit * kWaves + q) * k * unit + c * unit + f % unit;
 }
 
-// packed: wave_lines(F) * rows vectors, sorted by v, then by row; the last vectors are padded with zeros.
+// packed: wave_lines(F) * rows vectors, sorted by v, then by row; the last vectors are padded with
+// zeros.
 template <class T>
 void pack_projections(MatrixView<const T> projections, T* packed);
 

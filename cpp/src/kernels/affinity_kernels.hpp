@@ -7,8 +7,8 @@ namespace eigenfeat {
 
 inline constexpr index_t kTileWidth = 32;
 
-// |x|^2 of rows and reciprocals of their sigmas, on 64-byte boundaries. A row with an infinite norm has
-// affinity 0 to all others.
+// |x|^2 of rows and reciprocals of their sigmas, on 64-byte boundaries. A row with an infinite norm
+// has affinity 0 to all others.
 struct AffinityNorms {
   const double* norms = nullptr;
   const double* inverse = nullptr;
@@ -19,7 +19,8 @@ struct AffinityKernels {
   // Search for the k smallest values norms[j] - 2 tile[i, j] of every row, over several tiles:
   // minima[i, l] <- min(minima[i, l], value of column l)
   void (*lower_minima)(const double* tile, index_t n_rows, const double* norms, double* minima);
-  // limits[i] <- upper bound of the k-th smallest of minima[i, .], which bounds the k-th smallest value
+  // limits[i] <- upper bound of the k-th smallest of minima[i, .], which bounds the k-th smallest
+  // value
   void (*limits_of_minima)(const double* minima, index_t n_rows, index_t k, double* limits);
   // The k smallest values of row i are a heap, the largest first; values below limits[i] are added.
   void (*add_to_nearest)(const double* tile, index_t n_rows, const double* norms,

@@ -7,8 +7,8 @@ namespace EIGENFEAT_TIER {
 
 typedef std::int32_t Entries __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 constexpr index_t kEntries = EIGENFEAT_VECTOR_BYTES / 4;
-// Numbers of left columns that are broadcast, and of right vectors that they multiply; the sums of the
-// products stay in registers.
+// Numbers of left columns that are broadcast, and of right vectors that they multiply; the sums of
+// the products stay in registers.
 constexpr index_t kLeft = 4;
 constexpr index_t kRight = kRegisters == 32 ? 4 : 2;
 

@@ -106,8 +106,8 @@ void count(const T* values, index_t first, index_t last, const T* thresholds, in
   }
 }
 
-// Each column of a line adds its own numbers in the order of time: sums are identical for all tiers, and
-// for successive calls on parts of the series.
+// Each column of a line adds its own numbers in the order of time: sums are identical for all
+// tiers, and for successive calls on parts of the series.
 template <class T>
 void compete(const T* values, index_t apart, index_t first, index_t from, index_t last, T* sums,
              index_t* counts) {

@@ -1,5 +1,5 @@
-// Private to signals: outputs of convolutions of series, numbers of outputs above thresholds, and numbers
-// of times at which an output is the largest or the smallest of its group.
+// Private to signals: outputs of convolutions of series, numbers of outputs above thresholds, and
+// numbers of times at which an output is the largest or the smallest of its group.
 #pragma once
 
 #include "kernels/family.hpp"
@@ -24,8 +24,8 @@ struct ConvolutionKernels {
                 index_t* counts);
   // The kRivals rows of `values`, with stride `apart`, compete at each t, from <= t < last; of equal
   // values, the first wins. The largest value, if positive, is added to the winner's row of
-  // sums (kRivals, 64 bytes), in column t - first modulo a line; counts[k] += number of t at which row k
-  // is the smallest.
+  // sums (kRivals, 64 bytes), in column t - first modulo a line; counts[k] += number of t at which
+  // row k is the smallest.
   void (*compete)(const T* values, index_t apart, index_t first, index_t from, index_t last,
                   T* sums, index_t* counts);
 };

@@ -17,8 +17,8 @@ struct DistanceKernels {
   void (*add_row)(const T* x, index_t d, double* sum, double* peak);
   // |scale (x - y)|^2 in double, from the original rows
   double (*exact_distance)(const T* x, const T* y, index_t d, double scale);
-  // low[j] = base[j] - 2 dot[j] - factor radius[j]; writes the indices j with low[j] <= limit to hits, and
-  // returns their number.
+  // low[j] = base[j] - 2 dot[j] - factor radius[j]; writes the indices j with low[j] <= limit to
+  // hits, and returns their number.
   index_t (*lows_below)(const T* dot, const T* base, const T* radius, T factor, index_t n, T limit,
                         T* low, std::int32_t* hits);
   // out[j] = sum over rows r of (x[j] - r[j])

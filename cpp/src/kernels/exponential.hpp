@@ -29,8 +29,8 @@ struct Exponential<float> {  // Cephes' expf
   static constexpr int bias = 127, fraction_bits = 23;
 };
 
-// x <- exp(min(x, 0)) = 2^k exp(r), r = x - k log 2, with an error below 2 ulp; 0 below exp(least). NaN
-// stays NaN.
+// x <- exp(min(x, 0)) = 2^k exp(r), r = x - k log 2, with an error below 2 ulp; 0 below exp(least).
+// NaN stays NaN.
 template <class T>
 EIGENFEAT_INLINE void exponential(Vec<T>& x) {
   using V = Vec<T>;

@@ -12,8 +12,8 @@
 //   }();
 //   kernels<SumKernels>().dot(a, b, n);                                    anywhere in the core
 //
-// Headers of families contain declarations only. A function with a body would be compiled for every tier,
-// and the linker might keep a copy that the processor cannot run.
+// Headers of families contain declarations only. A function with a body would be compiled for every
+// tier, and the linker might keep a copy that the processor cannot run.
 #pragma once
 
 #include "eigenfeat/tier_kind.hpp"

@@ -51,13 +51,13 @@ struct LaneLogs {
     }
   };
 
-  // The stride of rows is an odd number of vectors; with an even number, the entries of a column would
-  // share few sets of the cache.
+  // The stride of rows is an odd number of vectors; with an even number, the entries of a column
+  // would share few sets of the cache.
   static EIGENFEAT_INLINE index_t stride_of(index_t n) { return n | 1; }
 
-  // Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal: applies the
-  // update A -= v w^T + w v^T of the last step, and adds the updated entries to the products p = A u of
-  // this step.
+  // Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal:
+  // applies the update A -= v w^T + w v^T of the last step, and adds the updated entries to the
+  // products p = A u of this step.
   template <index_t R>
   static EIGENFEAT_INLINE void update_rows(const Matrix& a, index_t i, index_t first,
                                            const double* v, const double* w, const double* u,
@@ -93,8 +93,9 @@ struct LaneLogs {
     for (index_t r = 0; r < R; ++r) put(get(p + (i + r) * kLanes) + sum[r], p + (i + r) * kLanes);
   }
 
-  // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on. u is stored below
-  // the diagonal of its column, beta in `betas`. The pass of a step applies the update of the last step.
+  // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on. u is stored
+  // below the diagonal of its column, beta in `betas`. The pass of a step applies the update of the
+  // last step.
   static void reduce(double* matrix, index_t n, double* d, double* e, double* betas, double* work) {
     const Matrix a{matrix, stride_of(n)};
     double *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
@@ -156,9 +157,9 @@ struct LaneLogs {
     V v[R][2], w[R][2], u[R][2], sum[R][2];
   };
 
-  // Columns [begin, end) of such rows: applies the updates of the reflections `last`, and adds the updated
-  // entries to the products p = A u of both reflections `next`. Before the first entry of u, only w is
-  // used.
+  // Columns [begin, end) of such rows: applies the updates of the reflections `last`, and adds the
+  // updated entries to the products p = A u of both reflections `next`. Before the first entry of
+  // u, only w is used.
   template <index_t R, bool inside>
   static EIGENFEAT_INLINE void rotate_columns(const Matrix& a, index_t i, Rows<R>& rows,
                                               index_t begin, index_t end, const Reflections& last,
@@ -234,8 +235,9 @@ struct LaneLogs {
       put(beta * get(w + i * kLanes) - half * get(u + i * kLanes), w + i * kLanes);
   }
 
-  // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two for each
-  // pass. A pass applies the update of the last pair; the last pass has no reflections of its own.
+  // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two for
+  // each pass. A pass applies the update of the last pair; the last pass has no reflections of its
+  // own.
   static void rotate(const double* a, index_t n, const double* betas, double* matrix,
                      double* work) {
     const Matrix out{matrix, stride_of(n)};
@@ -326,9 +328,9 @@ struct LaneLogs {
     put(below, high);
   }
 
-  // Subtracts columns [q, q + R) of sum_j w_j (T + t_j)^-1, above the diagonal, from the rows of `matrix`. An
-  // entry is the weighted diagonal entry of its column times the ratios of the rows between; the columns
-  // share the ratios above row q.
+  // Subtracts columns [q, q + R) of sum_j w_j (T + t_j)^-1, above the diagonal, from the rows of
+  // `matrix`. An entry is the weighted diagonal entry of its column times the ratios of the rows
+  // between; the columns share the ratios above row q.
   template <index_t R>
   static EIGENFEAT_INLINE void take_columns(const Matrix& matrix, index_t q, const double* ratios,
                                             const double* diagonal) {
@@ -364,8 +366,9 @@ struct LaneLogs {
     }
   }
 
-  // (T + t)^-1 = U^-1 D^-1 U^-T with T + t = U^T D U from the first entry on. Column q of the inverse is
-  // computed upwards from its diagonal entry by the ratios -e_p / d_p, without subtractions.
+  // (T + t)^-1 = U^-1 D^-1 U^-T with T + t = U^T D U from the first entry on. Column q of the
+  // inverse is computed upwards from its diagonal entry by the ratios -e_p / d_p, without
+  // subtractions.
   static void logarithm(const double* d, const double* e, index_t n, const double* shifts,
                         const double* weights, const double* constants, index_t count, double* out,
                         double* work) {

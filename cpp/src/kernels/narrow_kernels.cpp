@@ -5,8 +5,8 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// A panel is a number of vectors of a row of X. Each of kRows rows of M has a sum for every vector of the
-// panel; the sums, the panel and an entry of M stay in registers.
+// A panel is a number of vectors of a row of X. Each of kRows rows of M has a sum for every vector
+// of the panel; the sums, the panel and an entry of M stay in registers.
 constexpr index_t kPanel = kPerLine == 1 ? 2 : 4;
 
 constexpr index_t rows_for(index_t vectors) {
@@ -138,8 +138,8 @@ void narrow_transposed(Shape shape, index_t width, const T* m, index_t stride, i
   });
 }
 
-// Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry to the left of the
-// diagonal block is used twice, for its row and for the row of its column.
+// Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry to the left
+// of the diagonal block is used twice, for its row and for the row of its column.
 template <class T, index_t kRows, index_t kVectors>
 EIGENFEAT_INLINE void symmetric_rows(const T* __restrict m, index_t stride, const T* __restrict x,
                                      index_t apart, index_t i, T* __restrict y) {

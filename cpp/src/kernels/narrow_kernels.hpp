@@ -7,8 +7,8 @@ namespace eigenfeat {
 
 enum class Shape { full, symmetric, lower, upper };
 
-// X and Y: row-major (d, width), on 64-byte boundaries, with width = narrowest, 2 narrowest, ... up to two
-// lines. m: row-major (d, d) with row stride `stride`.
+// X and Y: row-major (d, width), on 64-byte boundaries, with width = narrowest, 2 narrowest, ... up
+// to two lines. m: row-major (d, d) with row stride `stride`.
 template <class T>
 struct NarrowKernels {
   // numbers in half a line, or in a vector if a vector is longer

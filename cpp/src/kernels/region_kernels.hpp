@@ -1,5 +1,5 @@
-// Private to the regions: sums over the entries of diagonal quadratics. A sum consists of eight partial
-// sums, which are added in a fixed order.
+// Private to the regions: sums over the entries of diagonal quadratics. A sum consists of eight
+// partial sums, which are added in a fixed order.
 #pragma once
 
 #include "kernels/family.hpp"

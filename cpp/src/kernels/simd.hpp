@@ -1,11 +1,11 @@
 // Private to the files of this folder: vectors of the tier for which a file is compiled.
 //
-// Vec<T> is a vector type of the compiler (GCC, clang) with the width of a register; compilers implement
-// wider vectors entry by entry, on the stack. The layout of packed data does not depend on the tier: it
-// consists of lines of 64 bytes, which are 1, 2 or 4 vectors.
+// Vec<T> is a vector type of the compiler (GCC, clang) with the width of a register; compilers
+// implement wider vectors entry by entry, on the stack. The layout of packed data does not depend
+// on the tier: it consists of lines of 64 bytes, which are 1, 2 or 4 vectors.
 //
-// Files of this folder use compiler builtins, but no inline function from outside, including the standard
-// library: the linker might keep the copy that was compiled for a wider tier.
+// Files of this folder use compiler builtins, but no inline function from outside, including the
+// standard library: the linker might keep the copy that was compiled for a wider tier.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 #include "kernels/family.hpp"
 #include "kernels/line.hpp"
 
-// Sizes of arrays are template parameters of a signed type. Vectors are passed between inlined functions
-// only, so that their ABI does not matter.
+// Sizes of arrays are template parameters of a signed type. Vectors are passed between inlined
+// functions only, so that their ABI does not matter.
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -122,9 +122,9 @@ EIGENFEAT_INLINE void store(const Vec<T>& v, T* to) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
-// a b + c, rounded once if the tier has such an instruction. Compilers may or may not fuse products and
-// sums; GCC from version 13 does not in scalar sums across iterations. Kernels whose results must not
-// depend on the number of columns that are processed together call this function.
+// a b + c, rounded once if the tier has such an instruction. Compilers may or may not fuse products
+// and sums; GCC from version 13 does not in scalar sums across iterations. Kernels whose results
+// must not depend on the number of columns that are processed together call this function.
 EIGENFEAT_INLINE float product_sum(float a, float b, float c) {
   return kFused ? __builtin_fmaf(a, b, c) : a * b + c;
 }

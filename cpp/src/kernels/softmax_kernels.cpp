@@ -14,9 +14,9 @@ void exponentials(T* x, index_t n) {
   }
 }
 
-// u = 1 + x = 2^e (1 + f) with 1 + f between the square roots of 1/2 and 2; the rounding error of u over
-// u is added at the end. log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)), s = f / (2 + f), with the
-// polynomial R of fdlibm.
+// u = 1 + x = 2^e (1 + f) with 1 + f between the square roots of 1/2 and 2; the rounding error of u
+// over u is added at the end. log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)), s = f / (2 + f),
+// with the polynomial R of fdlibm.
 EIGENFEAT_INLINE Vec<double> logarithm_of_sum(const Vec<double>& x) {
   using Bits = Register<double>::integers;
   constexpr std::int64_t mantissa = (std::int64_t{1} << 52) - 1, one = std::int64_t{1023} << 52;

@@ -38,8 +38,8 @@ void four_row_scores_by_feature(const T* x, index_t stride, index_t n, const T* 
   }
 }
 
-// Keeps a vector that is used more than once in a register. Compilers would read it again for each use,
-// but the speed of these loops is limited by loads.
+// Keeps a vector that is used more than once in a register. Compilers would read it again for each
+// use, but the speed of these loops is limited by loads.
 template <class T>
 EIGENFEAT_INLINE Vec<T> in_register(Vec<T> v) {
 #if defined(__GNUC__) && defined(__x86_64__)
@@ -94,8 +94,9 @@ EIGENFEAT_INLINE typename Small<T>::type folded(const Vec<T>& v) {
   return part[0];
 }
 
-// Products of kRows rows and kClasses classes in vectors of features, without padding of classes. ends: the
-// numbers of each row after its last whole vector, followed by zeros; classes are followed by zeros, too.
+// Products of kRows rows and kClasses classes in vectors of features, without padding of classes.
+// ends: the numbers of each row after its last whole vector, followed by zeros; classes are
+// followed by zeros, too.
 template <class T, index_t kRows, index_t kClasses>
 EIGENFEAT_INLINE void sums_along(const T* __restrict x, index_t stride, index_t n,
                                  const T* __restrict ends, const T* __restrict w, index_t apart,
@@ -184,17 +185,17 @@ EIGENFEAT_INLINE void classes_along(index_t count, const T* x, index_t stride, i
   }
 }
 
-// With 16 registers, three classes and four rows are fastest; remaining classes are processed with two
-// rows, each line in a separate pass.
+// With 16 registers, three classes and four rows are fastest; remaining classes are processed with
+// two rows, each line in a separate pass.
 EIGENFEAT_INLINE index_t classes_together(index_t left, index_t k) {
   if (k <= 2) return 1;
   if (kRegisters == 32 || !kFused) return even_part(left, 5);
   return left == 4 || left == 5 ? left : 3;
 }
 
-// If few lanes are padding, sums with one class in each lane are faster, because they need no sum across
-// lanes at the end of a row. The shares are measured. One vector of AVX2 has too few sums to hide the
-// latency of an addition, and vectors of 16 bytes gain nothing.
+// If few lanes are padding, sums with one class in each lane are faster, because they need no sum
+// across lanes at the end of a row. The shares are measured. One vector of AVX2 has too few sums to
+// hide the latency of an addition, and vectors of 16 bytes gain nothing.
 template <class T>
 bool is_by_feature(index_t k) {
   const index_t width = (k + kWidth<T> - 1) / kWidth<T> * kWidth<T>;

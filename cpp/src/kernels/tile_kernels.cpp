@@ -21,7 +21,8 @@ EIGENFEAT_INLINE index_t next_panel(index_t left) {
   return left <= 3 ? left : left == 4 ? 2 : 3;
 }
 
-// out[o] += sum over s of tile[o out_step + s sum_step] other[s]; rows of out and other have `width` numbers.
+// out[o] += sum over s of tile[o out_step + s sum_step] other[s]; rows of out and other have
+// `width` numbers.
 template <class T, index_t kOutputs, index_t kVectors>
 EIGENFEAT_INLINE void sum_outputs(const T* __restrict tile, index_t out_step, index_t sum_step,
                                   index_t n_sum, const T* __restrict other, index_t width,
@@ -70,9 +71,9 @@ void sum_all(const T* tile, index_t out_step, index_t sum_step, index_t n_out, i
   }
 }
 
-// The tail of a narrow matrix, its last columns after whole vectors, would cost as much as a vector. For the
-// tail, vectors consist of columns of the tile instead. Their data is in the first-level cache, because the
-// panels have just read it.
+// The tail of a narrow matrix, its last columns after whole vectors, would cost as much as a
+// vector. For the tail, vectors consist of columns of the tile instead. Their data is in the
+// first-level cache, because the panels have just read it.
 constexpr index_t kTailColumns = 5;  // columns of the tail that are processed together
 constexpr index_t kMaxTailProducts =
     12;                               // narrow matrices of up to this width are processed as a tail
@@ -89,8 +90,8 @@ inline constexpr index_t kPackedStride = kPackedBytes / static_cast<index_t>(siz
 template <class T>
 index_t tail_of(index_t used, index_t rows, index_t columns) {
   const index_t tail = used % kWidth<T>;
-  // Vectors of four doubles with AVX2 gain nothing: there is less padding, and reading the tile from memory
-  // takes longer.
+  // Vectors of four doubles with AVX2 gain nothing: there is less padding, and reading the tile
+  // from memory takes longer.
   const bool serves = (kWidth<T> >= 8 || !kFused) && 4 * tail <= 3 * kWidth<T> &&
                       rows >= kMinTailRows && columns >= kWidth<T>;
   return serves ? tail : 0;
@@ -118,8 +119,8 @@ EIGENFEAT_INLINE T sum_of(const T* numbers) {
   }
 }
 
-// z (kRows, kColumns) += sums of the vectors. Not inlined, because compilers would then keep none of the
-// vectors in registers.
+// z (kRows, kColumns) += sums of the vectors. Not inlined, because compilers would then keep none
+// of the vectors in registers.
 template <class T, index_t kRows, index_t kColumns>
 EIGENFEAT_OUT_OF_LINE void add_sums(const T* __restrict parts, index_t width, T* __restrict z) {
   for (index_t r = 0; r < kRows; ++r) {
@@ -128,8 +129,8 @@ EIGENFEAT_OUT_OF_LINE void add_sums(const T* __restrict parts, index_t width, T*
   }
 }
 
-// z (kRows, kColumns) += tile times packed columns: the first `vectors` vectors, and another vector at
-// `last` unless `last` is negative.
+// z (kRows, kColumns) += tile times packed columns: the first `vectors` vectors, and another vector
+// at `last` unless `last` is negative.
 template <class T, index_t kRows, index_t kColumns>
 EIGENFEAT_INLINE void dot_rows(const T* __restrict tile, index_t stride, index_t vectors,
                                index_t last, const T* __restrict packed, index_t width,
@@ -289,7 +290,8 @@ template <class T>
 void tile_scores(const T* tile, index_t stride, index_t rows, index_t columns, const T* w,
                  index_t width, index_t used, T* z) {
   const index_t tail = tail_of<T>(used, rows, columns);
-  // Every block loads its sums, and packs and sums a tail. Blocks are longer if there are few columns.
+  // Every block loads its sums, and packs and sums a tail. Blocks are longer if there are few
+  // columns.
   const bool few = tail > 0 && used <= kMaxTailProducts;
   const index_t most = few ? kPackedBytes / static_cast<index_t>(sizeof(T)) : kColumns;
   for (index_t first = 0; first < columns;) {

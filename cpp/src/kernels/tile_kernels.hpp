@@ -6,8 +6,8 @@
 
 namespace eigenfeat {
 
-// Narrow matrices have `width` columns, a multiple of `unit`, on 64-byte boundaries. Columns from `used` on
-// are padding; they are zero and stay zero.
+// Narrow matrices have `width` columns, a multiple of `unit`, on 64-byte boundaries. Columns from
+// `used` on are padding; they are zero and stay zero.
 template <class T>
 struct TileKernels {
   index_t unit;  // numbers in a vector

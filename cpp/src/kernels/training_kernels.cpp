@@ -30,8 +30,8 @@ void wave_slopes(const int* powers, index_t n_powers, const T* p, const T* gradi
   }
 }
 
-// Means below `tiny` become 0, because subnormal numbers are slow, and means of entries without gradients
-// decay to them. Steps for gradients below `least` are shorter.
+// Means below `tiny` become 0, because subnormal numbers are slow, and means of entries without
+// gradients decay to them. Steps for gradients below `least` are shorter.
 template <class T>
 void adam(const AdamStep<T>& step, const T* __restrict gradient, index_t n, T* __restrict means,
           T* __restrict squares, T* __restrict values) {

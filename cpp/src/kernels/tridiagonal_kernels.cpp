@@ -170,8 +170,8 @@ typedef std::uint64_t Bits __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 template <index_t kCount>
 EIGENFEAT_INLINE void count_vectors(const double* diagonal, const double* squares, index_t d,
                                     const double* shifts, double* below) {
-  // Steps between two scalings. A step multiplies a pair by at most 3. Its determinant is a square of at
-  // least 1e-40, so that after eight steps one number of the pair exceeds 1e-290.
+  // Steps between two scalings. A step multiplies a pair by at most 3. Its determinant is a square
+  // of at least 1e-40, so that after eight steps one number of the pair exceeds 1e-290.
   constexpr index_t kSteps = 8;
   constexpr std::uint64_t kSign = 63, kExponent = 52, kTwiceBias = 2046;
   V shift[kCount], minor[kCount], before[kCount];
@@ -218,8 +218,8 @@ void count_below(const double* diagonal, const double* squares, index_t d, const
   for (; s < n_shifts; s += kLanes) count_vectors<1>(diagonal, squares, d, shifts + s, below + s);
 }
 
-// Lines of a row: 1 / pivot, the two entries to its right, the multiplier of the row below, and whether the
-// two rows were exchanged.
+// Lines of a row: 1 / pivot, the two entries to its right, the multiplier of the row below, and
+// whether the two rows were exchanged.
 void factorise(const double* diagonal, const double* off, index_t d, double smallest,
                const double* shifts, double* factors) {
   constexpr index_t kLine = kLane<double>, kRow = kFactorLines * kLine;

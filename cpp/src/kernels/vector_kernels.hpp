@@ -1,5 +1,5 @@
-// Private to the core: loops over one or two vectors. A sum consists of eight partial sums, which are added
-// in a fixed order.
+// Private to the core: loops over one or two vectors. A sum consists of eight partial sums, which
+// are added in a fixed order.
 #pragma once
 
 #include "kernels/family.hpp"

@@ -5,8 +5,8 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// The base of the wave, whose powers are the features. sqrt(1 + z) - 1 = z / (sqrt(1 + z) + 1), which avoids
-// cancellation for small z.
+// The base of the wave, whose powers are the features. sqrt(1 + z) - 1 = z / (sqrt(1 + z) + 1),
+// which avoids cancellation for small z.
 template <bool kShifted, class T>
 EIGENFEAT_INLINE T base(T z) {
   return kShifted ? z / (square_root(T(1) + z) + T(1)) : square_root(z);
@@ -24,8 +24,8 @@ EIGENFEAT_INLINE void store_halves(const V& p, const V& wave, V* up, V* down) {
   *down = p > zero ? zero : wave;
 }
 
-// Powers 1, 2, 3 of both signs in one pass over p. Compilers do not vectorise a loop with six results,
-// which might overlap.
+// Powers 1, 2, 3 of both signs in one pass over p. Compilers do not vectorise a loop with six
+// results, which might overlap.
 template <bool kShifted, class T>
 EIGENFEAT_INLINE void all_powers(const T* __restrict p, index_t n, T* __restrict out) {
   index_t f = 0;

@@ -55,8 +55,8 @@ EIGENFEAT_INLINE void wave_line(const T* packed, index_t rows, T* __restrict wav
   }
 }
 
-// With few registers, a mask for each row and a selection for each product cost more than products with the
-// zero waves of the other sign. All six waves are then multiplied.
+// With few registers, a mask for each row and a selection for each product cost more than products
+// with the zero waves of the other sign. All six waves are then multiplied.
 constexpr bool kBySign = kRegisters == 32;
 constexpr index_t kStored = kBySign ? kPowers : kWaves;
 

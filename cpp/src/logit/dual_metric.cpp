@@ -4,8 +4,8 @@
 //   H^-1 = D (A^-1 - A^-1 B^T K^-1 B A^-1) D,   K = 1/c I + B A^-1 B^T (n, n)
 //
 // with K = L L^T by tiles, summed from products in float, and B applied by passes over the features.
-// Error: about eps_float |c B^T B| / min A in the directions where B is largest, which is acceptable for a
-// preconditioner; with a factor in float, a small multiple of this error.
+// Error: about eps_float |c B^T B| / min A in the directions where B is largest, which is
+// acceptable for a preconditioner; with a factor in float, a small multiple of this error.
 // Cost: n^2 p flops for K, n^3 / 3 for the factor, 4 n p k for a solve.
 #include <algorithm>
 #include <cmath>
@@ -24,9 +24,9 @@ namespace {
 
 constexpr index_t kInner = 4096;  // number of features that are summed in float
 
-// Rows of a panel, a multiple of a tile. A panel has all rows if they take up to about 32 MB, otherwise a
-// quarter of the rows, so that two panels take half of the memory. Panels are large enough for several
-// threads, and take at most about 192 MB.
+// Rows of a panel, a multiple of a tile. A panel has all rows if they take up to about 32 MB,
+// otherwise a quarter of the rows, so that two panels take half of the memory. Panels are large
+// enough for several threads, and take at most about 192 MB.
 index_t dual_panel_rows(index_t n, index_t p) {
   const index_t fitting = static_cast<index_t>(48e6) / std::max<index_t>(p, 1) / kTile;
   const index_t all = (n + kTile - 1) / kTile;
@@ -35,8 +35,8 @@ index_t dual_panel_rows(index_t n, index_t p) {
   return std::max<index_t>(std::min(fitting, quarter), 1) * kTile;
 }
 
-// sum (m, n) column-major += a b^T over all features, with products in type Number; only the lower triangle
-// for a diagonal tile.
+// sum (m, n) column-major += a b^T over all features, with products in type Number; only the lower
+// triangle for a diagonal tile.
 template <class Number, class Entry>
 void add_inner(MatrixView<const Number> a, MatrixView<const Number> b, bool diagonal,
                AlignedBuffer<Number>& product, Entry* sum) {

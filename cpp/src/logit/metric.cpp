@@ -1,4 +1,5 @@
-// The Metric of logit.hpp: Gram matrix by panels, Cholesky factor by tiles, solves by narrow products.
+// The Metric of logit.hpp: Gram matrix by panels, Cholesky factor by tiles, solves by narrow
+// products.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -108,7 +109,8 @@ TiledLower<float> in_float(TiledLower<double>& sums, double factor,
   return out;
 }
 
-// The entries of one tile in the packed triangle; for a diagonal tile, those on and below the diagonal.
+// The entries of one tile in the packed triangle; for a diagonal tile, those on and below the
+// diagonal.
 template <class Entry>
 void for_entries(index_t i_begin, index_t m, index_t j_begin, index_t n, Entry&& entry) {
   for (index_t i = 0; i < m; ++i) {

@@ -17,8 +17,8 @@ namespace eigenfeat {
 
 inline constexpr index_t kTile = TiledLower<float>::kTile;
 
-// Rows of a panel of the Gram matrix: enough that adding a product to the sums takes little time, and few
-// enough that the panel takes about 64 MB.
+// Rows of a panel of the Gram matrix: enough that adding a product to the sums takes little time,
+// and few enough that the panel takes about 64 MB.
 inline index_t gram_panel_rows(index_t p) {
   const index_t fitting = static_cast<index_t>(16e6) / std::max<index_t>(p, 1);
   return std::clamp<index_t>(fitting / 256 * 256, 256, 2048);

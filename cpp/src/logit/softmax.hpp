@@ -5,11 +5,11 @@
 
 namespace eigenfeat {
 
-// Replaces row i of z, k logits, by weight_i (softmax(z_i) - e_label + energy_weight z_i), and returns the
-// sums of the terms. z is row-major. Null weights mean ones.
+// Replaces row i of z, k logits, by weight_i (softmax(z_i) - e_label + energy_weight z_i), and
+// returns the sums of the terms. z is row-major. Null weights mean ones.
 //
-// The loss of a sample, log(sum exp(z - top)) + top - z_label, is accurate to a few ulps of its terms. If it
-// is small, it is log1p of the share of the other classes, so that it keeps its digits.
+// The loss of a sample, log(sum exp(z - top)) + top - z_label, is accurate to a few ulps of its
+// terms. If it is small, it is log1p of the share of the other classes, so that it keeps its digits.
 template <class T>
 LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const double* weights,
                              double energy_weight);

@@ -41,7 +41,8 @@ void rank_update(bool diagonal, MatrixView<const T> left, MatrixView<const T> ri
 
 }  // namespace
 
-// Weights, sums and largest magnitudes of the classes, by chunks merged in order; shift = sum / weight.
+// Weights, sums and largest magnitudes of the classes, by chunks merged in order; shift = sum /
+// weight.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::first_pass() {
   check_weights(weights_);
@@ -95,8 +96,8 @@ void BatchUpdate<T, Rows>::check_magnitudes() const {
   require(finite, "X", "samples whose weighted sums are finite", "sums that overflow");
 }
 
-// Leaves out columns that are zero in the batch and in the previous mean. With few zero columns, or sparse
-// rows, all columns are one run.
+// Leaves out columns that are zero in the batch and in the previous mean. With few zero columns, or
+// sparse rows, all columns are one run.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::choose_columns(const Vector<ClassTarget>& targets) {
   columns_.resize(class_weight_.size());
@@ -129,8 +130,8 @@ void BatchUpdate<T, Rows>::choose_columns(const Vector<ClassTarget>& targets) {
   }
 }
 
-// Float products of 4,096 rows neither overflow nor vanish for magnitudes in [2^-40, 2^50]. Other columns
-// are scaled by a power of two, which is exact.
+// Float products of 4,096 rows neither overflow nor vanish for magnitudes in [2^-40, 2^50]. Other
+// columns are scaled by a power of two, which is exact.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::choose_scales(const Vector<ClassTarget>& targets) {
   const double heaviest =
@@ -230,7 +231,8 @@ void BatchUpdate<T, Rows>::gather(index_t first, index_t last) {
   }
 }
 
-// After all rows of a class are in panels, the merge with its previous moments is a further row of the panel.
+// After all rows of a class are in panels, the merge with its previous moments is a further row of
+// the panel.
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::finish_classes(index_t first, index_t last,
                                           const Vector<ClassTarget>& targets) {

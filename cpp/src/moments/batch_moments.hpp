@@ -1,8 +1,8 @@
 // Private to moments: the update of class moments by one batch.
 //
-// The first pass computes class weights, sums and peaks, and from these shifts and scales. The second pass
-// forms centred panels and rank-k updates. Only the first pass and allocate() can fail, before any moment is
-// changed.
+// The first pass computes class weights, sums and peaks, and from these shifts and scales. The
+// second pass forms centred panels and rank-k updates. Only the first pass and allocate() can fail,
+// before any moment is changed.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,8 @@ index_t panel_rows(index_t d) {
   return std::min<index_t>(std::max<index_t>(fit, 2 * kChunkRows), 4096);
 }
 
-// Leading dimension of a panel: whole cache lines, but no multiple of 2 KB, which would use few cache sets.
+// Leading dimension of a panel: whole cache lines, but no multiple of 2 KB, which would use few
+// cache sets.
 template <class T>
 index_t panel_stride(index_t d) {
   constexpr index_t line = static_cast<index_t>(kAlignment / sizeof(T));
@@ -72,7 +73,8 @@ class BatchUpdate {
   const double* shift(index_t c) const { return shift_.data() + c * rows_.cols(); }
   const double* residual(index_t c) const { return residual_.data() + c * rows_.cols(); }
 
-  // Adds the centred scatter of each class, and the merge term, to its target. targets: one for each class.
+  // Adds the centred scatter of each class, and the merge term, to its target. targets: one for
+  // each class.
   void accumulate(const Vector<ClassTarget>& targets) {
     choose_columns(targets);
     if constexpr (std::is_same_v<T, float>) choose_scales(targets);

@@ -2,11 +2,11 @@
 //
 //   n S = n sum_i x_i x_i^T - (sum_i x_i)(sum_i x_i)^T
 //
-// is an integer matrix, and S is its quotient, rounded twice: results are bit-for-bit identical for any
-// order of the rows. Products are summed in 32 bits over at most 8,192 rows; these sums are added in 64
-// bits. AVX-512 with VNNI computes four products of bytes in one instruction, in which one factor must be
-// signed; x_i (x_j - 128) is therefore summed, and 128 sum x_i is added at the end. Other tiers compute two
-// products of words in one instruction.
+// is an integer matrix, and S is its quotient, rounded twice: results are bit-for-bit identical for
+// any order of the rows. Products are summed in 32 bits over at most 8,192 rows; these sums are
+// added in 64 bits. AVX-512 with VNNI computes four products of bytes in one instruction, in which
+// one factor must be signed; x_i (x_j - 128) is therefore summed, and 128 sum x_i is added at the
+// end. Other tiers compute two products of words in one instruction.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ inline constexpr index_t kMaxByteRows = index_t{1} << 23;
 
 class ByteMoments {
  public:
-  // rows: row-major. Throws std::invalid_argument for labels outside [0, n_classes) and for classes of
-  // more than kMaxByteRows rows.
+  // rows: row-major. Throws std::invalid_argument for labels outside [0, n_classes) and for classes
+  // of more than kMaxByteRows rows.
   ByteMoments(MatrixView<const std::uint8_t> rows, VectorView<const std::int32_t> labels,
               index_t n_classes, int n_threads);
 
   index_t count(index_t c) const { return order_.count(c); }
-  // For a class with rows: sums (d,) and lower triangle of the scatter (d, d), row-major, which are zero
-  // before the call.
+  // For a class with rows: sums (d,) and lower triangle of the scatter (d, d), row-major, which are
+  // zero before the call.
   void form(index_t c, Vector<std::int64_t>& sums, double* scatter);
 
  private:

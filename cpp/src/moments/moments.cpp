@@ -100,7 +100,8 @@ void ClassMoments::move_mean(Group& group, double added, const double* shift,
   group.weight = total;
 }
 
-// Corrects S for the rounding of the shift: S <- S - r r^T / W, if this exceeds the rounding error of S.
+// Corrects S for the rounding of the shift: S <- S - r r^T / W, if this exceeds the rounding error
+// of S.
 void ClassMoments::correct_shift(Group& group, double added, const double* residual,
                                  int n_threads) const {
   bool matters = false;
@@ -127,8 +128,8 @@ void ClassMoments::update_rows(Rows rows, VectorView<const std::int32_t> labels,
     targets[c] = {group.weight, group.mean_high.data(), group.mean_low.data(),
                   group.scatter.data()};
   }
-  // Sums are updated in place. If all classes were empty, an exception empties them again; otherwise the
-  // update must finish.
+  // Sums are updated in place. If all classes were empty, an exception empties them again;
+  // otherwise the update must finish.
   try {
     std::optional<NoInterrupts> finishing;
     if (!fresh) finishing.emplace();
@@ -234,7 +235,8 @@ void ClassMoments::merge(const ClassMoments& other, VectorView<const std::int32_
     }
     return;
   }
-  // Many small classes are distributed among threads; each class of this object merges in fixed order.
+  // Many small classes are distributed among threads; each class of this object merges in fixed
+  // order.
   Vector<index_t> sources(class_map.size);
   std::iota(sources.begin(), sources.end(), index_t{0});
   std::stable_sort(sources.begin(), sources.end(),
@@ -273,8 +275,8 @@ void ClassMoments::merge_group(Group& mine, const Group& theirs, int n_threads) 
   move_mean(mine, theirs.weight, theirs.mean_high.data(), low.data());
 }
 
-// Both triangles of S_c / W_c, or of S_c / W_c + mu mu^T, by tiles, so that reads and writes of memory are
-// local.
+// Both triangles of S_c / W_c, or of S_c / W_c + mu mu^T, by tiles, so that reads and writes of
+// memory are local.
 void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) const {
   constexpr index_t tile = 64;
   const index_t d = n_features_, tiles = (d + tile - 1) / tile;

@@ -1,8 +1,8 @@
 // Private to moments: class sums and products of CSR rows without densifying them.
 //
-// sum w x and sum w x x^T are computed from nonzero entries, O(nnz^2) for each row. Subtracting W mu mu^T
-// loses digits if a mean is much larger than its standard deviation; worthwhile() is false for such batches
-// and for dense batches, which use centred panels.
+// sum w x and sum w x x^T are computed from nonzero entries, O(nnz^2) for each row. Subtracting W
+// mu mu^T loses digits if a mean is much larger than its standard deviation; worthwhile() is false
+// for such batches and for dense batches, which use centred panels.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ constexpr index_t kSlice = 256;  // maximum number of rows of a product
 constexpr index_t kRun = 1024;   // approximate number of rows of a task if there are few tiles
 constexpr index_t kTasks = 32;   // sufficient number of tasks
 
-// Rows of consecutive classes that are added together. Either all classes have half of L X, or all have L X.
+// Rows of consecutive classes that are added together. Either all classes have half of L X, or all
+// have L X.
 struct Slice {
   index_t begin = 0, end = 0, first_class = 0;
   bool half = false;

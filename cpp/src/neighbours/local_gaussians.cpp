@@ -59,9 +59,9 @@ void check_pairs(const LocalPairs<T>& pairs, double ridge) {
 
 constexpr index_t kQueries = 32;  // queries of a task
 
-// Calls work(c, begin, end, queries) for every class c and queries [begin, end); `queries` has the nearest
-// rows of the class for each query. The loop goes class by class, so that the rows of a class stay in the
-// cache.
+// Calls work(c, begin, end, queries) for every class c and queries [begin, end); `queries` has the
+// nearest rows of the class for each query. The loop goes class by class, so that the rows of a
+// class stay in the cache.
 template <class T, class F>
 void for_pairs(const LocalPairs<T>& pairs, int n_threads, F&& work) {
   const index_t m = pairs.queries.rows, classes = pairs.n_classes;

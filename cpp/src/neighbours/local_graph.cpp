@@ -1,6 +1,7 @@
-// A by (3.25): with E_ij = p_j D_ij, sum_ij E_ij D_ij^T = X_q^T sum_j E_ij - X_r^T Z, where row q of Z is the
-// sum of E_ij / k over the pairs (i, j) of which q is a neighbour. If the queries are the references, this
-// is X^T (L X) with the graph Laplacian L = sum_j p_j (I - N_j - N_j^T + N_j^T N_j).
+// A by (3.25): with E_ij = p_j D_ij, sum_ij E_ij D_ij^T = X_q^T sum_j E_ij - X_r^T Z, where row q
+// of Z is the sum of E_ij / k over the pairs (i, j) of which q is a neighbour. If the queries are
+// the references, this is X^T (L X) with the graph Laplacian L = sum_j p_j (I - N_j - N_j^T + N_j^T
+// N_j).
 #include <algorithm>
 
 #include "eigenfeat/vector.hpp"

@@ -161,8 +161,8 @@ void LocalLaplacian::start_nearest(const Block& b, Scratch& s) const {
   std::fill(s.nearest.data(), s.nearest.data() + b.size() * k, kInfinity);
 }
 
-// Keeps the k smallest |x_j|^2 - 2 x_i x_j of every row i among the columns j of tiles [first, last), whose
-// products have the stride `stride`.
+// Keeps the k smallest |x_j|^2 - 2 x_i x_j of every row i among the columns j of tiles [first,
+// last), whose products have the stride `stride`.
 void LocalLaplacian::look_for_nearest(const Block& b, index_t first, index_t last,
                                       const double* dots, index_t stride, Scratch& s) const {
   const AffinityClass& c = class_of(b);
@@ -221,8 +221,8 @@ void LocalLaplacian::keep_products(const Block& b) {
   mirror(b);
 }
 
-// Copies the entries to the right of the block to the rows below. If there are such entries, the block
-// consists of whole tiles.
+// Copies the entries to the right of the block to the rows below. If there are such entries, the
+// block consists of whole tiles.
 void LocalLaplacian::mirror(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t t = b.first_tile() + kRows / kTileWidth; t < c.n_tiles(); ++t) {

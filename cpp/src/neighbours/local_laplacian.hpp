@@ -47,8 +47,8 @@ class LocalLaplacian {
 
   const Vector<AffinityClass>& classes() const { return classes_; }
   const Panels& rows() const { return x_; }
-  // L X. If A was not stored, the sums are over j > i only, with half of the degrees; then X^T L X = H + H^T,
-  // where H is X^T times this result.
+  // L X. If A was not stored, the sums are over j > i only, with half of the degrees; then X^T L X
+  // = H + H^T, where H is X^T times this result.
   const Panels& laplacian() const { return z_; }
 
  private:

@@ -106,8 +106,8 @@ void TileSums<T>::add_tile(index_t i0, index_t j0, MatrixView<const T> product,
   }
 }
 
-// First the rows D_ij for the own classes of the queries, class by class: their products are added to V,
-// and p_g times to A. Then the rows for other classes, times sqrt(p_j), are added to A.
+// First the rows D_ij for the own classes of the queries, class by class: their products are added
+// to V, and p_g times to A. Then the rows for other classes, times sqrt(p_j), are added to A.
 template <class T>
 void scatters_by_rows(const PairRows<T>& rows, VectorView<const double> priors, bool with_weighted,
                       MatrixView<double> within, MatrixView<double> weighted, int n_threads) {
@@ -141,7 +141,8 @@ void scatters_by_rows(const PairRows<T>& rows, VectorView<const double> priors, 
 }
 
 ScatterMethod choose_scatter_method(index_t d, index_t n_classes, index_t n_neighbors) {
-  // In units of a flop of gemm; adding a number to a row in the cache takes as long as about 12 flops.
+  // In units of a flop of gemm; adding a number to a row in the cache takes as long as about 12
+  // flops.
   constexpr double addition = 12.0;
   const double width = static_cast<double>(d), classes = static_cast<double>(n_classes);
   const double scattered = classes * static_cast<double>(n_neighbors) * addition;

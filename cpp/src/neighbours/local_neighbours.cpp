@@ -21,8 +21,8 @@ index_t reference_block(index_t d) {
   return std::clamp<index_t>(fit, 64, kMaxReferences);
 }
 
-// Rounds to 40 bits, so that equal distances, as on grids and between indicators, remain equal in another
-// order of the columns, or after division by deviations with different rounding errors.
+// Rounds to 40 bits, so that equal distances, as on grids and between indicators, remain equal in
+// another order of the columns, or after division by deviations with different rounding errors.
 double rounded(double distance) {
   int exponent = 0;
   const double fraction = std::frexp(distance, &exponent);
@@ -73,7 +73,8 @@ void NeighbourSearch<T>::prepare(SearchScratch<T>& s, index_t n_queries,
   s.query_radius.resize(n_queries);
 }
 
-// Norms about the mean, in class order; `base` is the part of a lower end that does not depend on the query.
+// Norms about the mean, in class order; `base` is the part of a lower end that does not depend on
+// the query.
 template <class T>
 void NeighbourSearch<T>::measure_references() {
   const index_t n = rows_.references.rows;
@@ -124,8 +125,8 @@ void NeighbourSearch<T>::search_block(const index_t* queries, index_t count,
   }
 }
 
-// Processes the distances of a block, class by class: lists of a class are started at its first reference
-// and finished at its last. Returns the class that continues, or the next class.
+// Processes the distances of a block, class by class: lists of a class are started at its first
+// reference and finished at its last. Returns the class that continues, or the next class.
 template <class T>
 index_t NeighbourSearch<T>::read_block(const index_t* queries, index_t count, index_t first,
                                        index_t last, index_t c, SearchScratch<T>& s) const {

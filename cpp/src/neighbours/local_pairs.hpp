@@ -50,8 +50,8 @@ class PairRows {
     return n;
   }
 
-  // out = factor D_ij in the units of the columns, for columns [begin, end). If the class has no neighbours,
-  // out is zero and the result false. rows: scratch for n_neighbors pointers.
+  // out = factor D_ij in the units of the columns, for columns [begin, end). If the class has no
+  // neighbours, out is zero and the result false. rows: scratch for n_neighbors pointers.
   bool difference(index_t i, index_t c, T factor, index_t begin, index_t end, const T** rows,
                   T* out) const {
     const index_t n = count(i, c);
@@ -109,8 +109,8 @@ class TileSums {
   };
   // sum += factor * panel^T panel for every target; panel (rows, d) row-major.
   void add(MatrixView<const T> panel, const double* inverse_scale, const Vector<Target>& targets);
-  // sum += factor * left^T right for the tiles that have entries of the lower triangle. right (rows, w) has
-  // the columns [first, first + w), and first is a multiple of kTile.
+  // sum += factor * left^T right for the tiles that have entries of the lower triangle. right
+  // (rows, w) has the columns [first, first + w), and first is a multiple of kTile.
   void add_product(MatrixView<const T> left, MatrixView<const T> right, index_t first,
                    const double* inverse_scale, const Target& target);
 

@@ -45,9 +45,10 @@ Vector<index_t> NeighbourSearch<T>::search_mutually() {
   const index_t n = rows_.references.rows, tiles = (n + kTile - 1) / kTile;
   CandidateLists<T> lists(n * rows_.n_classes, k_);
   PerThread<SearchScratch<T>> scratch(resolve_threads(n_threads_));
-  // One thread at a time writes to the lists of a tile; results do not depend on the order. Pairs of tiles
-  // are scheduled in the rounds of a tournament, so that concurrent tasks mostly have no common tile. The
-  // first round pairs each tile with itself. With an odd number of tiles, one tile pauses in each round.
+  // One thread at a time writes to the lists of a tile; results do not depend on the order. Pairs
+  // of tiles are scheduled in the rounds of a tournament, so that concurrent tasks mostly have no
+  // common tile. The first round pairs each tile with itself. With an odd number of tiles, one tile
+  // pauses in each round.
   Vector<std::mutex> locks(tiles);
   const index_t players = tiles + tiles % 2, pairs = players / 2 * (players - 1);
   for_blocks(tiles + pairs, n_threads_, [&](index_t b, int thread) {

@@ -1,8 +1,8 @@
 // Private to local_means: candidates for the k nearest rows, from distances with error bounds.
 //
-// The exact distance of a candidate is in [low, low + 2 error]. The list keeps the candidates that may be
-// among the k nearest, those whose `low` is at most the k-th smallest upper end. The final list does not
-// depend on the order in which candidates are added.
+// The exact distance of a candidate is in [low, low + 2 error]. The list keeps the candidates that
+// may be among the k nearest, those whose `low` is at most the k-th smallest upper end. The final
+// list does not depend on the order in which candidates are added.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Private to local_means: search for the neighbours of each class.
 //
-// There are two methods. By blocks: any queries, with lists of candidates for one block at a time. Mutual,
-// if the queries are the references: every product of two tiles of rows is used for both, which halves the
-// flops, and the lists of all rows are in memory; rows with more candidates than a list can store are
-// searched again by blocks.
+// There are two methods. By blocks: any queries, with lists of candidates for one block at a time.
+// Mutual, if the queries are the references: every product of two tiles of rows is used for both,
+// which halves the flops, and the lists of all rows are in memory; rows with more candidates than a
+// list can store are searched again by blocks.
 #pragma once
 
 #include <algorithm>
@@ -78,8 +78,8 @@ class NeighbourSearch {
     const T norms = query_radius + radius_[place];
     return T(2) * (relative_ * norms * norms + absolute_);
   }
-  // Calls take(low, place) for the places in [from, to) with a lower end below limit(). dots: a product for
-  // each place.
+  // Calls take(low, place) for the places in [from, to) with a lower end below limit(). dots: a
+  // product for each place.
   template <class Limit, class Take>
   void scan(index_t query, T radius, index_t from, index_t to, const T* dots, SearchScratch<T>& s,
             Limit limit, Take take) const {

@@ -1,8 +1,8 @@
 // Private to the pencils: a symmetric matrix without zero rows and columns.
 //
-// A column of the data that is zero in all samples of a class (a pixel at the edge of an image, a word)
-// gives a zero row and column of the moments of the class. The cost of a product falls with the square of
-// the share of the other rows.
+// A column of the data that is zero in all samples of a class (a pixel at the edge of an image, a
+// word) gives a zero row and column of the moments of the class. The cost of a product falls with
+// the square of the share of the other rows.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ enum class Entries { all, beside_diagonal };
 template <class T>
 class CompactMatrix {
  public:
-  // Copies the nonzero rows and columns if they are few enough; otherwise refers to `matrix`, which must
-  // outlive this object.
+  // Copies the nonzero rows and columns if they are few enough; otherwise refers to `matrix`, which
+  // must outlive this object.
   void read(MatrixView<const T> matrix, Entries entries) {
     const index_t d = matrix.rows;
     matrix_ = matrix;

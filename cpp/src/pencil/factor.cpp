@@ -35,7 +35,8 @@ void copy_shifted(MatrixView<const T> matrix, VectorView<const T> shifts, Matrix
   });
 }
 
-// Right-looking Cholesky over tiles: factorise the diagonal tile, solve the panel, update the trailing matrix.
+// Right-looking Cholesky over tiles: factorise the diagonal tile, solve the panel, update the
+// trailing matrix.
 template <class T>
 int tiled_cholesky(MatrixView<T> a, int n_threads) {
   const index_t d = a.rows;
@@ -81,8 +82,8 @@ void prepare_solves(Factor<T>& factor, int n_threads) {
   });
 }
 
-// The largest eigenvalue of the compact B + diag(shifts) by block power iteration; every iterate is a lower
-// bound.
+// The largest eigenvalue of the compact B + diag(shifts) by block power iteration; every iterate is
+// a lower bound.
 template <class T>
 double norm_of(const Factor<T>& factor, int n_threads) {
   const MatrixView<const T> matrix = factor.compact.view();
@@ -92,7 +93,8 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   constexpr auto columns = static_cast<std::size_t>(width);
   AlignedBuffer<T> x(d * width), y(d * width);
   fill_random(x.data(), d * width, 0);
-  // In units of the largest diagonal entry, which is the largest entry, so that squares do not overflow.
+  // In units of the largest diagonal entry, which is the largest entry, so that squares do not
+  // overflow.
   double unit = 0.0;
   for (index_t j = 0; j < d; ++j) {
     unit = std::max(unit, static_cast<double>(matrix(j, j)) + static_cast<double>(shifts[j]));
@@ -123,7 +125,8 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   return norm * unit;
 }
 
-// Rows [first, first + n) of L^T to the right of their diagonal block, and the transpose of their W_jj.
+// Rows [first, first + n) of L^T to the right of their diagonal block, and the transpose of their
+// W_jj.
 template <class T>
 struct BlockRow {
   BlockRow(const Factor<T>& factor, index_t block)

@@ -4,14 +4,15 @@
 //
 // Threads: over tiles of fixed size; results are bit-for-bit identical for any number of threads.
 //
-// The Krylov solver applies x -> L^-1 (A (L^-T x)) to narrow blocks, by substitution in blocks of rows:
+// The Krylov solver applies x -> L^-1 (A (L^-T x)) to narrow blocks, by substitution in blocks of
+// rows:
 //
 //   y_j = W_jj (x_j - L_j0 y_0 - ... - L_j,j-1 y_j-1),  W_jj = L_jj^-1,
 //
-// which consists of products, because only the diagonal blocks are inverted. Products with L and with L^T
-// both read the rows of L^T, because a second copy would exceed the cache. If many rows of B have no
-// off-diagonal entries, the Krylov solver leaves them out; L is then the factor of the other rows, whose
-// entries are not affected.
+// which consists of products, because only the diagonal blocks are inverted. Products with L and
+// with L^T both read the rows of L^T, because a second copy would exceed the cache. If many rows of
+// B have no off-diagonal entries, the Krylov solver leaves them out; L is then the factor of the
+// other rows, whose entries are not affected.
 #pragma once
 
 #include "eigenfeat/scratch.hpp"
@@ -37,12 +38,12 @@ struct Factor {
   MatrixView<const T> lower_view() const { return column_major(lower.data(), order(), order()); }
 };
 
-// Upper bound of the numbers in a factor: L and, for solves, the inverses and a compact copy of B, or the L
-// of the whole B, which is larger.
+// Upper bound of the numbers in a factor: L and, for solves, the inverses and a compact copy of B,
+// or the L of the whole B, which is larger.
 index_t factor_numbers(index_t d, bool for_solves);
 
-// Factorises, and prepares the solves on request. status is not_positive_definite if a squared pivot is below
-// d eps times its diagonal entry.
+// Factorises, and prepares the solves on request. status is not_positive_definite if a squared
+// pivot is below d eps times its diagonal entry.
 template <class T>
 void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool for_solves,
                int n_threads, Factor<T>& factor);

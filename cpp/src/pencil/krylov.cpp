@@ -12,8 +12,8 @@
 namespace eigenfeat {
 namespace {
 
-// x <- x R^-1 for a small upper triangular R and row-major x (d, n). R is inverted, because a solve with many
-// right-hand sides is much slower than a product. room: d n numbers of scratch.
+// x <- x R^-1 for a small upper triangular R and row-major x (d, n). R is inverted, because a solve
+// with many right-hand sides is much slower than a product. room: d n numbers of scratch.
 template <class T>
 void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
   const index_t n = std::min(r.rows, kMaxBlock);
@@ -68,9 +68,10 @@ bool Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   return true;
 }
 
-// image = W A G + G' for random G and G', G' much smaller. This costs less than M times a random block, and
-// has a part in the null space of M, because eigenvalues 0 may be requested. Returns false if squares of the
-// image, or of numbers that are small relative to it, overflow or vanish in T.
+// image = W A G + G' for random G and G', G' much smaller. This costs less than M times a random
+// block, and has a part in the null space of M, because eigenvalues 0 may be requested. Returns
+// false if squares of the image, or of numbers that are small relative to it, overflow or vanish in
+// T.
 template <class T>
 bool Krylov<T>::start_block() {
   constexpr double kShare = 1e-3;
@@ -115,7 +116,8 @@ bool Krylov<T>::advance(double slack) {
   return false;
 }
 
-// Adds X to the basis, and splits M X into its part in the basis, a block column of H, and the next block.
+// Adds X to the basis, and splits M X into its part in the basis, a block column of H, and the next
+// block.
 template <class T>
 void Krylov<T>::step() {
   check_interrupt();  // products on one thread have no regions, which check for interrupts
@@ -138,9 +140,9 @@ void Krylov<T>::step() {
   next_block();
 }
 
-// block <- (I - Q Q^T) (I - P P^T) block, where P has the columns of Q from `first` on; coefficients (size,
-// width_), with leading dimension capacity, <- Q^T block. Without BLAS, which would pack Q for each of the
-// four products and take twice as long.
+// block <- (I - Q Q^T) (I - P P^T) block, where P has the columns of Q from `first` on;
+// coefficients (size, width_), with leading dimension capacity, <- Q^T block. Without BLAS, which
+// would pack Q for each of the four products and take twice as long.
 template <class T>
 void Krylov<T>::orthogonalise(T* block, index_t first, T* coefficients) {
   constexpr index_t kRows = 128;  // rows of Q at a time, which fit the second-level cache
@@ -309,9 +311,9 @@ double Krylov<T>::estimate(index_t rank) const {
   return std::sqrt(sum);
 }
 
-// Residuals decrease about geometrically with the number of columns. The next check is one block before the
-// line through the last two residuals reaches the goal, because the decrease accelerates. After the first
-// check, a block is assumed to reduce residuals by a factor of ten.
+// Residuals decrease about geometrically with the number of columns. The next check is one block
+// before the line through the last two residuals reaches the goal, because the decrease
+// accelerates. After the first check, a block is assumed to reduce residuals by a factor of ten.
 template <class T>
 void Krylov<T>::plan_next_check(double excess) {
   const double now = std::log10(std::max(excess, 1.0));
@@ -394,7 +396,8 @@ template <class T>
 void Krylov<T>::write_vectors(index_t first, index_t width, T* group) const {
   const index_t count = std::min(width, n_wanted_ - first);
   std::fill(group, group + width * d_, T(0));
-  // Ranks are in descending and Ritz vectors in ascending order, so that columns of s are read backwards.
+  // Ranks are in descending and Ritz vectors in ascending order, so that columns of s are read
+  // backwards.
   AlignedBuffer<T> chosen(size_ * count);
   for (index_t c = 0; c < count; ++c) {
     const T* s = ritz_vectors_.data() + (size_ - 1 - first - c) * size_;

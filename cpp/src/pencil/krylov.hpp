@@ -4,21 +4,24 @@
 //
 //   M Q = Q H + X R E^T,   Q^T Q = I,   H = Q^T M Q,   X orthonormal and orthogonal to Q.
 //
-// A Ritz pair (theta, u = Q s) has the residual ||M u - theta u|| = ||R s_last||, where s_last is the last
-// block of s, so that u need not be formed. A pair has converged if its residual is below tolerance
-// max(|theta|, max |Ritz value| / 1000). Pairs that are certainly below the threshold (theta + residual <
-// threshold) need not converge. Each step orthogonalises against the last two blocks, in which M X has all
-// its parts up to rounding, and then against all of Q. Columns of a block that loses rank are replaced by
-// random columns, so that an invariant subspace, as of multiple eigenvalues, does not end the search.
+// A Ritz pair (theta, u = Q s) has the residual ||M u - theta u|| = ||R s_last||, where s_last is
+// the last block of s, so that u need not be formed. A pair has converged if its residual is below
+// tolerance max(|theta|, max |Ritz value| / 1000). Pairs that are certainly below the threshold
+// (theta + residual < threshold) need not converge. Each step orthogonalises against the last two
+// blocks, in which M X has all its parts up to rounding, and then against all of Q. Columns of a
+// block that loses rank are replaced by random columns, so that an invariant subspace, as of
+// multiple eigenvalues, does not end the search.
 //
-// The first block is an image of random vectors, W A G, with smaller parts of small eigenvalues than random
-// vectors. A small random block is added for the null space of M.
+// The first block is an image of random vectors, W A G, with smaller parts of small eigenvalues
+// than random vectors. A small random block is added for the null space of M.
 //
-// If the multiplicity of an eigenvalue exceeds the width of the block, the space has only as many of its
-// eigenvectors as the block has columns; the others are orthogonal to the space, and no residual shows that
-// they are missing. Therefore, if as many requested eigenvalues are equal within the tolerance, the search
-// continues from a random block until the eigenvalues no longer change.
-// Cost: 4 d^2 flops for M times a column, 4 d m for the orthogonalisation of a column against m columns.
+// If the multiplicity of an eigenvalue exceeds the width of the block, the space has only as many
+// of its eigenvectors as the block has columns; the others are orthogonal to the space, and no
+// residual shows that they are missing. Therefore, if as many requested eigenvalues are equal
+// within the tolerance, the search continues from a random block until the eigenvalues no longer
+// change.
+// Cost: 4 d^2 flops for M times a column, 4 d m for the orthogonalisation of a column against m
+// columns.
 #pragma once
 
 #include <cstdint>
@@ -40,16 +43,16 @@ inline index_t krylov_capacity(index_t n_vectors) {
   return (wanted + 64 + kMaxBlock - 1) / kMaxBlock * kMaxBlock;
 }
 
-// Narrow blocks need fewer columns in total; wide blocks read the matrices less often, which is faster for
-// matrices that exceed the cache.
+// Narrow blocks need fewer columns in total; wide blocks read the matrices less often, which is
+// faster for matrices that exceed the cache.
 template <class T>
 index_t krylov_block(index_t d) {
   const index_t bytes = d * d * static_cast<index_t>(sizeof(T));
   if (bytes <= index_t{8} << 20) return kernels<NarrowKernels<T>>().narrowest;
   return bytes <= index_t{12} << 20 ? kLane<T> : 2 * kLane<T>;
 }
-// Smallest order for which there is room for the basis and a further block; a dense solver solves smaller
-// problems.
+// Smallest order for which there is room for the basis and a further block; a dense solver solves
+// smaller problems.
 inline bool krylov_fits(index_t d, index_t n_vectors) {
   return d >= krylov_capacity(n_vectors) + kMaxBlock;
 }
@@ -64,16 +67,16 @@ class Krylov {
     index_t first_check;  // number of columns at the first check; 0: estimated
   };
 
-  // Starts a new search for M, which must outlive the iteration. Returns false if squares of M overflow or
-  // vanish in T.
+  // Starts a new search for M, which must outlive the iteration. Returns false if squares of M
+  // overflow or vanish in T.
   bool start(ReducedOperator<T>& reduced, const Target& target, int n_threads);
 
   // Advances to the next check; returns whether the requested pairs have converged to slack times the
   // tolerance.
   bool advance(double slack);
 
-  // Whether eigenvectors of a multiple eigenvalue may be missing among the converged pairs. Eigenvalues with
-  // a relative difference below `window` count as equal.
+  // Whether eigenvectors of a multiple eigenvalue may be missing among the converged pairs.
+  // Eigenvalues with a relative difference below `window` count as equal.
   bool may_have_missed(double window) const;
 
   // Continues from a random block.

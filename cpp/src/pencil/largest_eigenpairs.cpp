@@ -18,8 +18,9 @@ constexpr index_t kShiftsPerSweep = 32;  // with AVX-512, 32 shifts take little 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kMinOffDiagonal = 1e-20;  // smallest entry of T, ||T|| < 1; below rounding errors
 constexpr double kOrthogonalGap = 0.1;     // vectors of closer eigenvalues are orthogonalised
-// Distance from an eigenvalue to the shift of its inverse iteration. Eigenvalues that are equal to rounding
-// have about equal distances, so that different starts give different vectors of their eigenspace.
+// Distance from an eigenvalue to the shift of its inverse iteration. Eigenvalues that are equal to
+// rounding have about equal distances, so that different starts give different vectors of their
+// eigenspace.
 constexpr double kShiftDistance = 2 * kEpsilon;
 
 }  // namespace

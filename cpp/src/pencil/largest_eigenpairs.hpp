@@ -3,11 +3,12 @@
 //   A = Q T Q^T,   eigenvalues of T by multisection with Sturm sequences,   vectors by inverse
 //   iteration,   x = Q y.
 //
-// These are the steps of LAPACK's syevx, vectorised: the reduction in one pass for each column, multisection
-// of all requested eigenvalues together, and inverse iteration for eight eigenvalues at a time. Computed in
-// double for either type. Vectors of eigenvalues closer than a tenth of ||A|| are orthogonalised; others are
-// orthogonal to ten times rounding, because the angle between a computed vector and its eigenspace is at
-// most the residual over the gap (Parlett, The symmetric eigenvalue problem, theorem 11.7.1).
+// These are the steps of LAPACK's syevx, vectorised: the reduction in one pass for each column,
+// multisection of all requested eigenvalues together, and inverse iteration for eight eigenvalues
+// at a time. Computed in double for either type. Vectors of eigenvalues closer than a tenth of
+// ||A|| are orthogonalised; others are orthogonal to ten times rounding, because the angle between
+// a computed vector and its eigenspace is at most the residual over the gap (Parlett, The symmetric
+// eigenvalue problem, theorem 11.7.1).
 //
 // Cost: 4/3 d^3 flops for T, and for each pair 2 d^2 and some hundreds of d flops.
 #pragma once
@@ -18,19 +19,20 @@
 
 namespace eigenfeat {
 
-// Whether this method is used for `count` pairs of a matrix of order d: for more pairs, LAPACK is faster, and
-// larger matrices are reduced faster by blocks.
+// Whether this method is used for `count` pairs of a matrix of order d: for more pairs, LAPACK is
+// faster, and larger matrices are reduced faster by blocks.
 inline bool few_of(index_t d, index_t count) {
   return 2 * count <= d && count <= 64 && d <= 2048;
 }
 
 class LargestEigenpairs {
  public:
-  // Largest eigenpairs of the matrix with this lower triangle; few_of(lower.rows, vectors.cols) must be true.
-  // The last entries of `values` (rows) <- largest eigenvalues, ascending; the first entry <- smallest
-  // eigenvalue; the others are unchanged. The columns of `vectors` <- eigenvectors. Returns false, and writes
-  // nothing, if the largest entry is zero, not finite or near the limits of the type, or if vectors are not
-  // accurate to rounding.
+  // Largest eigenpairs of the matrix with this lower triangle; few_of(lower.rows, vectors.cols)
+  // must be true.
+  // The last entries of `values` (rows) <- largest eigenvalues, ascending; the first entry <-
+  // smallest eigenvalue; the others are unchanged. The columns of `vectors` <- eigenvectors.
+  // Returns false, and writes nothing, if the largest entry is zero, not finite or near the limits
+  // of the type, or if vectors are not accurate to rounding.
   template <class T>
   bool solve(MatrixView<const T> lower, VectorView<T> values, MatrixView<T> vectors);
 

@@ -9,9 +9,9 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kTileRows = 48;  // rows of a task, a multiple of the panels of all kernels
-// Up to this order, one task reads one triangle of a symmetric matrix, because memory traffic limits the
-// speed while other items occupy the other threads. Larger matrices are divided into row tiles and read
-// in full.
+// Up to this order, one task reads one triangle of a symmetric matrix, because memory traffic
+// limits the speed while other items occupy the other threads. Larger matrices are divided into row
+// tiles and read in full.
 constexpr index_t kSerialSymmetric = 1024;
 constexpr index_t kTileColumns =
     192;  // columns of a transposed product, whose rows of Y fit the cache

@@ -43,8 +43,8 @@ bool is_full(index_t bytes, index_t n_items, index_t d, int n_threads) {
   return bytes > kFactorBytes || (enough && (d >= kMinTiledOrder || bytes > kSmallWaveBytes));
 }
 
-// Whether a job is a denominator with all its items. The factor is then in the cache of the thread, and its
-// memory is reused for the next job.
+// Whether a job is a denominator with all its items. The factor is then in the cache of the thread,
+// and its memory is reused for the next job.
 bool by_denominator(index_t n_denominators, index_t factor, int n_threads) {
   return n_denominators >= kDenominatorsPerThread * n_threads &&
          (n_threads + 1) * factor <= kFactorBytes;
@@ -91,8 +91,8 @@ void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d)
               " pencils");
 }
 
-// The cost model of choose_solver: 10^10 times the seconds of one pencil on one core (Emerald Rapids), fitted
-// to bench/solver_costs.py for d from 50 to 2,000. Only ratios matter.
+// The cost model of choose_solver: 10^10 times the seconds of one pencil on one core (Emerald
+// Rapids), fitted to bench/solver_costs.py for d from 50 to 2,000. Only ratios matter.
 struct SolverCosts {
   Tier tier = Tier::baseline;
   double full_d3 = 0, full_d2 = 0;  // full: full_d3 d^3 + full_d2 d^2
@@ -102,8 +102,9 @@ struct SolverCosts {
   double subset_d3 = 0, subset_d2 = 0, subset_dm = 0, subset_of_all = 0;
   double tridiagonal_d3 = 0, tridiagonal_d2 = 0, tridiagonal_dm = 0, tridiagonal_d = 0;
   // krylov: columns_m m + columns_1 columns, each column_d2 d^2 + column_d d, and the factor,
-  // factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. A column is the cost of a product
-  // with a vector, including orthogonalisation; narrow blocks need fewer columns, many vectors need more.
+  // factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. A column is the cost of a
+  // product with a vector, including orthogonalisation; narrow blocks need fewer columns, many
+  // vectors need more.
   // The number that a pencil needs depends on its spectrum, which is unknown.
   double columns_m = 0, columns_1 = 0, column_d2 = 0, column_d = 0, factor_d3 = 0, factor_d2 = 0;
 };
@@ -234,8 +235,8 @@ class Batch {
     return options_.solver == Solver::krylov && krylov_fits(d(), options_.n_vectors);
   }
 
-  // With few denominators, work is divided into waves: first the factors of the wave, then its items. Returns
-  // the end of the wave that starts with a denominator.
+  // With few denominators, work is divided into waves: first the factors of the wave, then its
+  // items. Returns the end of the wave that starts with a denominator.
   index_t wave_end(index_t first) const {
     const index_t each = factor_bytes<T>(d(), for_krylov());
     index_t last = first + 1;
@@ -288,8 +289,8 @@ class Batch {
            [&](index_t job, int, int inner) { factorise_at(first + job, inner, factors_[job]); });
   }
 
-  // Solves the first item of the batch alone, to estimate the number of columns of the others. Returns the
-  // position of the next item.
+  // Solves the first item of the batch alone, to estimate the number of columns of the others.
+  // Returns the position of the next item.
   index_t solve_first() {
     if (options_.solver != Solver::krylov || order_.size() < 2) return 0;
     solve_item(order_[0], factors_[0], 0, n_threads_);
@@ -417,8 +418,8 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
       ++held;
     }
   }
-  // Columns of length d: dense copies, or the basis and a second one for restarts. The copy of the tridiagonal
-  // kernels is in double.
+  // Columns of length d: dense copies, or the basis and a second one for restarts. The copy of the
+  // tridiagonal kernels is in double.
   const index_t doubled = std::is_same_v<T, double> ? d : 2 * d;
   const index_t columns = krylov                     ? 2 * krylov_capacity(options.n_vectors)
                           : solver == Solver::full   ? 2 * d

@@ -10,8 +10,8 @@
 namespace eigenfeat {
 namespace {
 
-// The residual is computed when the Ritz estimate is below this multiple of the tolerance; the estimate
-// exceeds the residual by a factor of up to sqrt(||B||) ||v||, often a hundred.
+// The residual is computed when the Ritz estimate is below this multiple of the tolerance; the
+// estimate exceeds the residual by a factor of up to sqrt(||B||) ||v||, often a hundred.
 constexpr double kEstimateFactor = 128.0;
 
 }  // namespace
@@ -46,8 +46,8 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const CompactMatrix<T>* compact
     result.status = Status::inaccurate;
 }
 
-// Solves by sygvd, because the reduction to L^-1 A L^-T may lose small eigenvalues of graded pencils. Keeps the
-// better of both results, and returns its largest residual.
+// Solves by sygvd, because the reduction to L^-1 A L^-T may lose small eigenvalues of graded
+// pencils. Keeps the better of both results, and returns its largest residual.
 template <class T>
 double ItemSolver<T>::retry_by_full(const PencilOptions& options, double worst,
                                     ItemResult<T>& result) {
@@ -63,8 +63,8 @@ double ItemSolver<T>::retry_by_full(const PencilOptions& options, double worst,
   return finish(options, options.n_vectors, result);
 }
 
-// Returns false if the requested pairs do not reach the tolerance within the limit of the work, or if numbers
-// of the search overflow or vanish in T.
+// Returns false if the requested pairs do not reach the tolerance within the limit of the work, or
+// if numbers of the search overflow or vanish in T.
 template <class T>
 bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptions& options,
                               ItemResult<T>& result) {
@@ -136,7 +136,8 @@ Status ItemSolver<T>::by_reduction(const PencilOptions& options, ItemResult<T>& 
   return Status::ok;
 }
 
-// L of the whole B: L of the coupled rows, and square roots of the diagonal entries of the other rows.
+// L of the whole B: L of the coupled rows, and square roots of the diagonal entries of the other
+// rows.
 template <class T>
 MatrixView<const T> ItemSolver<T>::whole_lower() {
   if (factor_->compact.is_whole()) return factor_->lower_view();
@@ -188,16 +189,16 @@ void ItemSolver<T>::take_columns(MatrixView<const T> ascending, index_t n_vector
 // max |A_ii| / ||B||, an estimate of the size of the largest eigenvalue.
 template <class T>
 double ItemSolver<T>::numerator_scale() const {
-  // The diagonal of a positive semidefinite A, such as moments, bounds the other entries. For other matrices
-  // this is an estimate, and the largest eigenvalue is used as well.
+  // The diagonal of a positive semidefinite A, such as moments, bounds the other entries. For other
+  // matrices this is an estimate, and the largest eigenvalue is used as well.
   double largest = 0.0;
   for (index_t i = 0; i < a_.rows; ++i)
     largest = std::max(largest, std::abs(static_cast<double>(a_(i, i))));
   return largest / factor_->norm;
 }
 
-// Computes Rayleigh quotients, scales vectors, and computes residuals from A and B; returns the largest
-// residual of the pairs that are kept.
+// Computes Rayleigh quotients, scales vectors, and computes residuals from A and B; returns the
+// largest residual of the pairs that are kept.
 template <class T>
 double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemResult<T>& result) {
   const index_t d = a_.rows;
@@ -233,13 +234,15 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
     if (!std::isfinite(lambda[r]) || !std::isfinite(residual[r]))
       return std::numeric_limits<double>::infinity();
   }
-  // Rayleigh quotients of nearly equal eigenvalues may be in another order than the solver's eigenvalues.
+  // Rayleigh quotients of nearly equal eigenvalues may be in another order than the solver's
+  // eigenvalues.
   Vector<index_t> order(lambda.size());
   std::iota(order.begin(), order.end(), index_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](index_t a, index_t b) { return lambda[a] > lambda[b]; });
-  // Residuals of tiny eigenvalues are relative to the largest eigenvalue, because no solver has residuals below
-  // rounding errors, which include those of A v if A is much larger than its largest eigenvalue suggests.
+  // Residuals of tiny eigenvalues are relative to the largest eigenvalue, because no solver has
+  // residuals below rounding errors, which include those of A v if A is much larger than its
+  // largest eigenvalue suggests.
   const double rounding =
       std::sqrt(static_cast<double>(d)) * static_cast<double>(std::numeric_limits<T>::epsilon());
   const double floor =

@@ -29,7 +29,8 @@ struct ItemResult {
 template <class T>
 class ItemSolver {
  public:
-  // options.solver must not be automatic; the factor must be prepared for solves if krylov may be used.
+  // options.solver must not be automatic; the factor must be prepared for solves if krylov may be
+  // used.
   // compact: a shared copy of A without zero rows, or null.
   void solve(MatrixView<const T> a, const CompactMatrix<T>* compact, const Factor<T>& factor,
              const PencilOptions& options, int n_threads, ItemResult<T>& result);

@@ -1,11 +1,12 @@
-// Private to the pencils: the operator of the Krylov solver, M = W A W^T with W = L^-1, on a subset of the
-// coordinates.
+// Private to the pencils: the operator of the Krylov solver, M = W A W^T with W = L^-1, on a subset
+// of the coordinates.
 //
-// A row of B is coupled if it has an off-diagonal entry. W is the inverse of a Cholesky factor in coupled
-// rows, and 1 / sqrt(diagonal) in other rows. A row of A is supported if it has an entry. A coordinate that
-// is neither coupled nor supported is an eigenvector with eigenvalue 0. The operator has the coupled
-// coordinates, then the other supported coordinates, then as many of the remaining coordinates as pairs are
-// requested, because 0 may be among the largest eigenvalues if A is not positive semidefinite.
+// A row of B is coupled if it has an off-diagonal entry. W is the inverse of a Cholesky factor in
+// coupled rows, and 1 / sqrt(diagonal) in other rows. A row of A is supported if it has an entry. A
+// coordinate that is neither coupled nor supported is an eigenvector with eigenvalue 0. The
+// operator has the coupled coordinates, then the other supported coordinates, then as many of the
+// remaining coordinates as pairs are requested, because 0 may be among the largest eigenvalues if A
+// is not positive semidefinite.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace eigenfeat {
 template <class T>
 class ReducedOperator {
  public:
-  // A and the factor, prepared for solves, must outlive the operator. It has at least `least` coordinates, or
-  // all.
+  // A and the factor, prepared for solves, must outlive the operator. It has at least `least`
+  // coordinates, or all.
   void prepare(const CompactMatrix<T>& a, const Factor<T>& factor, index_t n_vectors,
                index_t least);
 
@@ -30,8 +31,8 @@ class ReducedOperator {
 
   index_t order() const { return coordinates_.size(); }
 
-  // y <- M x, and v <- W^T u with v in the coordinates of A. Blocks are as in multiply_narrow, with one width
-  // between calls of prepare.
+  // y <- M x, and v <- W^T u with v in the coordinates of A. Blocks are as in multiply_narrow, with
+  // one width between calls of prepare.
   void apply(const T* x, index_t width, T* y, int n_threads);
   void back(const T* u, index_t width, T* v, int n_threads);
 

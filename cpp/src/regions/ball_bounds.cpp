@@ -10,7 +10,7 @@ namespace eigenfeat {
 
 namespace {
 
-// The i-th entry of A x is known.
+// Adds the terms of entry i, for which (A x)_i is given.
 struct Sums {
   double value = 0.0, magnitude = 0.0, residual = 0.0;
   void add(double ax, double g, double x, double mu) {
@@ -49,7 +49,7 @@ BallTerms diagonal_terms(const double* a, const PowerOfTwo& factor, const double
 BallTerms dense_terms(MatrixView<const double> a, double largest, const PowerOfTwo& factor,
                       const double* g, const double* x, double mu, double* line) {
   const index_t d = a.cols;
-  // Then neither squares nor products leave the range by anything that counts.
+  // Squares and products then neither overflow nor lose relevant digits by underflow.
   const bool moderate = largest > 1e-20 && largest < 1e140;
   Sums sums;
   double squares = 0.0, quadratic = 0.0;
@@ -74,7 +74,7 @@ BallTerms dense_terms(MatrixView<const double> a, double largest, const PowerOfT
 
 BallBounds bounds_from(const BallTerms& at, double mu, double defect, double radius,
                        double constant, index_t d) {
-  constexpr double kUnderflow = 1e-290;  // more than all that was lost below the smallest numbers
+  constexpr double kUnderflow = 1e-290;  // exceeds the sum of all underflow errors
   const double share = static_cast<double>(d + 64) * kRound;
   const double bent = at.size * at.length, fixed = std::fabs(constant);
   const double square = radius * radius, span = radius + at.length;

@@ -49,7 +49,7 @@ double work_of(const BallProblem& problem) {
   return problem.dense && !shared(problem) ? n * (2 * d * d * d + 300 * d) : n * 100 * d;
 }
 
-// Dense matrices of their own are work for a block each.
+// Each item with its own dense matrix is a block.
 index_t block_of(const BallProblem& problem) {
   return problem.dense && !shared(problem) ? 1 : kItemsPerBlock;
 }

@@ -11,14 +11,15 @@ namespace {
 
 constexpr double kUnderflow = 1e-290;
 
-// One quadratic, and what is known of its minimum so far.
+// One quadratic, and the current bounds of its minimum.
 //
-// Rounding, with u = 2^-53. b_i = (a_i - low) + shift is off by 3 u of itself, as a_i - low and shift
-// are not negative; so every term g_i^2 / b_i, g_i^2 / b_i^2 and their sums in any order are by
-// (n + 16) u, and `fall`, a sum of nonnegative terms, is by less than share_ = (n + 64) 2 u of
-// itself. Terms of either sign (values at points) are off by share_ times the sum of their
-// magnitudes. mu is the number shift - low itself, which is off by u of itself. What underflows is
-// below kUnderflow in all; squares of slopes are used only where they cannot.
+// Rounding, with u = 2^-53. The relative error of b_i = (a_i - low) + shift is at most 3 u, because
+// a_i - low and shift are nonnegative. The relative error of the terms g_i^2 / b_i and g_i^2 /
+// b_i^2, and of their sums in any order, is at most (n + 16) u, and that of `fall`, a sum of
+// nonnegative terms, is below share_ = (n + 64) 2 u. The error of sums of terms of both signs
+// (values at points) is at most share_ times the sum of the magnitudes. mu is the number shift -
+// low, with the relative error u. The sum of all underflow errors is below kUnderflow; squares of
+// slopes are used only if they cannot underflow.
 class Prover {
  public:
   Prover(const double* a, const double* g, index_t n, double constant, double radius,
@@ -44,7 +45,7 @@ class Prover {
     // |2 g^T x| <= 2 |g| r and x^T A x >= min(a_min, 0) r^2
     bound_below(2.0 * length * radius_ + std::max(-of.low, 0.0) * square);
     if (done()) return true;
-    if (has_squares(of)) {  // the best point along -g
+    if (has_squares(of)) {  // upper bound at the best point along -g
       const double curvature = of.bend / of.gradient;
       const double vertex = curvature > 0.0 ? length / curvature : kInfinity;
       const double reach = std::min(vertex, inside());
@@ -55,11 +56,11 @@ class Prover {
     return done();
   }
 
-  // Newton steps on the dual; each gives a bound on either side.
+  // Newton steps on the dual; each gives a lower and an upper bound.
   void search(const Survey& of) {
     const double base = std::max(of.low, 0.0), length = length_of(of);
     const double mean = has_squares(of) ? of.bend / of.gradient - of.low : 0.0;
-    // |x| >= r here by Jensen's inequality, if it is not below what is allowed
+    // by Jensen's inequality |x| >= r at this shift, unless the shift is below its lower limit
     double shift = std::max(base, length / radius_ - mean);
     if (!(shift > 0.0)) shift = 1e-3 * length / radius_;
     for (int step = 0; step < 60 && shift > 0.0 && std::isfinite(shift); ++step) {
@@ -76,10 +77,10 @@ class Prover {
   }
 
  private:
-  // Squares of slopes that are next to the smallest numbers have no digits.
+  // Squares of slopes near the smallest numbers have lost their digits.
   static bool has_squares(const Survey& of) { return of.gradient > 1e-280; }
 
-  // |g|, or where its squares have no digits something above it.
+  // |g|, or an upper bound if squares have lost their digits.
   double length_of(const Survey& of) const {
     return has_squares(of) ? std::sqrt(of.gradient)
                            : of.steepest * std::sqrt(static_cast<double>(n_));
@@ -96,7 +97,8 @@ class Prover {
     if (constant_ >= most) certificate.verdict = Verdict::nonnegative;
   }
 
-  // q = c + change at a point of the ball; `size` is the sum of the magnitudes of change's terms.
+  // q = c + change at a point of the ball; `size` is the sum of the magnitudes of the terms of
+  // `change`.
   void bound_above(double change, double size) {
     const double error = share_ * (size + std::fabs(constant_)) + uncertainty_;
     const double upper = (constant_ + change) + (size == 0.0 ? uncertainty_ : error + kUnderflow);
@@ -116,7 +118,7 @@ class Prover {
     } else if (low >= 0.0) {
       bound_above(-sums.first - mu * sums.second, bent);
     } else {
-      // From x to the sphere along the lowest eigenvector, on the shorter way:
+      // From x to the nearer point of the sphere along the lowest eigenvector:
       // q <= c - P(mu) + s (r^2 - |x|^2).
       bound_above(low * square - sums.first - shift * sums.second,
                   -low * square + sums.first + shift * sums.second);
@@ -127,7 +129,7 @@ class Prover {
   const double* g_;
   index_t n_;
   double constant_, radius_, uncertainty_, share_;
-  bool exact_ = false;  // nothing falls at all
+  bool exact_ = false;  // whether the minimum is the constant
 };
 
 bool moderate(double x) {
@@ -138,7 +140,7 @@ bool moderate(double x) {
 
 Certificate certify(const double* curvatures, const double* slopes, index_t n, double constant,
                     double radius, double uncertainty, double* scratch) {
-  if (!std::isfinite(constant)) {  // it overflowed: nothing is known
+  if (!std::isfinite(constant)) {  // after an overflow there are no bounds
     Certificate open;
     open.lower = -kInfinity;
     open.upper = kInfinity;
@@ -155,7 +157,7 @@ Certificate certify(const double* curvatures, const double* slopes, index_t n, d
     const Survey scaled = survey(scratch, scratch + n, n);
     const double in_units = scale.value(constant);
     if (!std::isfinite(in_units)) return beyond_scale(constant, uncertainty);
-    // What underflows here changes q by less than d 2^-1070, in units in which it may be 1/4.
+    // Underflow changes q by less than d 2^-1070, in units in which q may be 1/4.
     Prover prover(scratch, scratch + n, n, in_units, scale.radius,
                   scale.value(uncertainty) + kUnderflow);
     if (prover.certificate.verdict == Verdict::undecided && !prover.open(scaled))

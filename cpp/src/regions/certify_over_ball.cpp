@@ -36,10 +36,10 @@ Certificate exactly(double constant) {
   return out;
 }
 
-// A dense matrix that serves few items, in scaled numbers (but `a`, which is scaled as it is read).
+// A dense matrix of few items. Numbers are scaled, except `a`, which is scaled when it is read.
 class DenseItem {
  public:
-  // largest: of the magnitudes in a
+  // largest: largest magnitude in a
   DenseItem(MatrixView<const double> a, double largest, const double* slopes,
             const BallScale& scale, CertificateScratch& scratch)
       : d_(a.rows), a_(a), largest_(largest), scale_(scale), scratch_(scratch) {
@@ -58,9 +58,9 @@ class DenseItem {
   }
 
  private:
-  // The minimiser and its multiplier are only a proposal here: what they prove is worked out with A
-  // itself. That A + mu I is positive semidefinite to a defect follows from the pivots of T + mu I
-  // and from a bound of the reduction's rounding that holds for every A.
+  // The minimiser and its multiplier need not be accurate: bounds are computed with A itself. A +
+  // (mu + defect) I is positive semidefinite by the pivots of T + mu I, and by a bound of the
+  // rounding in the reduction that holds for every A.
   void from_minimum(double constant, Certificate& out) {
     const double *g = scratch_.g.data(), radius = scale_.radius;
     double* x = scratch_.x.data();
@@ -71,14 +71,15 @@ class DenseItem {
     const double defect = point.defect + 1.01 * reduction_error(d_) * at.size;
     const BallBounds bounds = bounds_from(at, mu, defect, radius, constant, d_);
     out.passes = point.iterations + 1;
-    // A number that is none proves nothing.
+    // NaN certifies nothing.
     out.lower =
         std::isfinite(bounds.lower) ? bounds.lower : -std::numeric_limits<double>::infinity();
     out.upper = std::isfinite(bounds.upper) ? bounds.upper : constant;
     settle(out);
   }
 
-  // Slower by far, and rarely called for: the eigenvectors' rounding is measured, not bounded.
+  // Much slower, and rarely needed: the rounding error of eigenvectors is measured instead of
+  // bounded.
   void from_eigenvectors(double constant, Certificate& out) {
     scratch_.a.reserve(d_ * d_);
     std::transform(a_.data, a_.data + d_ * d_, scratch_.a.data(), scale_.curvature);

@@ -40,7 +40,7 @@ class Row {
     return std::max_element(s_.values.data(), s_.values.data() + k_) - s_.values.data();
   }
 
-  // The most dangerous of the others; -1 if there is none.
+  // The class with the smallest difference at the point; -1 if there is no other class.
   index_t runner_up(index_t c) const {
     index_t best = -1;
     for (index_t h = 0; h < k_; ++h) {
@@ -49,7 +49,7 @@ class Row {
     return best;
   }
 
-  // The difference of c and h as it stands after form().
+  // The difference of classes c and h, set by form().
   Verdict judge(index_t c, index_t h, double constant, double radius) {
     const double error = uncertainty(c, h) + curved_ * radius * radius + sloped_ * radius;
     if (p_.shape == SetShape::ball)
@@ -71,7 +71,7 @@ class Row {
     if (p_.slopes.data != nullptr)
       kernels<RegionKernels>().add_linear_difference(p_.slopes.row(c), p_.slopes.row(h), w, d_,
                                                      line(1), line(3));
-    // Both sums bound what rounding of the entries does in the ball and in the box.
+    // Both sums bound the effect of rounding errors of the entries, in the ball and in the box.
     curved_ = 8 * kRound * total(line(2), d_);
     sloped_ = 16 * kRound * total(line(3), d_);
   }

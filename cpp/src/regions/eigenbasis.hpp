@@ -1,5 +1,4 @@
-// Private to trust_region: the eigenvectors of one dense quadratic, and how far rounding has taken
-// them from it.
+// Private to trust_region: eigenvectors of one dense quadratic, and bounds of their rounding errors.
 #pragma once
 
 #include "eigenfeat/lapack.hpp"
@@ -8,7 +7,7 @@
 
 namespace eigenfeat {
 
-// A quadratic as its items need it: eigenvalues, and the slopes along the eigenvectors.
+// Eigenvalues of a quadratic, and slopes of its items along the eigenvectors.
 class Eigenbasis {
  public:
   // a: (d, d), kept by reference; slopes: (n, d)
@@ -24,15 +23,15 @@ class Eigenbasis {
   // Computes what error() needs: two products of matrices.
   void measure();
 
-  // By how much x^T A x + 2 g^T x may differ, anywhere in the ball, from the same with values() and
-  // slope() at a point of the same length. length: |g|.
+  // Upper bound, over the ball, of the difference between x^T A x + 2 g^T x and the quadratic with
+  // values() and slope() at a point of equal length. length: |g|.
   //
   // Let Q be the computed eigenvectors, L the values, R = A - Q L Q^T, h = |Q^T Q - I|_F and U the
   // orthogonal factor of Q = U H, so that |H - I| <= h. With x = U z, |z| = |x|,
   //   |x^T A x - z^T L z| <= (|R| + (2 h + h^2) max |L|) |x|^2,
   //   |2 g^T x - 2 (Q^T g)^T z| <= 2 h |g| |x|,
   // and the product Q^T g has an error of (d + 8) u sqrt(d (1 + h)) |g|, u = 2^-53. R and h are
-  // computed; their products' rounding is bounded likewise, by (d + 8) u times
+  // computed; the rounding error of their products is at most (d + 8) u times
   // | |Q| |L| |Q|^T |_F <= (1 + h) sum |L| and | |Q|^T |Q| |_F <= d (1 + h).
   double error(double length, double radius) const;
 

@@ -37,7 +37,7 @@ double flops(index_t a, index_t b, index_t c) {
   return 2.0 * static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
 }
 
-// L_ss and what one innovation adds to the log density.
+// Adds the terms of L_ss and one innovation to the log density.
 double log_term(double e, double pivot) {
   return -0.5 * e * e - std::log(pivot) - kHalfLogTwoPi;
 }
@@ -52,7 +52,7 @@ Status factorise_covariance(MatrixView<const double> covariance, MatrixView<doub
   for (index_t i = 0; i < d; ++i) {
     for (index_t j = 0; j < d; ++j) factor(i, j) = j <= i ? covariance(i, j) : 0.0;
   }
-  // Lower by rows is upper by columns.
+  // The lower triangle in row-major order is the upper triangle in column-major order.
   return potrf(Triangle::upper, factor.transposed()) == 0 ? Status::ok
                                                           : Status::not_positive_definite;
 }

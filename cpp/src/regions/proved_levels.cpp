@@ -1,4 +1,4 @@
-// Quadratics that share matrices, over several balls each: see trust_region.hpp.
+// Quadratics that share matrices, each over several balls: see trust_region.hpp.
 #include <cmath>
 #include <string>
 
@@ -44,7 +44,7 @@ void check(const SharedQuadratics& problem) {
   }
 }
 
-// One group: its matrix over the entries that vary, and its items' slopes there.
+// One group: its matrix on the varying entries, and the slopes of its items there.
 class Group {
  public:
   Group(const SharedQuadratics& problem, index_t group, LevelScratch& scratch)

@@ -18,7 +18,7 @@ PowerOfTwo::PowerOfTwo(int exponent)
 
 namespace {
 
-// x = f 2^e with 1/2 <= f < 1; for 0 an exponent below all others.
+// The exponent e of x = f 2^e with 1/2 <= f < 1; for 0, an exponent below all others.
 int exponent_of(double x) {
   if (x == 0.0) return -4000;
   int exponent = 0;
@@ -29,7 +29,7 @@ int exponent_of(double x) {
 int value_exponent_of(double size, double steepest, int radius_exponent) {
   const int exponent =
       std::max(exponent_of(size) + 2 * radius_exponent, exponent_of(steepest) + radius_exponent);
-  return exponent < -3500 ? 0 : exponent;  // all is zero
+  return exponent < -3500 ? 0 : exponent;  // all numbers are zero
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void set_point(const double* a, const double* g, index_t n, double low, double s
   for (index_t i = 0; i < n; ++i) x[i] = g[i] == 0.0 ? 0.0 : -g[i] / ((a[i] - low) + shift);
 }
 
-// A shift at which |x| >= r: every component alone, and their mean by Jensen's inequality.
+// A shift at which |x| >= r, from every component alone, and from their mean by Jensen's inequality.
 double left_of_root(const double* a, const double* g, index_t n, const Survey& of, double radius) {
   double shift = std::max(of.low, 0.0);
   for (index_t i = 0; i < n; ++i)
@@ -77,7 +77,8 @@ double left_of_root(const double* a, const double* g, index_t n, const Survey& o
 
 namespace {
 
-// The ball is filled along the lowest eigenvector; the multiplier is -low to working precision.
+// Hard case: a multiple of the lowest eigenvector is added until |x| = radius; the multiplier is
+// -low to working precision.
 void fill_ball(const double* a, const double* g, index_t n, double radius, double inner,
                double* x) {
   const index_t lowest = std::min_element(a, a + n) - a;
@@ -85,7 +86,7 @@ void fill_ball(const double* a, const double* g, index_t n, double radius, doubl
   x[lowest] = g[lowest] > 0.0 ? -rest : rest;
 }
 
-// Where the ball does not hold the free minimiser, or there is none: |x| = radius, low < shift.
+// The unconstrained minimiser is outside the ball or does not exist: |x| = radius, low < shift.
 void solve_secular(const double* a, const double* g, index_t n, double low, double radius,
                    double* x, RegionPoint& point) {
   const double base = std::max(low, 0.0);
@@ -95,7 +96,7 @@ void solve_secular(const double* a, const double* g, index_t n, double low, doub
   for (constexpr int kMax = 200; point.iterations < kMax; ++point.iterations) {
     const double excess = (std::sqrt(sums.second) - radius) / radius;
     const double next = std::max(shift + sums.second / sums.third * excess, base);
-    // From the left |x| never falls below the radius but by rounding, and then it ends there.
+    // From the left, |x| is at least the radius except by rounding, where the iteration ends.
     point.converged = next - shift <= 2 * kRound * shift || excess <= 4 * kRound;
     if (point.converged || !(next > 0.0)) break;
     shift = next;
@@ -121,7 +122,7 @@ RegionPoint minimise_diagonal(const double* a, const double* g, index_t n, doubl
   if (!inside) {
     point.shift = left_of_root(a, g, n, of, radius);
     constexpr double kTiny = 1e-290;
-    if (point.shift < kTiny) {  // the lowest slopes are next to nothing
+    if (point.shift < kTiny) {  // the slopes along the lowest eigenvectors are negligible
       point.shift = kTiny;
       sums = careful_sums(a, g, n, of.low, kTiny);
       inside = sums.second <= radius * radius;

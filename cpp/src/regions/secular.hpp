@@ -1,5 +1,5 @@
-// Private to the core: the secular equation of a diagonal quadratic over a ball, and how numbers of
-// any size are brought near 1 without rounding.
+// Private to the core: the secular equation of a diagonal quadratic over a ball, and exact scaling
+// of numbers to about 1.
 #pragma once
 
 #include <limits>
@@ -21,21 +21,21 @@ struct PowerOfTwo {
   double first, second;
 };
 
-// x = 2^radius_exponent y, q = 2^value_exponent q': then the radius is in [1/2, 1) and the largest
-// of max |a| and max |g| as well.
+// x = 2^radius_exponent y, q = 2^value_exponent q', with exponents for which the radius, and the
+// larger of max |a| and max |g|, are in [1/2, 1).
 struct BallScale {
   BallScale(double size, double steepest, double radius);
   int radius_exponent, value_exponent;
-  PowerOfTwo curvature, slope, value;   // from given to scaled
-  PowerOfTwo length, back, multiplier;  // from scaled to given: x, q, mu
+  PowerOfTwo curvature, slope, value;   // from original to scaled numbers
+  PowerOfTwo length, back, multiplier;  // from scaled to original numbers: x, q, mu
   double radius;                        // scaled
 };
 
 struct RegionPoint {
-  double value = 0.0;       // dual bound at the multiplier, the minimum but for rounding
+  double value = 0.0;       // dual bound at the multiplier, which is the minimum up to rounding
   double multiplier = 0.0;  // mu
   double shift = 0.0;       // s = mu + a_min
-  // Of a tridiagonal T: T + mu I is no less than -defect I for certain.
+  // For a tridiagonal T, T + (mu + defect) I is proved to be positive semidefinite.
   double defect = std::numeric_limits<double>::infinity();
   bool hard = false;
   bool converged = true;

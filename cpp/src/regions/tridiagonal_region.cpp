@@ -66,7 +66,7 @@ void TridiagonalRegion::reduce(MatrixView<const double> a, const PowerOfTwo& fac
   }
 }
 
-// x <- (I - tau v v^T) x, v = (0, ..., 0, 1, what stands below the subdiagonal of column i)
+// x <- (I - tau v v^T) x, v = (0, ..., 0, 1, entries below the subdiagonal of column i)
 void TridiagonalRegion::reflect(index_t i, double* x) const {
   const double* v = matrix_.data() + i * order_;
   const index_t rest = d_ - i - 2;
@@ -101,15 +101,17 @@ TridiagonalRegion::Solve TridiagonalRegion::solve(const double* right, double lo
   return out;
 }
 
-// T - low + shift is no less than minus this, where solve() met positive pivots only. With u = 2^-53
-// a computed pivot is exactly that of a matrix whose diagonal differs by 3 u (pivot + off ratio),
-// three roundings, and by 2 u (|diagonal| + |low| + shift), those of the diagonal itself: at most
-// 8 u (|T| + |low| + shift), which is doubled here. What underflows is below 1e-300.
+// Lower bound -defect of the eigenvalues of T - low + shift, if solve() had positive pivots only.
+// With u = 2^-53, a computed pivot is the exact pivot of a matrix whose diagonal differs by 3 u
+// (pivot + off ratio), for three roundings, and by 2 u (|diagonal| + |low| + shift), for the
+// diagonal itself: together at most 8 u (|T| + |low| + shift), which is doubled here. Underflow
+// errors are below 1e-300.
 double TridiagonalRegion::defect(double low, double shift) const {
   return 8 * kRound * (norm_ + std::fabs(low) + shift) + 1e-300;
 }
 
-// By multisection, eight shifts at a time: below `low` no eigenvalue, below `high` at least one.
+// Multisection, eight shifts at a time: no eigenvalue is below `low`, and at least one is below
+// `high`.
 void TridiagonalRegion::narrow(Bracket& bracket, int rounds) const {
   const double tiny = std::numeric_limits<double>::min() + norm_ * norm_ * 1e-290;
   for (int round = 0; round < rounds; ++round) {
@@ -128,7 +130,7 @@ void TridiagonalRegion::narrow(Bracket& bracket, int rounds) const {
   }
 }
 
-// vector_: of length 1, by inverse iteration from a start that is nothing special.
+// vector_ <- unit lowest eigenvector, by inverse iteration from an arbitrary start.
 void TridiagonalRegion::lowest_eigenvector(double low, double shift) {
   for (index_t i = 0; i < d_; ++i)
     vector_[i] = 1.0 + 0.5 * std::sin(static_cast<double>(3 * i + 1) * 1.7);
@@ -153,8 +155,8 @@ RegionPoint TridiagonalRegion::minimise_tridiagonal(const double* g, double radi
   return point;
 }
 
-// Where |x| > radius at a bound of the lowest eigenvalue from below, the root lies to the right, and
-// the bound need not be any better.
+// If |x| > radius at a lower bound of the lowest eigenvalue, the root is to its right, and the
+// bound is accurate enough.
 RegionPoint TridiagonalRegion::minimise_indefinite(const double* g, double radius) {
   RegionPoint point;
   const double length = std::sqrt(dot(g, g, d_));
@@ -162,7 +164,8 @@ RegionPoint TridiagonalRegion::minimise_indefinite(const double* g, double radiu
   for (int stage = 0;; ++stage) {
     constexpr int kRounds = 4, kStages = 8;
     narrow(bracket, kRounds);
-    // What rounding calls singular may be positive semidefinite: the multiplier then starts at 0.
+    // A matrix that is singular to rounding may be positive semidefinite; the multiplier then
+    // starts at 0.
     const double low = std::min(bracket.low, 0.0);
     double base = 4 * kRound * norm_ + 1e-150;
     Solve at = solve(g, low, base);
@@ -186,12 +189,12 @@ RegionPoint TridiagonalRegion::minimise_indefinite(const double* g, double radiu
   }
 }
 
-// |x| = radius from the left of the root, where Newton's method on 1 / |x| is monotone. A small step
-// does not show that the root is near: while a component along a next to singular direction
-// dominates, |x| falls from far above the radius to far below it within T's own rounding, which
-// moves the root by `reach`. So steps are at least `reach`, and the search ends where |x| is the
-// radius as far as the equation can tell, or where the root lies between two shifts that are as
-// near as that: then the ball is filled along the lowest eigenvector.
+// Solves |x| = radius from the left of the root, where Newton's method on 1 / |x| is monotone. A
+// small step does not imply that the root is near: if a component along a nearly singular direction
+// dominates, |x| decreases from far above to far below the radius within the rounding error of T,
+// which moves the root by `reach`. Therefore steps are at least `reach`. The search ends if |x|
+// equals the radius within the error of the equation, or if the root is between two shifts with
+// distance `reach`; a multiple of the lowest eigenvector is then added to x until |x| = radius.
 void TridiagonalRegion::newton(const double* g, double low, double base, double radius, Solve at,
                                RegionPoint& point) {
   const double length = std::sqrt(dot(g, g, d_));
@@ -232,7 +235,7 @@ void TridiagonalRegion::newton(const double* g, double low, double base, double 
   for (index_t i = 0; i < d_; ++i) point_[i] *= scale;
 }
 
-// point + t vector on the sphere, on the side where what slope there is falls.
+// point + t vector on the sphere, on the side with the smaller value.
 void TridiagonalRegion::fill(const double* g, double low, double shift, double radius) {
   lowest_eigenvector(low, shift);
   solve(g, low, shift);

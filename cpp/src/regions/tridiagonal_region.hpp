@@ -1,5 +1,6 @@
-// Private to trust_region: the minimum of x^T A x + 2 g^T x over a ball for one dense A, by way of
-// a tridiagonal matrix. See trust_region.hpp.
+// Private to trust_region: the minimum of x^T A x + 2 g^T x over a ball for one dense A, by a
+// tridiagonal matrix.
+// See trust_region.hpp.
 #pragma once
 
 #include "eigenfeat/lapack.hpp"
@@ -8,19 +9,20 @@
 
 namespace eigenfeat {
 
-// What rounding may do to a matrix that is reduced to tridiagonal form: T is similar to A + E, with
-// |E|_2 at most this times |A|_F. Let u = 2^-53 and m be the order of what is left in a step. The
-// product y = A v has an error of m u |A|_F |v| whatever the order of its sums; tau |v|^2 = 2, so
-// that it moves v w^T + w v^T by 4 m u |A|_F; y^T v moves it by 4 m u |A|_F, the reflection's own
-// rounding, relative m + 10 in its length and factor, by 4 (m + 10) u |A|_F (Higham, Accuracy and
-// Stability of Numerical Algorithms, 2nd ed., Lemmas 19.1 to 19.3), the update by 6 u |A|_F:
-// no more than 16 (m + 10) u |A|_F a step. Summed over m < d that is (8 d^2 + 160 d) u.
+// Bound of the rounding in the reduction to tridiagonal form: T is similar to A + E, with |E|_2 at
+// most this number times |A|_F. Let u = 2^-53 and m be the order of the trailing matrix of a step.
+// The error of the product y = A v is m u |A|_F |v| for any order of summation; tau |v|^2 = 2, so
+// that it changes v w^T + w v^T by 4 m u |A|_F. The error of y^T v changes it by 4 m u |A|_F, the
+// rounding of the reflection, relative m + 10 in its length and factor, by 4 (m + 10) u |A|_F
+// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., Lemmas 19.1 to 19.3), and the
+// update by 6 u |A|_F: at most 16 (m + 10) u |A|_F for each step. The sum over m < d is (8 d^2 +
+// 160 d) u.
 //
-// LAPACK's blocks, which take over beyond kPassEach, leave the update of up to 31 columns out of A and
-// subtract v_j (w_j^T v) + w_j (v_j^T v) for each from the product instead. As |v_j| |w_j| <= 4 |A|,
-// each of these products has an error of 4 m u |A|_F |v|: that of y is up to 249 times as large,
-// and what a step moves, of which half comes from y, up to 125 times.
-constexpr index_t kPassEach = 2048;  // beyond, a pass a column is worth less than LAPACK's blocks
+// LAPACK's blocked code, which is used above kPassEach, does not apply the updates of up to 31
+// columns to A, but subtracts v_j (w_j^T v) + w_j (v_j^T v) for each of them from the product. As
+// |v_j| |w_j| <= 4 |A|, the error of each of these products is 4 m u |A|_F |v|: the error of y is
+// up to 249 times as large, and the change by a step, half of which comes from y, up to 125 times.
+constexpr index_t kPassEach = 2048;  // for larger orders, LAPACK's blocked code is faster
 
 inline double reduction_error(index_t d) {
   const double order = static_cast<double>(d), blocks = d > kPassEach ? 128.0 : 1.0;
@@ -32,8 +34,8 @@ class TridiagonalRegion {
  public:
   explicit TridiagonalRegion(index_t d);
 
-  // Scaled numbers, 1/2 <= radius < 1; `factor` is applied to the entries of `a` as they are read.
-  // x: d numbers.
+  // Numbers are scaled, 1/2 <= radius < 1; `factor` multiplies the entries of `a` when they are
+  // read. x: d numbers.
   RegionPoint minimise(MatrixView<const double> a, const PowerOfTwo& factor, const double* g,
                        double radius, double* x);
 
@@ -43,9 +45,9 @@ class TridiagonalRegion {
     bool positive = false;
   };
 
-  struct Bracket {  // of the lowest eigenvalue
+  struct Bracket {  // bracket of the lowest eigenvalue
     double low = 0.0, high = 0.0;
-    bool closed = false;  // to rounding of T
+    bool closed = false;  // whether its width is the rounding error of T
   };
 
   void reduce(MatrixView<const double> a, const PowerOfTwo& factor);
@@ -60,7 +62,7 @@ class TridiagonalRegion {
               RegionPoint& point);
   void fill(const double* g, double low, double shift, double radius);
 
-  index_t d_, order_;  // order_: d in whole lines
+  index_t d_, order_;  // order_: d rounded up to whole lines
   double norm_ = 0.0;  // Gershgorin's bound of |T|
   LapackWork<double> work_;
   AlignedBuffer<double> matrix_, steps_, diagonal_, off_, tau_, pivots_, ratios_, forward_, point_,

@@ -19,14 +19,15 @@
 namespace eigenfeat {
 namespace {
 
-// What rounding leaves, relative to the terms of a sum over d entries; a result beyond is none.
+// Bound of the rounding error of a sum over d entries, relative to its terms; results with larger
+// errors have not converged.
 double tolerance(index_t d) {
   return static_cast<double>(64 + 2 * d) * kRound;
 }
 
 struct RegionScratch {
   AlignedBuffer<double> a, g, x, rotated, line;
-  double largest = 0.0;  // of the magnitudes in A
+  double largest = 0.0;  // largest magnitude in A
   std::unique_ptr<TridiagonalRegion> region;
 };
 
@@ -95,7 +96,7 @@ struct Item {
     return point;
   }
 
-  // Tridiagonal forms are quick, eigenvectors surer: the better of both is kept.
+  // Tridiagonal matrices are faster, eigenvectors more reliable; the better result is kept.
   void by_eigenvectors(MatrixView<const double> a, const BallScale& scale, RegionScratch& scratch,
                        double* x, RegionPoint& point, Judgement& judged) const {
     const index_t d = problem.slopes.cols;
@@ -116,8 +117,8 @@ struct Item {
     judged = found;
   }
 
-  // Whether x and mu meet the conditions of a minimum to rounding, with the numbers as they were
-  // given; what the method itself says of its success is not enough.
+  // Whether x and mu satisfy the conditions of a minimum to rounding, with the original numbers.
+  // The method's own test of convergence does not suffice.
   Judgement judge(MatrixView<const double> a, const BallScale& scale, RegionScratch& scratch,
                   const double* x, const RegionPoint& point) const {
     const index_t d = problem.slopes.cols;
@@ -129,7 +130,7 @@ struct Item {
     const double terms = at.size * at.length + at.slope, whole = at.size * radius + at.slope;
     const double slack = mu * std::fabs(radius - at.length);
     const double apart = std::fabs(at.value - point.value);
-    // Eigenvalues of a dense matrix are known to sqrt(d) eps |A|, whatever the length of x.
+    // The error of eigenvalues of a dense matrix is sqrt(d) eps |A|, for any length of x.
     const double allowance =
         problem.dense ? 4 * std::sqrt(static_cast<double>(d)) * kRound * (whole + at.slope) * radius
                       : 8 * kRound * (at.magnitude + mu * radius * radius);
@@ -147,7 +148,7 @@ struct Item {
     return *scratch.region;
   }
 
-  // max(0, -a_min), for a ball that is a point and no slope.
+  // max(0, -a_min), for a radius of 0 and no slope.
   double lowest_multiplier(MatrixView<const double> a, RegionScratch& scratch) const {
     const index_t d = problem.slopes.cols;
     if (!problem.dense || basis != nullptr) {

@@ -17,7 +17,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kMargin = 64;  // numbers behind an array that vectors may read
+constexpr index_t kMargin = 64;  // numbers after the end of an array that vectors may read
 
 template <class T>
 constexpr index_t kLine = 64 / sizeof(T);
@@ -86,8 +86,8 @@ void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
   }
 }
 
-// One series at a time: copies with zeros before them, and the sums of the
-// dilation in use.
+// Processes one series at a time: copies of the series, preceded by zeros, and sums of the current
+// dilation.
 template <class T>
 class Convolver {
  public:
@@ -107,7 +107,7 @@ class Convolver {
     }
   }
 
-  // Takes a series, or its differences: x[t + order] - x[t] for order 1.
+  // Copies a series or, for order 1, its differences x[t + 1] - x[t].
   void take(const T* series, index_t order) {
     const index_t each = before_ + length_ + kMargin;
     order_ = order;
@@ -131,8 +131,7 @@ class Convolver {
     }
   }
 
-  // Outputs of a pair, of which those from first to last are set, in one of kRivals rows;
-  // use_dilation comes before.
+  // Outputs of a pair from `first` to `last`, in one of kRivals rows; requires use_dilation.
   const T* outputs(index_t place, index_t kernel, index_t first, index_t last, index_t row) {
     const index_t pair = place * kConvolutionKernels + kernel, dilation = plan_.dilations[place];
     const auto& taps = kHeavyTaps[static_cast<std::size_t>(kernel)];
@@ -244,7 +243,7 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
                           MatrixView<T> features, int n_threads) {
   check(series, plan);
   const index_t length = series.cols / plan.n_channels, m = ends.cols;
-  for (index_t k = 0; k < plan.n_thresholds.size; ++k) {  // before they are added up
+  for (index_t k = 0; k < plan.n_thresholds.size; ++k) {  // checked before summation
     require(plan.n_thresholds[k] <= thresholds.size, "n_thresholds",
             "at most " + std::to_string(thresholds.size), std::to_string(plan.n_thresholds[k]));
   }

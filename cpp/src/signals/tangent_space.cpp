@@ -20,16 +20,17 @@
 namespace eigenfeat {
 namespace {
 
-// Columns of an array of matrices side by side, see lane_log_kernels.hpp.
+// Number of columns of an array with a matrix in each lane; see lane_log_kernels.hpp.
 index_t padded(index_t columns) {
   return columns | 1;
 }
 
-// log z = sum_j (w_j / (1 + t_j) - w_j / (z + t_j)) for z in [e^-reach, e^reach], to rounding: Gauss and
-// Legendre's rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt in x of (-1, 1), where t = u^p and
-// u = (1 + x) / (1 - x). With p = 1 it is the diagonal Pade approximant at 1; wider spectra take a larger
-// p. The integrand has its poles at u = z^(1/p) e^(i pi / p), and m nodes leave an error of rho^-2m with
-// rho the sum of the half axes of the ellipse about [-1, 1] through the nearest one.
+// log z = sum_j (w_j / (1 + t_j) - w_j / (z + t_j)) for z in [e^-reach, e^reach], to rounding: the
+// Gauss-Legendre rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt in x in (-1, 1), where t
+// = u^p and u = (1 + x) / (1 - x). For p = 1 this is the diagonal Pade approximant at 1; wider
+// spectra use a larger p. The poles of the integrand are at u = z^(1/p) e^(i pi / p). The error
+// with m nodes is rho^-2m, where rho is the sum of the half axes of the ellipse about [-1, 1]
+// through the nearest pole.
 class LogRule {
  public:
   struct Node {
@@ -49,14 +50,14 @@ class LogRule {
     for (int j = 0; 2 * j < count; ++j) {
       const Node above = node(j, count, power);
       nodes.push_back(above);
-      // x and -x are t and 1 / t
+      // x and -x correspond to t and 1 / t
       const double t = 1.0 / above.shift, weight = above.weight * t * t;
       if (2 * j + 1 < count) nodes.push_back({t, weight, weight / (1.0 + t)});
     }
     while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
   }
 
-  // The rule for a matrix whose condition is at most `condition`, of those for reaches in steps.
+  // The rule for a matrix with condition number at most `condition`, from a table by reach.
   static const LogRule& of(double condition) {
     static std::array<LogRule, kMaxSteps> rules;
     static std::array<std::once_flag, kMaxSteps> made;
@@ -71,12 +72,13 @@ class LogRule {
   }
 
  private:
-  static constexpr double kDigits = 2.0;  // beyond rounding, for what stands before rho^-2m
-  static constexpr double kStepsOfReach = 8.0, kSlack = 1.02;  // of extremes that are known to 1%
+  static constexpr double kDigits = 2.0;  // digits beyond rounding, for the factor of rho^-2m
+  static constexpr double kStepsOfReach = 8.0,
+                          kSlack = 1.02;  // slack for extremes with errors of 1%
   static constexpr int kMaxPower = 8, kNewtonSteps = 4;
   static constexpr int kMaxSteps = 145;  // 0.5 log(1 / eps) = 18.02
 
-  // 2 log rho; of real z the largest and smallest are nearest to the interval.
+  // 2 log rho; the poles of the largest and the smallest z are nearest to the interval.
   static double digits_of_node(double reach, int power) {
     const double angle = kPi / power;
     const std::complex<double> u = std::polar(std::exp(reach / power), angle);
@@ -85,7 +87,7 @@ class LogRule {
   }
 
   static Node node(int j, int count, int power) {
-    // the j-th root of Legendre's polynomial, x = cos(angle), by Newton's method
+    // root j of the Legendre polynomial, x = cos(angle), by Newton's method
     long double angle = kPi * (j + 0.75) / (count + 0.5), slope = 1.0;
     for (int step = 0; step < kNewtonSteps; ++step) {
       const long double x = std::cos(angle);
@@ -100,7 +102,7 @@ class LogRule {
     }
     const long double sine = std::sin(angle), u = 1.0 / std::pow(std::tan(angle / 2), 2.0L);
     const long double t = std::pow(u, static_cast<long double>(power));
-    // the rule's weight 2 / slope^2 times dt / dx = 2 p t / (1 - x^2)
+    // the weight of the rule, 2 / slope^2, times dt / dx = 2 p t / (1 - x^2)
     const long double weight = 4.0L * power / (slope * slope * sine * sine) * t;
     return {static_cast<double>(t), static_cast<double>(weight),
             static_cast<double>(weight / (1.0L + t))};
@@ -109,7 +111,7 @@ class LogRule {
   static constexpr double kPi = 3.14159265358979323846;
 };
 
-// What one thread needs for a block of matrices, one in each lane.
+// Scratch of one thread for a block of matrices, one in each lane.
 class Block {
  public:
   Block(index_t d, index_t r)
@@ -153,7 +155,7 @@ class Block {
     }
   }
 
-  // Their vectors; NaN for what is not positive definite.
+  // Vectors of the logarithms; NaN for matrices that are not positive definite.
   void write(index_t first, VectorView<int> status, MatrixView<double> vectors) {
     const double root = std::sqrt(2.0), nothing = std::numeric_limits<double>::quiet_NaN();
     const index_t count = std::min(kernels_.lanes, vectors.rows - first);
@@ -175,7 +177,7 @@ class Block {
     }
   }
 
-  // sum <- the weighted sum of their vectors.
+  // sum <- weighted sum of the vectors of the logarithms.
   void add(index_t first, VectorView<const double> weights, double* sum) const {
     const index_t lanes = kernels_.lanes, count = std::min(lanes, weights.size - first);
     double weight[kMaxLanes] = {}, shift = 0.0;
@@ -213,8 +215,8 @@ class Block {
     }
   }
 
-  // By a power of two where a square of an entry could be out of range. What has no positive diagonal is
-  // no covariance and becomes the identity.
+  // Scales by a power of two if squares of entries might overflow or vanish. A matrix without a
+  // positive diagonal is not a covariance and is replaced by the identity.
   void scale() {
     const index_t lanes = kernels_.lanes;
     double factors[kMaxLanes];
@@ -248,7 +250,7 @@ class Block {
     return low > static_cast<double>(r_) * std::numeric_limits<double>::epsilon() * high;
   }
 
-  // Each lane's own nodes, about the middle of its spectrum; those that it has fewer of weigh nothing.
+  // Each lane has its own nodes, scaled to the middle of its spectrum; missing nodes have weight 0.
   index_t choose_nodes(const double* low, const double* high) {
     const index_t lanes = kernels_.lanes;
     const LogRule* rules[kMaxLanes];
@@ -288,13 +290,13 @@ class Block {
   const LaneLogKernels& kernels_;
   index_t d_, r_;
   AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
-  std::vector<double*> entries_;  // of the inputs
+  std::vector<double*> entries_;  // entries of the inputs
   bool sound_[kMaxLanes] = {};
   int exponents_[kMaxLanes] = {};
   double shifts_[kMaxLanes] = {};
 };
 
-// For each column the row from which on it is 0; an upper triangle takes half of the products.
+// For each column, the row from which on it is 0; an upper triangle takes half of the products.
 std::vector<index_t> ends_of(MatrixView<const double> w) {
   std::vector<index_t> ends(static_cast<std::size_t>(w.cols));
   for (index_t j = 0; j < w.cols; ++j) {
@@ -305,7 +307,7 @@ std::vector<index_t> ends_of(MatrixView<const double> w) {
   return ends;
 }
 
-// to <- from minus its mean, of several sums side by side.
+// to <- from minus its mean, which is computed from several partial sums.
 template <class T>
 void centre(const T* from, index_t n, double* to) {
   constexpr index_t width = 8;
@@ -321,7 +323,8 @@ void centre(const T* from, index_t n, double* to) {
   for (index_t j = 0; j < n; ++j) to[j] = static_cast<double>(from[j]) - mean;
 }
 
-// Logarithms of matrices in blocks of the lanes, and what is to be done with each block, by its first.
+// Computes logarithms of matrices in blocks of the number of lanes, and calls a function for each
+// block with the index of its first matrix.
 template <class F>
 void for_lanes(MatrixView<const double> matrices, MatrixView<const double> whitening,
                MatrixView<double> extremes, VectorView<int> status, int n_threads, F&& f) {

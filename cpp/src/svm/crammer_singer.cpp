@@ -213,7 +213,7 @@ void CrammerSinger<T>::State::full_pass(int n_threads) {
   passed = true;
 }
 
-// ---- the public face -----------------------------------------------------------------------------
+// ---- public functions ----------------------------------------------------------------------------
 
 template <class T>
 CrammerSinger<T>::CrammerSinger(MatrixView<const T> rows, const SvmProblem& problem,

@@ -7,7 +7,7 @@
 
 namespace eigenfeat {
 
-// The corner s_i of every row of a batch at the present W; returns the sum of the gaps.
+// Computes the corner s_i of every row of a batch at the current W; returns the sum of the gaps.
 template <class T>
 double CrammerSinger<T>::State::batch_scores(const Vector<index_t>& order, index_t begin,
                                              index_t end, int n_threads) {
@@ -34,7 +34,7 @@ double CrammerSinger<T>::State::batch_scores(const Vector<index_t>& order, index
   return sum;
 }
 
-// delta <- b_i - s_i, what a whole step adds to W times x_i; returns its squared length.
+// delta <- b_i - s_i, so that a full step adds x_i delta^T to W; returns its squared length.
 template <class T>
 double CrammerSinger<T>::State::toward_corner(index_t i, index_t corner) {
   changed.clear();
@@ -57,12 +57,12 @@ void CrammerSinger<T>::State::mix(index_t i, index_t corner, double step) {
     row(i)[c] = (1.0 - step) * row(i)[c] + (c == corner ? step * costs[i] : 0.0);
     if (c != labels[i]) others += row(i)[c];
   }
-  // So that they sum to the cost however often they are rounded.
+  // Restores the sum, which is the cost, after rounding.
   row(i)[labels[i]] = std::max(costs[i] - others, 0.0);
   moved[i] = others > 0.0 ? 1 : 0;
 }
 
-// One row: |dW|^2 = |delta|^2 |x_i|^2, and only the row's features change.
+// A batch of one row: |dW|^2 = |delta|^2 |x_i|^2, and only weights of the features of the row change.
 template <class T>
 void CrammerSinger<T>::State::single_step(index_t i, index_t corner, double row_gap) {
   const double square = toward_corner(i, corner) * rows.square(i);
@@ -73,7 +73,7 @@ void CrammerSinger<T>::State::single_step(index_t i, index_t corner, double row_
   mix(i, corner, step);
 }
 
-// The rows of a batch move towards their corners by the common step that maximises the dual.
+// Moves the rows of a batch towards their corners by the common step that maximises the dual.
 template <class T>
 void CrammerSinger<T>::State::batch_step(const Vector<index_t>& order, index_t begin, index_t end,
                                          double sum) {

@@ -23,7 +23,7 @@ void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
   if (square > 0.0) {
     for (index_t c = 0; c < k; ++c) z[c] = have[c] + static_cast<double>(g[c]) / square;
     project(z.data(), k, size, [&](index_t c, double value) { fresh[c] = value; });
-  } else {  // a row of zeros: its scores do not move
+  } else {  // the scores of a row of zeros are constant
     fresh[std::max_element(g, g + k) - g] = size;
   }
   changed.clear();
@@ -33,7 +33,7 @@ void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
   if (!changed.empty()) move(i);
 }
 
-// Visits the active rows once; returns the sum of the gaps that they had when they were visited.
+// Visits the active rows once; returns the sum of their gaps before each visit.
 template <class T>
 double CrammerSinger<T>::State::sweep(double negligible, double wide) {
   constexpr index_t ahead = 4;
@@ -54,15 +54,14 @@ double CrammerSinger<T>::State::sweep(double negligible, double wide) {
   return seen;
 }
 
-// Until the active rows show a small part of the gap that they had in the first sweep, or one that
-// no longer matters. What matters is measured by the dual, which is near the optimum long before
-// the primal is.
+// Sweeps until the gap of the active rows is a small part of their gap in the first sweep, or
+// negligible. It is compared with the dual, which approaches the optimum long before the primal.
 template <class T>
 void CrammerSinger<T>::State::sweeps(double tolerance) {
   constexpr int most_sweeps = 20;
-  constexpr double enough = 0.1;            // part of the first sweep's gap
+  constexpr double enough = 0.1;  // share of the gap of the first sweep at which sweeps end
   constexpr double near = 0.1, wide = 0.3;  // leads at which rows join and leave, in margins
-  constexpr double share = 0.3;             // of the gap aimed at: no row is moved for less
+  constexpr double share = 0.3;  // share of the target gap below which a row is not moved
   double total = 0.0;
   for (index_t i = 0; i < n; ++i) total += costs[i];
   const double target = tolerance * std::max(dual, 0.0);

@@ -42,8 +42,8 @@ void check(const HingeRows& rows, const HingeOptions& options, MatrixView<double
   }
 }
 
-// One row after the other, in the same scratch memory. u = b - C e_own holds what moves: where a row
-// moves little, C - b^own keeps its digits in it.
+// Processes one row at a time, in common scratch memory. u = b - C e_own is zero for a row that
+// does not move, so that C - b^own keeps its digits for rows that move little.
 class RowProgram {
  public:
   RowProgram(const HingeRows& rows, const HingeOptions& options)
@@ -69,7 +69,7 @@ class RowProgram {
       if (!stationary()) continue;
       const index_t best = std::max_element(d_.begin(), d_.end()) - d_.begin();
       const double now = gap_from(best);
-      // With the best class inside, what is left is rounding, which a further step may halve.
+      // If the best class is in the set, the gap is a rounding error, which another step may halve.
       if (now <= enough() || (inside_[best] != 0 && !(now < 0.5 * before))) break;
       inside_[best] = 1;
       before = now;
@@ -86,7 +86,7 @@ class RowProgram {
  private:
   double weight(index_t y) const { return y == own_ ? cost_ + u_[y] : u_[y]; }
 
-  // A start that is not feasible is replaced by that of a row that does not move.
+  // An infeasible start is replaced by u = 0, a row that does not move.
   void begin(const double* a) {
     double sum = 0.0;
     bool feasible = true;
@@ -133,7 +133,7 @@ class RowProgram {
                              rows_.gram(pivot, pivot));
   }
 
-  // A Newton step within the classes inside. Whether it was whole: otherwise a class has left them.
+  // A Newton step within the classes of the set; returns false if a class has left the set.
   bool stationary() {
     members_.clear();
     index_t pivot = -1;
@@ -170,7 +170,7 @@ class RowProgram {
     return leaving < 0;
   }
 
-  // The entries of u sum to 0, whatever was rounded; none but the own class's is negative.
+  // Restores the sum of u, 0, after rounding; only the entry of the own class is negative.
   void settle(index_t pivot, index_t leaving) {
     for (index_t y = 0; y < k_; ++y) {
       if (y != own_) u_[y] = std::max(u_[y], 0.0);
@@ -191,9 +191,10 @@ class RowProgram {
     return found;
   }
 
-  // step: the solution of H step = g in the differences from the pivot, by Cholesky. Where a class is
-  // affinely dependent on those before it the objective is linear along their combination: the step
-  // goes uphill along it, farther than all weights allow, so that one of them leaves.
+  // step <- solution of H step = g in the differences from the pivot, by a Cholesky factor. If a
+  // class is affinely dependent on earlier classes, the objective is linear along their
+  // combination; the step then increases it further than all weights allow, so that a class leaves
+  // the set.
   void newton(index_t pivot) {
     const index_t m = members_.size();
     double largest = 0.0;
@@ -219,7 +220,7 @@ class RowProgram {
     solve_transposed(m);
   }
 
-  // The first n entries of step: the solution with the transposed factor, in place.
+  // Solves with the transposed factor for the first n entries of step, in place.
   void solve_transposed(index_t n) {
     for (index_t i = n - 1; i >= 0; --i) {
       for (index_t l = i + 1; l < n; ++l) step_[i] -= factor_[l * k_ + i] * step_[l];

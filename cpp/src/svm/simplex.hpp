@@ -10,10 +10,10 @@
 namespace eigenfeat {
 
 // Projections on the simplex { b >= 0, sum b = size } by sorting (Held, Wolfe and Crowder 1974).
-// Only entries within `size` of the greatest can be positive, and few are sorted.
+// Only entries within `size` of the largest can be positive, so that few are sorted.
 class SimplexProjection {
  public:
-  // z: k numbers. Calls put(c, b_c) for every c whose b_c is positive.
+  // z: k numbers. Calls put(c, b_c) for every c with positive b_c.
   template <class Put>
   void operator()(const double* z, index_t k, double size, Put&& put) {
     const double top = *std::max_element(z, z + k);
@@ -22,7 +22,8 @@ class SimplexProjection {
       if (z[c] - top > -size) candidates_.emplace_back(z[c] - top, c);
     }
     if (candidates_.empty()) candidates_.emplace_back(0.0, std::max_element(z, z + k) - z);
-    // Equal entries in the order of their classes: the sum's rounding is then that of every run.
+    // Equal entries are in the order of their classes, so that the rounding of the sum is
+    // reproducible.
     std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
       return a.first != b.first ? a.first > b.first : a.second < b.second;
     });

@@ -18,7 +18,7 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kTile = 256;  // rows of a task
-// Entry for entry a compressed row costs about this much more than a dense one.
+// Cost of an entry of a compressed row, relative to an entry of a dense row.
 constexpr double kCompressedCost = 1.5;
 
 void check_columns(index_t d) {
@@ -26,7 +26,7 @@ void check_columns(index_t d) {
   require(d < most, "X", "fewer than 2^31 - 1 columns", std::to_string(d));
 }
 
-// |x_i|^2; duplicate columns add up before they are squared.
+// |x_i|^2; entries of duplicate columns are added before they are squared.
 template <class T>
 double csr_square(const CsrView<T>& rows, index_t i, Vector<std::pair<index_t, double>>& sorted) {
   double square = 0.0;
@@ -81,7 +81,7 @@ SvmRows<T>::SvmRows(MatrixView<const T> rows, double constant, int n_threads)
 
 template <class T>
 void SvmRows<T>::compress(MatrixView<const T> rows, int n_threads) {
-  // One place more: a row's last zeros are written and overwritten.
+  // One more entry: the zeros at the end of a row are written and overwritten.
   own_values_.reserve(starts_.back() + 1);
   columns_.reserve(starts_.back() + 1);
   values_ = own_values_.data();
@@ -122,7 +122,7 @@ SvmRows<T>::SvmRows(const CsrView<T>& rows, double constant, int n_threads)
 
 template <class T>
 void SvmRows<T>::prefetch(index_t i) const {
-  constexpr index_t most = 24;  // lines; beyond, the hardware has seen where it goes
+  constexpr index_t most = 24;  // cache lines; hardware prefetches further lines
   const T* x = dense() ? dense_.row(i) : values_ + starts_[i];
   const index_t count = dense() ? d_ : starts_[i + 1] - starts_[i];
   const index_t last = std::min(count, most * kLane<T>);
@@ -153,7 +153,7 @@ template <class T>
 void SvmRows<T>::sort_by_class(const T* w, index_t k, index_t width, int n_threads,
                                AlignedBuffer<T>& by_class) const {
   if (kernels<SvmPassKernels<T>>().is_by_feature(k)) return;
-  const index_t apart = svm_width<T>(d_);  // the padding is zero, for whole vectors are read
+  const index_t apart = svm_width<T>(d_);  // with zero padding, because whole vectors are read
   const index_t lines = k == 2 ? 1 : k;
   by_class.reserve(lines * apart);
   const double size = static_cast<double>(lines) * static_cast<double>(apart);

@@ -1,9 +1,10 @@
-// Private to the multiclass SVM: rows as its steps read them, and the two products of a row.
+// Private to the multiclass SVM: rows in the layout of its steps, and the two products of a row.
 //
-// Weights W are row-major (p, width): all classes of a feature beside each other, in whole vectors
-// of the tier, the padding zero. A row's scores are then sum_j x_j W_j, a step is W_j += x_j delta, and
-// both cost one or a few vector operations for each entry that is not zero. Passes over all of many
-// dense rows, between which W stays as it is, read it by class instead where much would be padding.
+// Weights W are row-major (p, width): the classes of a feature are adjacent, in whole vectors of
+// the tier with zero padding. The scores of a row are sum_j x_j W_j, and a step is W_j += x_j
+// delta; both take one or a few vector operations for each nonzero entry. Passes over many dense
+// rows, in which W is constant, use weights sorted by class instead if much of a vector would be
+// padding.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ index_t svm_width(index_t k) {
   return (k + unit - 1) / unit * unit;
 }
 
-// Dense rows as they are, or compressed ones with 32-bit columns.
+// The dense rows of the caller, or compressed rows with 32-bit columns.
 template <class T>
 class SvmRows {
  public:
@@ -33,21 +34,21 @@ class SvmRows {
   index_t cols() const { return d_ + (constant_ != 0.0 ? 1 : 0); }
   bool dense() const { return dense_.data != nullptr; }
   double square(index_t i) const { return squares_[i]; }
-  // Entries of all rows, about: what a pass over them costs.
+  // Approximate cost of a pass: the number of entries of all rows.
   double entries() const { return entries_; }
   void prefetch(index_t i) const;
 
   // out (width) <- W^T x_i
   void scores(index_t i, const T* w, index_t width, T* out) const;
-  // out (4, width) likewise, for rows i .. i + 3 of dense ones, up to a number for each row that all
-  // of its classes have in common; by_class: of the same w, as sort_by_class gives it.
+  // out (4, width) <- scores of the dense rows i .. i + 3, up to a number for each row that is
+  // common to all classes. by_class: the weights w from sort_by_class.
   void scores_of_four(index_t i, const T* w, const T* by_class, index_t k, index_t width,
                       T* out) const;
-  // The weights of each of k classes beside each other, without the constant's; of two classes only
-  // their difference, and nothing where classes fill vectors.
+  // Weights sorted by class, without the constant; for two classes only their difference, and empty
+  // if classes fill vectors.
   void sort_by_class(const T* w, index_t k, index_t width, int n_threads,
                      AlignedBuffer<T>& by_class) const;
-  // W += x_i delta^T, delta (width); changed: the classes where delta is not 0.
+  // W += x_i delta^T, delta (width); changed: classes with nonzero delta.
   template <class U>
   void add(index_t i, const U* delta, const Vector<index_t>& changed, index_t width, U* w) const;
 

@@ -1,4 +1,4 @@
-// Private to the multiclass SVM: the problem, its duals, and what both solvers do with them.
+// Private to the multiclass SVM: the problem, its duals, and operations of both solvers.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace eigenfeat {
 
-// A row at given scores. A vertex is a b_i with a single positive entry.
+// State of a row at given scores. A vertex is a b_i with a single positive entry.
 struct RowReport {
   double gap = 0.0;
-  double violation = 0.0;  // greatest g minus the least g with b > 0
-  double slack = 0.0;      // at an optimal vertex: its lead over the next class
+  double violation = 0.0;  // largest g minus the smallest g with b > 0
+  double slack = 0.0;      // at an optimal vertex: lead of its class over the next class
 };
 
 template <class T>
 struct CrammerSinger<T>::State {
   State(SvmRows<T> read, const SvmProblem& given, const SvmOptions& chosen);
 
-  // g_i - margin from scores; returns the greatest. The padding is set to -infinity.
+  // Computes g_i - margin from scores, and returns the largest. The padding is set to -infinity.
   T margins(index_t i, T* scores) const;
   RowReport report(index_t i, const T* g, T greatest) const;
-  // Maximises the dual over b_i; delta is what W's row gains times x_i.
+  // Maximises the dual over b_i, and sets delta for the change W += x_i delta^T.
   void exact_step(index_t i, const T* g);
   void move(index_t i);  // W += x_i delta^T, for the classes in changed
 
@@ -56,20 +56,20 @@ struct CrammerSinger<T>::State {
   AlignedBuffer<double> b;                                   // (n, k)
   Vector<std::uint8_t> moved;                                // rows with a_i != 0
   AlignedBuffer<double> exact;                               // W, summed in the last full pass
-  AlignedBuffer<T> w;                                        // W as the steps change it
-  AlignedBuffer<T> by_class;                                 // W of a pass over dense rows
-  AlignedBuffer<T> mask;                                     // 0, in the padding -infinity
+  AlignedBuffer<T> w;                                        // W, changed by steps
+  AlignedBuffer<T> by_class;                                 // W sorted by class, for a pass
+  AlignedBuffer<T> mask;                                     // 0; -infinity in the padding
   double primal = 0.0, dual = 0.0, gap = 0.0, energy = 0.0;  // energy: |W|^2
-  bool passed = false;  // whether there was a full pass since the last change from outside
-  Vector<float> slack;  // of the last full pass: below 0 a violation
+  bool passed = false;  // whether there was a full pass since the caller's last change
+  Vector<float> slack;  // slack of each row in the last full pass; negative for a violation
   Vector<index_t> active;
 
-  // Scratch of steps.
+  // Scratch for steps.
   SimplexProjection project;
   Vector<double> z, fresh;
   Vector<index_t> changed;
   AlignedBuffer<T> delta, scores;
-  // Scratch of batches.
+  // Scratch for batches.
   Vector<index_t> corners;
   Vector<double> gaps;
   AlignedBuffer<T> direction;

@@ -17,9 +17,9 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRowsOfTask = 16;  // of waves and softmax
+constexpr index_t kRowsOfTask = 16;  // rows of a task of waves or softmax
 
-// Numbers that Adam moves, and the two running means of their gradient.
+// Parameters that Adam changes, and the running means of their gradient and of its square.
 template <class T>
 struct Moved {
   index_t rows = 0, cols = 0;
@@ -39,7 +39,7 @@ struct Moved {
   MatrixView<const T> view() const { return row_major(values.data(), rows, cols); }
   void copy_to(T* out) const { std::copy_n(values.data(), rows * cols, out); }
 
-  // `count` of them from `begin` on, down their gradient.
+  // Changes `count` parameters from `begin` on, along their negative gradient.
   void move(index_t begin, index_t count, const T* gradient, const AdamStep<T>& step) {
     kernels<TrainingKernels<T>>().adam(step, gradient, count, means.data() + begin,
                                        squares.data() + begin, values.data() + begin);
@@ -52,7 +52,7 @@ AdamStep<T> at_rate(AdamStep<T> step, T own_rate) {
   return step;
 }
 
-// out <- sums of columns; tasks of columns.
+// out <- sums of columns; each task sums a range of columns.
 template <class T>
 void column_sums(MatrixView<const T> rows, T* out, int n_threads) {
   for_ranges(rows.cols, 256, n_threads, [&](index_t begin, index_t end, int) {
@@ -91,7 +91,7 @@ struct LayerTraining<T>::State {
     Moved<T> directions, offset;
     Vector<int> powers;
     T directions_rate, offset_rate;
-    // Of the clean rows, then of the shifted ones.
+    // Rows [0, n) are the original rows, rows [n, 2 n) the shifted rows.
     AlignedBuffer<T> projections, features, slopes;
 
     index_t count() const { return directions.cols; }
@@ -105,10 +105,11 @@ struct LayerTraining<T>::State {
   bool includes_input;
   index_t steps = 0;
 
-  index_t capacity = 0;  // rows that there is room for, clean and shifted together
+  index_t capacity = 0;  // maximum number of rows, original and shifted
   AlignedBuffer<double> sample_weights;
-  AlignedBuffer<T> rows, scores, above;  // above: gradients by features of one layer, clean rows
-  AlignedBuffer<T> tiles;                // of directions' gradients, one for each thread
+  AlignedBuffer<T> rows, scores,
+      above;               // above: gradients of the original rows by features of a layer
+  AlignedBuffer<T> tiles;  // tiles of the gradients of directions, one for each thread
   AlignedBuffer<T> weights_gradient;
   AlignedBuffer<T> sums;  // gradients of an offset, or of the intercept
 
@@ -141,7 +142,7 @@ struct LayerTraining<T>::State {
     return size;
   }
 
-  // Rows [begin, begin + n) of what a layer reads, and of other buffers.
+  // Rows [begin, begin + n) of the input of a layer, and of other buffers.
   MatrixView<T> part(AlignedBuffer<T>& buffer, index_t width, index_t begin, index_t n) {
     return row_major(buffer.data() + begin * width, n, width);
   }
@@ -184,7 +185,7 @@ struct LayerTraining<T>::State {
     return includes_input ? layers[layers.size() - 1].directions.rows : 0;
   }
 
-  // Scores become residuals, the gradient by scores; returns the sum of weighted losses.
+  // Replaces scores by residuals, the gradient by scores; returns the sum of weighted losses.
   double residuals(index_t begin, index_t n, VectorView<const std::int32_t> labels,
                    const T* row_weights) {
     sample_weights.reserve(n);
@@ -196,7 +197,7 @@ struct LayerTraining<T>::State {
     return softmax_residuals(z, labels.data, sample_weights.data(), 0.0).loss;
   }
 
-  // Slopes of all layers' projections from residuals; of the rows themselves, in `above`, if asked for.
+  // Slopes of the projections of all layers from residuals and, on request, of the rows, in `above`.
   void backward(index_t begin, index_t n, bool to_rows, int n_threads) {
     const index_t last = layers.size() - 1, before = input_width();
     const auto z = part(scores, classes(), begin, n);
@@ -229,7 +230,7 @@ struct LayerTraining<T>::State {
     }
   }
 
-  // Rows [n, 2 n) become the first n, moved by `shift` along their gradients in `above`.
+  // Rows [n, 2 n) <- first n rows, shifted by `shift` along their gradients in `above`.
   void shift_rows(index_t n, T shift, int n_threads) {
     const index_t d = columns();
     for_ranges(n, kRowsOfTask, n_threads, [&](index_t from, index_t to, int) {
@@ -238,7 +239,7 @@ struct LayerTraining<T>::State {
         T* out = rows.data() + (n + i) * d;
         double most = 0.0, squares = 0.0;
         for (index_t j = 0; j < d; ++j) most = std::max(most, std::abs(static_cast<double>(g[j])));
-        // Relative to the largest: squares of small entries underflow.
+        // Relative to the largest entry, because squares of small entries underflow.
         const double unit = most > 0.0 ? most : 1.0;
         for (index_t j = 0; j < d; ++j) {
           const double entry = static_cast<double>(g[j]) / unit;
@@ -252,7 +253,7 @@ struct LayerTraining<T>::State {
     });
   }
 
-  // Gradients from the slopes and residuals of n rows, and Adam's step down them.
+  // Gradients from the slopes and residuals of n rows, and a step of Adam.
   void move(index_t n, T rate, int n_threads) {
     ++steps;
     const double t = static_cast<double>(steps);
@@ -269,7 +270,7 @@ struct LayerTraining<T>::State {
     move_logit(n, step, n_threads);
   }
 
-  // By tiles of the gradient, which are in the cache when their entries move.
+  // By tiles of the gradient, which are in the cache when their parameters change.
   void move_directions(Layer& layer, MatrixView<const T> from, MatrixView<const T> slopes,
                        const AdamStep<T>& step, int n_threads) {
     auto& directions = layer.directions;
@@ -285,7 +286,7 @@ struct LayerTraining<T>::State {
     for_tiles(directions.rows, directions.cols, from.rows, kGradientTile, n_threads, move_tile);
   }
 
-  // The intercept is c - W^T m, c moved by its own step.
+  // The intercept is c - W^T m, where c is changed by its own step.
   void move_logit(index_t n, const AdamStep<T>& step, int n_threads) {
     const index_t last = layers.size() - 1, before = input_width(), k = classes();
     const auto z = part(scores, k, 0, n);

@@ -1,4 +1,4 @@
-// Private to the training: products of row-major matrices, by tiles that threads share.
+// Private to the training: products of row-major matrices, by tiles in parallel.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace eigenfeat {
 struct TileShape {
   index_t rows, cols;
 };
-// BLAS packs both sides of each tile, which takes a fifth of a product of 250 rows with tiles half as
-// high. Four tiles keep two cores as busy as eight.
+// BLAS packs both factors of each tile, which would take a fifth of the time of a product of 250
+// rows with tiles of half this height. Two cores are used fully with four tiles.
 inline constexpr TileShape kProductTile{256, 256};
-// Gradients have as many rows as directions have entries, so that larger tiles are still many.
+// Gradients have a row for each entry of a direction, so that there are many tiles of this size.
 inline constexpr TileShape kGradientTile{512, 1024};
 
-// Rows or columns in parts of at most `most`, as even as multiples of 16 can be.
+// Divides rows or columns into nearly equal parts of at most `most`, multiples of 16.
 class EvenParts {
  public:
   EvenParts(index_t all, index_t most) : all_(all) {
@@ -34,8 +34,9 @@ class EvenParts {
   index_t all_, size_;
 };
 
-// function(i, j, m, n, thread) for tiles of rows [i, i + m) and columns [j, j + n) of a product with
-// `inner` terms a sum. The tiles are the same for any number of threads, and so are the bits.
+// Calls function(i, j, m, n, thread) for tiles of rows [i, i + m) and columns [j, j + n) of a
+// product with `inner` terms in each sum. Tiles, and thereby results, do not depend on the number
+// of threads.
 template <class F>
 void for_tiles(index_t rows, index_t cols, index_t inner, TileShape most, int n_threads,
                F&& function) {
@@ -52,11 +53,11 @@ void for_tiles(index_t rows, index_t cols, index_t inner, TileShape most, int n_
 template <class T>
 void row_product(Op op_a, MatrixView<const T> a, Op op_b, MatrixView<const T> b, T beta,
                  MatrixView<T> c) {
-  // Columns of LAPACK's are our rows: C^T = op(B)^T op(A)^T.
+  // Rows are the columns of BLAS: C^T = op(B)^T op(A)^T.
   gemm<T>(op_b, op_a, T(1), b.transposed(), a.transposed(), beta, c.transposed());
 }
 
-// The same by tiles.
+// C <- op(A) op(B) + beta C by tiles, in parallel.
 template <class T>
 void row_products(Op op_a, MatrixView<const T> a, Op op_b, MatrixView<const T> b, T beta,
                   MatrixView<T> c, int n_threads) {
