@@ -161,8 +161,8 @@ def test_predictions_name_the_column():
         ("predict", ReliableClassifier(LinearDiscriminantAnalysis())),
         ("transform", ef.MaxMarginShift(sigma2=0.5)),
         ("transform", ef.GEM()),
-        ("predict_proba", ef.TableClassifier(categorical_features=None)),
-        ("predict", ef.TableRegressor(categorical_features=None)),
+        ("predict_proba", ef.TableClassifier("columns", categorical_features=None)),
+        ("predict", ef.TableRegressor("columns", categorical_features=None)),
     ):
         with pytest.raises(ValueError, match="text in column 'b'"):
             getattr(model.fit(frame, Y), method)(bad)

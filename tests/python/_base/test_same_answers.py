@@ -139,12 +139,13 @@ MANY += 0.4 * LABELS[:, None]
 # Fits that take long, or whose work grows with the square of the number of samples.
 SMALL = ("ITML", "KernelLDG", "MaxMargin", "Sparse")
 SMALL += ("MinimumCost", "Reliable", "Discriminative", "MulticlassSVM")
-SIZES = {"TableClassifier": 90, "TableClassifier, all": 1010, "TableRegressor, all": 300}
+SIZES = {"TableClassifier": 90, "TableClassifier, all": 1010, "TableRegressor, all": 120}
+COLUMNS = {"TableClassifier, all": 4}
 
 
 def of_many_samples(name, **parameters):
     n = SIZES.get(name, 90 if name.startswith(SMALL) else N)
-    rows, labels = MANY[:n], LABELS[:n]
+    rows, labels = MANY[:n, : COLUMNS.get(name)], LABELS[:n]
     labels = labels % 2 if name.startswith("Table") else labels  # trees take time for each class
     if name == "TransferLDG":
         domains = np.where(np.arange(len(labels)) % 2, 1, -1)

@@ -49,12 +49,12 @@ def scores(name, rows, samples, weight=None):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [name for name in WEIGHTED if kind(name) not in FACTOR_MATTERS])
-@pytest.mark.parametrize("factor", [3.0, 1e-3])
-def test_a_factor_of_all_weights_changes_nothing(name, factor):
+def test_a_factor_of_all_weights_changes_nothing(name):
     rows, samples = good_rows(name), np.arange(N)
     expected = scores(name, rows, samples, WEIGHTS)
-    found = scores(name, rows, samples, factor * WEIGHTS)
-    assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    for factor in (3.0, 1e-3):
+        found = scores(name, rows, samples, factor * WEIGHTS)
+        assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0}])

@@ -52,7 +52,7 @@ FREE = {
     "GEMClassifier": lambda: ef.GEMClassifier(),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), ONE, cv=2),
     "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=1),
-    "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]),
+    "TableClassifier": lambda: ef.TableClassifier(["columns", "splines"]),
     "TableRegressor": lambda: ef.TableRegressor(["columns", "splines"]),
     "OrientedPCA": ef.rayleigh.OrientedPCA,
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5, svm=SVM),
