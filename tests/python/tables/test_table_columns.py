@@ -321,7 +321,7 @@ def test_the_regressor_takes_words():
     frame, _ = credit(300)
     frame = frame.fillna({"age": 40.0, "debts": 0}).assign(phone=True)
     y = frame["age"] * 0.1 + (frame["job"] == "smith") * 5.0
-    model = TableRegressor().fit(frame[:200], y[:200])
+    model = TableRegressor(["columns", "splines"]).fit(frame[:200], y[:200])
     assert model.score(frame[200:], y[200:]) > 0.95
     assert (model.n_features_in_, list(model.feature_names_in_)) == (6, list(frame.columns))
     few = TableRegressor(["columns", "splines"]).fit(frame[["age", "debts"]], y)

@@ -547,7 +547,7 @@ def test_missing_entries_are_a_bin_and_an_indicator_of_their_own():
     y = (X[:, 0] > 0).astype(int)
     X[y == 1, 1] = np.where(random.rand((y == 1).sum()) < 0.8, np.nan, X[y == 1, 1])
     X[:, 0] = random.randn(300)
-    model = TableClassifier().fit(X[:200], y[:200])
+    model = TableClassifier(["columns", "interactions"]).fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > 0.8
 
 
@@ -557,7 +557,7 @@ def test_out_of_fold_probabilities(rng):
     X = rng.standard_normal((120, 4)) + y[:, None] * [1.5, 0, 0, 0]
     X, y = np.vstack([X, [[9.0, 9, 9, 9]]]), np.append(y, 3)
     weight = np.append(rng.integers(0, 3, 120), 1)
-    model = TableClassifier().fit(X, y, sample_weight=weight)
+    model = TableClassifier(["columns", "splines", "gem"]).fit(X, y, sample_weight=weight)
     found, labels = model.out_of_fold_proba_, y[weight > 0]
     assert found.shape == (np.count_nonzero(weight), 4)
     assert np.isnan(found[-1]).all()
@@ -591,10 +591,11 @@ def test_out_of_fold_probabilities_say_nothing_of_noise(rng):
 def test_ranks_of_indicators_are_no_view_of_their_own(rng):
     X = (rng.random((90, 6)) < 0.3).astype(float)
     y = (X[:, 0] + X[:, 1] + rng.random(90) > 1.0).astype(int)
-    notes = {view.name: view.note for view in TableClassifier().fit(X, y).views_}
+    model = TableClassifier(["columns", "gem", "gem_ranks"])
+    notes = {view.name: view.note for view in model.fit(X, y).views_}
     assert notes["gem_ranks"] == "ranks of indicators are the columns themselves"
     X[:, 3] = rng.standard_normal(90)
-    notes = {view.name: view.note for view in TableClassifier().fit(X, y).views_}
+    notes = {view.name: view.note for view in model.fit(X, y).views_}
     assert "indicators" not in notes["gem_ranks"]
 
 
