@@ -53,6 +53,7 @@ from eigenfeat.early.rules import (
 )
 from eigenfeat.early.sampling import Sampled, SampledRule, samples_of
 from eigenfeat.early.series import (
+    ENDED,
     Layout,
     Rows,
     blocks,
@@ -274,6 +275,13 @@ class FittedModel:
 def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
     """Fit the parts of a `ReliableClassifier` to samples, and create the rule; NaN is missing."""
     completion, X = estimator.completion, rows.rows
+    never = np.isnan(X).all(axis=0)
+    if never.any():
+        sample, channel = divmod(int(never.argmax()), layout.channels)
+        raise ValueError(
+            "X: expected a known value of each channel at each time in a series, got NaN alone in "
+            f"channel {channel}, sample {sample}{ENDED}"
+        )
     with ignore_single_sample_warning():
         if completion is None and np.isnan(X).any():
             completion = GaussianCompletion(n_threads=estimator.n_threads)

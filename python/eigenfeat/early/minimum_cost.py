@@ -156,7 +156,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n, T) or (n, channels, T) array-like, or list of series
             Complete series; a shorter one is complete at its own end. Only arrays with channels and
-            lists may have missing values (NaN), which are replaced by the last known value.
+            lists may have missing values. NaN is a missing value, also at the end, and is replaced
+            by the last known value; leave it out where a series has ended.
         y : (n,) array-like
             Labels.
 
@@ -223,7 +224,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (m, T) or (m, channels, T) array-like, or list of series
             Complete series; at each time only the values up to it are used. A shorter one is
-            decided at its own end. Only arrays with channels and lists may have missing values.
+            decided at its own end. NaN is as in `fit`: a series with NaN at its end goes on.
 
         Returns
         -------

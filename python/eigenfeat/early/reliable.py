@@ -211,9 +211,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
             Complete samples, or series of shape (times,) or (channels, times), which may differ in
-            length; a shorter series is complete at its end. The completion fills missing values of
-            series (NaN). Fill missing entries of samples first:
-            ``GaussianCompletion().fit(X).transform(X)``.
+            length; a shorter series is complete at its end. NaN is a missing value of a series,
+            also at the end, and the completion fills it; leave it out where the series has ended.
+            Fill missing entries of samples first: ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
 
@@ -343,7 +343,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
-            Samples, or the known values of series so far; NaN is missing.
+            Samples, or the known values of series so far; NaN is missing, also at the end.
         reliability : float or (n,) array-like, optional
             tau in (0, 1); that of the estimator by default.
 
@@ -370,7 +370,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
             Series. At each time only the values up to it are used; at its own end each series is
-            decided. Only arrays with channels and lists may have missing values.
+            decided. Only arrays with channels and lists may have missing values. NaN is a missing
+            value, also at the end; leave it out where a series has ended.
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
         steps : ascending integers in ``1..n_timepoints_``, optional

@@ -22,6 +22,7 @@ from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
 from eigenfeat._base.validation import plain_rows, real_array, show
 from eigenfeat.samples.estimator import validate_data
+from eigenfeat.signals.epochs import refuse_nested
 from eigenfeat.signals.series import read_times
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array
 
 
 _ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-_SERIES = "; pass series with missing values as X[:, None] or as a list"
+ENDED = "; pass series that have ended as a list of arrays, without NaN at their ends"
+_SERIES = "; pass series with missing values as X[:, None] or as a list" + ENDED
 _DECIDE = "; decide takes incomplete samples"
 _FIT = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
 
@@ -155,7 +157,7 @@ def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
         channels, samples = one.shape
         if channels != layout.channels:
             wanted = "one channel" if layout.channels == 1 else f"{layout.channels} channels"
-            raise ValueError(f"X[{i}]: expected {wanted}, got {channels}")
+            raise ValueError(f"X[{i}]: expected {wanted}, got {channels} in shape {one.shape}")
         if samples > layout.length:
             raise ValueError(f"X[{i}]: expected at most {layout.length} samples, got {samples}")
         rows[i, :samples] = one.T
@@ -179,6 +181,7 @@ def carried(series: _Array) -> _Array:
 
 def series_of(X: Any) -> list[_Array] | None:
     """Series (channels, times), if X is an array of them or a list of unequal lengths."""
+    refuse_nested(X)
     X = _array_of_epochs(X)
     if not _are_series(X):
         return None

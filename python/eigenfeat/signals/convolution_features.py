@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Floats, Seed
-from eigenfeat._base.validation import random_generator
+from eigenfeat._base.validation import random_generator, real_array
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.series import read_series, read_times
 
@@ -134,8 +134,10 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Parameters
         ----------
         X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
-            Series, or MNE's `Epochs`. Those of a list may differ in length. NaN is replaced by the
-            channel's last known value; at the end of a series it is no sample.
+            Series, or MNE's `Epochs`. Those of a list may differ in length. A series also ends
+            where all later values are NaN in all channels; `ReliableClassifier` and
+            `MinimumCostClassifier` treat such values as missing. Other NaN is replaced by the
+            channel's last known value.
         y : ignored
 
         Returns
@@ -280,8 +282,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _series(self, X: Any) -> tuple[Floats, NDArray[np.int64]]:
         series, lengths = read_series(X, self.n_channels_)
         dtype = self.thresholds_.dtype
-        if series.dtype != dtype:
-            series = series.astype(dtype)
+        series = real_array(series, "X", dtype)
         least = int(self.dilations_.max())  # the core takes no dilation longer than the series
         if series.shape[2] < least:
             longer = np.zeros((*series.shape[:2], least), dtype=dtype)

@@ -134,8 +134,10 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
-            Series, or MNE's `Epochs`. Those of a list may differ in length. NaN is replaced by the
-            channel's last known value; at the end of a series it is no sample.
+            Series, or MNE's `Epochs`. Those of a list may differ in length. A series also ends
+            where all later values are NaN in all channels; `ReliableClassifier` and
+            `MinimumCostClassifier` treat such values as missing. Other NaN is replaced by the
+            channel's last known value.
         y : (n,) array-like
             Labels.
 
@@ -238,7 +240,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         if self.n_times_ is not None and len(wrong):
             raise ValueError(
                 f"X: expected series of {self.n_times_} samples as in fit, got "
-                f"{lengths[wrong[0]]} of series {wrong[0]}"
+                f"{lengths[wrong[0]]} of series {wrong[0]}; intervals=False allows any length"
             )
         scores = np.empty((len(series), len(self.classes_)))
         step = max(1, _BLOCK // self.coef_.shape[1])

@@ -18,26 +18,27 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
     X is an array (n, times) or (n, channels, times), MNE's Epochs, or a list or array of objects
     with n arrays (channels, times_i) or (times_i,). Any number of channels is allowed if
     `n_channels` is None. Shorter series are padded with zeros. NaN becomes the last known value of
-    its channel.
+    its channel; a series ends where all later values are NaN in all channels.
     """
     parts = mne_epochs(X)
     X = np.concatenate([part.get_data() for part in parts]) if parts else listed(X)
     if len(set(item_shapes(X, "series"))) > 1:
         series, lengths = _padded(X)
+        given = series.shape
     else:
-        array = series = real_array(plain_rows(X, missing=True), "X")
+        series = real_array(plain_rows(X, missing=True), "X")
+        given = series.shape
         if series.ndim == 2:
             series = series[:, None, :]
         if series.ndim != 3 or not series.size:
             raise ValueError(
-                "X: expected series of shape (n, times) or (n, channels, times), got shape "
-                f"{array.shape}"
+                f"X: expected series of shape (n, times) or (n, channels, times), got shape {given}"
             )
         series = np.ascontiguousarray(series)
         lengths = np.full(len(series), series.shape[2], dtype=np.int64)
     if n_channels is not None and series.shape[1] != n_channels:
         raise ValueError(
-            f"X: expected {n_channels} channels, got {series.shape[1]} in shape {series.shape}"
+            f"X: expected {n_channels} channels, got {series.shape[1]} in shape {given}"
         )
     if np.isnan(series).any():
         series, lengths = _completed(series, lengths)
@@ -78,7 +79,10 @@ def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
                 f"series {i}"
             )
         if len(part) != len(parts[0] if parts else part):
-            raise ValueError(f"X: expected {len(parts[0])} channels, got {len(part)} of series {i}")
+            raise ValueError(
+                f"X: expected series of shape (channels, times) with {len(parts[0])} channels, got "
+                f"shape {part.shape} of series {i}"
+            )
         parts.append(part)
     lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
     single = all(part.dtype == np.float32 for part in parts)

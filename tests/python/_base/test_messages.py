@@ -80,6 +80,7 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(problem):
     complete = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
     further = "; decide takes incomplete samples"
     further += "; pass series with missing values as X[:, None] or as a list"
+    further += "; pass series that have ended as a list of arrays, without NaN at their ends"
     with pytest.raises(ValueError, match=f"^{re.escape(place + complete + further)}$"):
         model.fit(holes, y)
     with pytest.raises(ValueError, match=rf"^{place} \('c'\);"):

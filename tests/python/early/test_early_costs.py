@@ -103,7 +103,8 @@ def test_missing_entries_of_rows_are_named():
     X[2, 1] = np.nan
     with pytest.raises(ValueError, match="X: expected complete samples, got NaN in row 2") as found:
         MinimumCostClassifier(KNeighborsClassifier()).fit(X, y)
-    assert str(found.value).endswith("; pass series with missing values as X[:, None] or as a list")
+    assert "; pass series with missing values as X[:, None] or as a list" in str(found.value)
+    assert str(found.value).endswith("as a list of arrays, without NaN at their ends")
     assert "decide" not in str(found.value)  # a method that it does not have
     MinimumCostClassifier(KNeighborsClassifier()).fit(X[:, None], y)
 

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -31,6 +32,10 @@ def sensors(random, n, samples=T):
 def lda(**options):
     options = {"correct": False, "reliability": 0.8, **options}
     return ReliableClassifier(LinearDiscriminantAnalysis(), **options)
+
+
+def minimum_cost():
+    return MinimumCostClassifier(LinearDiscriminantAnalysis(), delay_cost=0.01)
 
 
 def same_as_streams(model, series, early):
@@ -222,6 +227,27 @@ def test_nothing_known_is_the_prior(rng):
     assert end.reliability == found.reliability[0] < 0.9
 
 
+@pytest.mark.parametrize("kind", [lda, minimum_cost])
+def test_arrays_of_a_list_end_and_series_with_missing_ends_go_on(rng, kind):
+    """`ConvolutionClassifier` reads both as ended series."""
+    X, y = sensors(rng, 90)
+    model = kind().fit(X, y)
+    ended = [x[:, :3] for x in X]
+    missing = np.where(np.arange(T) < 3, X, np.nan)
+    assert model.predict_early(ended).time.max() <= 3
+    assert model.predict_early(missing).time.max() == T
+    convolutions = ef.signals.ConvolutionClassifier(84, intervals=False, random_state=0).fit(X, y)
+    assert_array_equal(convolutions.predict_proba(ended), convolutions.predict_proba(missing))
+
+
+def test_nested_frames_are_refused(rng):
+    X, y = sensors(rng, 12)
+    nested = pd.DataFrame({c: [pd.Series(x[c]) for x in X] for c in range(3)})
+    for model in (lda(), minimum_cost()):
+        with pytest.raises(ValueError, match="got a table with series in its cells; pass"):
+            model.fit(nested, y)
+
+
 def test_misuse_leaves_everything_as_it_was(rng):
     X, y = sensors(rng, 60)
     model = lda().fit(X, y)
@@ -246,9 +272,10 @@ def test_misuse_leaves_everything_as_it_was(rng):
             model.fit(X_bad, y_bad)
     never = X.copy()
     never[:, 1, 4] = np.nan
-    with pytest.raises(
-        ValueError, match="X: expected a known entry in every column, got NaN only in column 13"
-    ):
+    message = (
+        "X: expected a known value of each channel .*, got NaN alone in channel 1, sample 4; pass"
+    )
+    with pytest.raises(ValueError, match=message):
         model.fit(never, y)
     assert_array_equal(model.decide(X[:, :, :4]).reliability, before)
     streams = model.streams(2)

@@ -4,6 +4,7 @@ import tracemalloc
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from recordings import Epochs
@@ -183,7 +184,7 @@ def test_series_of_several_lengths(rng):
     assert_array_equal(model.transform(objects), features)
     flat = ConvolutionFeatures(84, random_state=0).fit([x[0] for x in some])
     assert flat.n_channels_ == 1
-    with pytest.raises(ValueError, match=r"X: expected 2 channels, got 1 in shape \(2, 1, 90\)"):
+    with pytest.raises(ValueError, match=r"X: expected 2 channels, got 1 in shape \(2, 90\)"):
         model.transform(X[0])  # one series without the axis of series
 
 
@@ -311,7 +312,8 @@ def test_summaries_are_added_to_series_of_one_length(rng):
     assert model.interval_weight_ > 0
     assert model.n_times_ == 40
     assert_array_equal(model.predict_proba(X), asked.predict_proba(X))
-    with pytest.raises(ValueError, match="X: expected series of 40 samples as in fit, got 30 of"):
+    other = "X: expected series of 40 samples as in fit, got 30 of series 0; intervals=False allows"
+    with pytest.raises(ValueError, match=other):
         model.predict(X[:, :30])
     several = ConvolutionClassifier(random_state=0).fit([*X[:-1], X[-1, :30]], y)
     assert several.n_times_ is None
@@ -355,7 +357,22 @@ def bad(rng):
         "hole": (hole, y, "X: expected finite numbers, got inf in series 2, channel 0, sample 7"),
         "gone": (gone, y, "X: expected values in each channel, got NaN alone in series 3"),
         "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
-        "channels": ([np.ones((2, 9)), np.ones((3, 8))], y[:2], "expected 2 channels, got 3 of"),
+        "channels": (
+            [np.ones((2, 9)), np.ones((3, 8))],
+            y[:2],
+            r"expected series of shape \(channels, times\) with 2 channels, got shape \(3, 8\) of "
+            "series 1",
+        ),
+        "nested frame": (
+            pd.DataFrame({"a": [pd.Series(x) for x in X]}),
+            y,
+            r"series in its cells; pass \[np.stack\(row\) for row in np.asarray\(X\)",
+        ),
+        "nested array": (
+            np.fromiter(X, dtype=object, count=12)[:, None],
+            y,
+            "got a table with series in its cells",
+        ),
         "huge": (1e160 * X, y, "X: expected magnitudes below 1e150, whose squares stay finite"),
         "ragged": ([[[1.0], [2.0, 3.0]]], y[:1], r"X: expected series of shape .*, got ragged"),
         "labels": (X, y[:5], r"y: expected 12 labels, one per series, got shape \(5,\)"),
@@ -372,3 +389,19 @@ def test_bad_series_are_named_and_nothing_is_lost(rng, case):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert_array_equal(model.decision_function(good), before)
+
+
+def test_a_nested_frame_becomes_series_as_its_error_says(rng):
+    X, y = waves(rng, 12, 40, 2)
+    nested = pd.DataFrame({c: [pd.Series(x[c]) for x in X] for c in (0, 1)})
+    assert_array_equal(np.stack([np.stack(row) for row in np.asarray(nested)]), X)
+    read = [np.stack(row) for row in np.asarray(nested)]
+    model = ConvolutionClassifier(84, random_state=0).fit(X, y)
+    assert_array_equal(model.decision_function(read), model.decision_function(X))
+
+
+def test_new_series_must_fit_the_type_of_the_features(rng):
+    X, y = waves(rng, 12, 40)
+    model = ConvolutionClassifier(84, random_state=0).fit(X.astype(np.float32), y)
+    with pytest.raises(ValueError, match=r"^X: expected values that fit float32, got .*e\+39"):
+        model.predict(1e40 * X)
