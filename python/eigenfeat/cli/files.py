@@ -6,6 +6,7 @@ import codecs
 import os
 import shutil
 import sys
+import traceback
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,7 +40,8 @@ __all__ = [
     "loaded_moments",
     "opened_with_model",
     "rows_of",
-    *("naming_files", "predicts_numbers", "remember_files", "seen_in_fit", "some_rows"),
+    *("naming_files", "naming_model", "predicts_numbers", "remember_files", "seen_in_fit"),
+    "some_rows",
     "weights_of",
 ]
 
@@ -243,6 +245,25 @@ def naming_files(rows: FileRows, model: str = "") -> Iterator[None]:
         if not place:
             raise
         raise ValueError(f"{place}: {text}") from None
+
+
+@contextmanager
+def naming_model(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Raise ValueError that names a model's file for errors that its attributes cause.
+
+    The attributes of a loaded model may have other types than those of a fit. None changes nothing.
+    """
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError) as error:
+        if path is None or isinstance(error, ValueError):
+            raise
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {show(str(error), 200)[1:-1]}"
+        raise ValueError(
+            f"{path}: expected a model whose attributes fit each other, got {what} "
+            f"({Path(place.filename).name}, line {place.lineno})"
+        ) from error
 
 
 def remember_files(model: Any, rows: FileRows) -> None:

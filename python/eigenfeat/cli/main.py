@@ -90,10 +90,11 @@ def _command(
                 raise UsageError(f"--cv: expected none with --holdout, got {given['cv']}")
             options = SimpleNamespace(**given)
             command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
-            from eigenfeat.cli.files import standard_input
+            from eigenfeat.cli.files import naming_model, standard_input
 
             as_json, progress = given.get("json", False), given.get("progress")
-            with standard_input(options, reads=module not in ("moments", "inspect")):
+            reads = standard_input(options, reads=module not in ("moments", "inspect"))
+            with naming_model(given.get("model", given.get("file"))), reads:
                 command(options, Output(name, as_json, progress))
 
         epilog = _ending(examples, data)

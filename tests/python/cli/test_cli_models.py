@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from command_line import run
 from flat_gem import plain_params
+from saved_files import change_value
 from table_files import csv_text, table_of, write_table
 
 import eigenfeat
@@ -153,6 +154,39 @@ def test_inspecting_a_model(files):
     status, _, err = run("inspect", files / "model.efm")
     assert (status, len(err.splitlines())) == (1, 1)
     assert err.startswith(f"eigenfeat: {files / 'model.efm'}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("classes_", None),
+        ("file_layout_", 3),
+        ("file_layout_", "text"),
+        ("layers_", None),
+        ("logit_", "text"),
+        ("n_features_in_", None),
+    ],
+)
+def test_attributes_of_other_types_end_in_one_line(files, name, other):
+    fitted(files, "--model", "gem")
+    model = files / "model.efm"
+    change_value(model, name, to=other)
+    for command in (
+        ("predict", model, files / "new.parquet", "-o", files / "labels.csv"),
+        ("evaluate", model, files / "new.parquet"),
+        ("inspect", model),
+    ):
+        status, _, err = run(*command)
+        assert status in ((0, 1) if command[0] == "inspect" else (1,))
+        assert status == 0 or (err.startswith("eigenfeat: ") and err.count("\n") == 1)
+
+
+def test_types_of_attributes_are_the_models_fault(files):
+    fitted(files, "--model", "gem")
+    change_value(files / "model.efm", "file_layout_", to=3)
+    status, _, err = run("inspect", files / "model.efm")
+    start = f"eigenfeat: {files / 'model.efm'}: expected a model whose attributes fit each other"
+    assert (status, err.startswith(f"{start}, got TypeError: ")) == (1, True)
 
 
 def test_a_pool_is_described_with_its_views_and_importances(files):
