@@ -76,10 +76,13 @@ def _other_texts(text: str | None) -> list[str]:
 
 
 def completed(graph: Graph, model: Any, rows: str) -> str:
-    """Samples with conditional means in place of NaN, as `samples.estimator.complete`."""
+    """Samples with conditional means in place of NaN, or means if the fit had no missing ones."""
     gaussian = getattr(model, "completion_", None)
     if gaussian is None:
-        return rows
+        if not hasattr(model, "column_means_"):
+            return rows
+        means = graph.constant(model.column_means_)
+        return graph.node("Where", graph.node("IsNaN", rows), means, rows)
     unit = np.where(gaussian.scale > 0, gaussian.scale, 1.0)
     precision = np.linalg.inv(gaussian.covariance)
     root = np.sqrt(np.diag(precision))

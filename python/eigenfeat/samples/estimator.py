@@ -158,7 +158,7 @@ def encoded_names(estimator: Any) -> Sequence[str] | None:
     encoder = getattr(estimator, "columns_", None)
     if encoder is not None:
         return [str(name) for name in encoder.feature_names_]
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_names", None))
     return None if names is None else [str(name) for name in names]
 
 
@@ -189,6 +189,7 @@ def _keep_layout(estimator: Any, blocks: RowBlocks) -> None:
 def without_names(estimator: Any) -> Any:
     """A shallow copy for blocks, whose columns are already in order and encoded."""
     result = copy.copy(estimator)
+    result._names = encoded_names(estimator)  # for messages
     result.__dict__.pop("feature_names_in_", None)
     encoder = result.__dict__.pop("columns_", None)
     if encoder is not None:

@@ -279,10 +279,11 @@ def _check(estimator: Any, block: Block) -> None:
 
 
 def completes(estimator: Any) -> bool:
-    """Whether an estimator, its best estimator or one of its members completes missing entries."""
+    """Whether an estimator, its best estimator or one of its members takes missing entries."""
     parts = [estimator, getattr(estimator, "best_estimator_", None)]
     parts += getattr(estimator, "members_", [])
-    return any(hasattr(part, "completion_") for part in parts)
+    known = ("completion_", "column_means_")
+    return any(hasattr(part, name) for part in parts for name in known)
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:

@@ -20,13 +20,15 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import RandomState
-from eigenfeat._base.validation import warn_caller
+from eigenfeat._base.validation import has_missing, warn_caller
 from eigenfeat.linear.pools import PooledView, asked_views
+from eigenfeat.samples.completion import shown_names
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
     complete,
+    encoded_names,
     input_options,
     is_valid,
     validate_columns,
@@ -38,7 +40,15 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
     from eigenfeat.samples.labelled import MemorySamples
 
-__all__ = ["PooledView", "TableEstimator", "checked", "prior_weights", "summand_of", "table_of"]
+__all__ = [
+    "PooledView",
+    "TableEstimator",
+    "checked",
+    "filled",
+    "prior_weights",
+    "summand_of",
+    "table_of",
+]
 
 _Array = NDArray[np.float64]
 
@@ -71,6 +81,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     _reach: ClassVar[float] = 0.0  # see `TableStatistics`
 
     statistics_: TableStatistics
+    column_means_: _Array
     gaps_: NDArray[np.intp]
     views_: list[PooledView]
 
@@ -136,6 +147,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         n_gaps = len(self.gaps_)
         weight = rows.block.weight
         self.statistics_ = TableStatistics.fit(columns, weight, groups, n_gaps, self._reach)
+        self.column_means_ = self.statistics_.mean[: X.shape[1]]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table = self.statistics_.table(columns, self.n_threads)
         return Samples(rows, table, targets, seed, len(targets))
@@ -309,6 +321,20 @@ def checked(model: Any, X: Any) -> Any:
     return validate_columns(model, X, reset=False, **options)
 
 
+def filled(model: Any, X: Any) -> Any:
+    """Complete samples to predict, as in the fit; by means, with a warning, if it had no gaps."""
+    if hasattr(model, "completion_") or not has_missing(X):
+        return complete(model, X)
+    missing = np.isnan(X)
+    names = shown_names(np.flatnonzero(missing.any(axis=0)), encoded_names(model))
+    warn_caller(
+        f"X: columns that were complete in the fit have missing numbers ({names}), and their means "
+        "in the fit replace these; fit to samples with missing numbers for better predictions",
+        UserWarning,
+    )
+    return np.where(missing, model.column_means_.astype(X.dtype), X)
+
+
 def summand_of(model: TableEstimator, view: PooledView, table: Table) -> _Array:
     """What a fitted view adds to the sum of its pool."""
     return view.weight * model._summand(view.model.outputs(table))
@@ -320,7 +346,7 @@ def table_of(model: Any, X: Any) -> Table:
     if hasattr(X, "toarray"):
         X = X.toarray()
     missing = np.isnan(X) if len(model.gaps_) else None
-    columns = _with_gaps(complete(model, X), missing, model.gaps_)
+    columns = _with_gaps(filled(model, X), missing, model.gaps_)
     statistics: TableStatistics = model.statistics_
     return statistics.table(np.clip(columns, *statistics.limits), model.n_threads)
 
