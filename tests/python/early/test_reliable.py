@@ -122,6 +122,16 @@ def test_early_decisions_are_those_of_the_prefixes(series, rule):
         assert_array_equal(few.time == 4, at_four)
 
 
+def test_first_decisions_of_long_series_stay_in_a_trace(series):
+    X, y = series(200, 40, apart=0.3)
+    model = ReliableClassifier(CLASSIFIERS["lda"], reliability=0.8).fit(X, y)
+    plain, traced = model.predict_early(X), model.predict_early(X, trace=True)
+    assert (plain.time < 16).any()
+    assert_array_equal(traced.time, plain.time)
+    assert_array_equal(traced.label, plain.label)
+    assert_array_equal(traced.reliability, plain.reliability)
+
+
 def test_linear_discriminants_average_two_completions(series):
     X, y = series(120)
     rows = series(20)[0]
