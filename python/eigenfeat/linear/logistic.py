@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.core import core
 from eigenfeat._base.labels import by_class, fold_indices, thinned
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, Floats, Labels, RandomState, Rows, Targets, Weights
@@ -367,29 +366,23 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         penalties: Sequence[float] | None,
         random: np.random.RandomState,
     ) -> Iterator[Any]:
-        """Models for each penalty; None is the estimator's own, which may be "auto"."""
+        """Fit a model for each penalty; None means the estimator's own, which may be "auto"."""
         searched = sample_problem(problem, self._penalty(1.0), self.tol)
         energies: Any = [self.penalty] if penalties is None else penalties
         chooses = penalties is None and self.penalty == "auto"
-        choice, parts = None, []
+        choice, folds = None, []
         if chooses or self.temperature == "auto":
-            parts = draw_folds(problem.rows.codes, len(self.classes_), random)
+            folds = draw_folds(problem.rows.codes, len(self.classes_), random)
         if chooses or (self.temperature == "auto" and len(energies) == 1):
-            choice = self._choose(searched, parts, PENALTIES if chooses else energies)
+            choice = self._choose(searched, folds, PENALTIES if chooses else energies)
             energies = [PENALTIES[choice.number]] if chooses else energies
-        options: dict[str, Any] = {}
-        if choice is not None and len(parts) == 1:
-            options["start"] = choice.weights
-            if not chooses and choice.metric is not None and searched.has_small_kernel():
-                options["metric"] = choice.metric
-                options["share"] = choice.total / searched.total
         path = minima(
             searched,
             [self._penalty(energy) for energy in energies],
             tolerance=self.tol,
             max_iterations=self.max_iter,
+            start=choice.weights if choice is not None and len(folds) == 1 else None,
             callback=self._watch if self._is_watched() else None,
-            **options,
         )
         for i, (energy, minimum) in enumerate(zip(energies, path, strict=True)):
             model: Any = self if i == len(energies) - 1 else clone(self)
@@ -401,21 +394,21 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
             model._record(minimum, problem.uncentred(searched.feature_weights(minimum.point)))
             chosen = choice
             if chosen is None and self.temperature == "auto":
-                chosen = self._choose(searched, parts, [energy])
+                chosen = self._choose(searched, folds, [energy])
             model._apply_temperature(self.temperature if chosen is None else chosen.temperature)
             yield model
 
     def _choose(
         self,
         problem: LogitProblem,
-        parts: Sequence[tuple[Codes, Codes]],
+        folds: Sequence[tuple[Codes, Codes]],
         energies: Sequence[float],
     ) -> Choice:
         """Penalty and temperature of the least held-out log loss."""
         started = time.perf_counter()
         fixed = None if self.temperature == "auto" else float(self.temperature)
-        folds = (problem.fold(train, held) for train, held in parts)
-        choice = choose_penalty(folds, [self._penalty(one) for one in energies], fixed)
+        problems = (problem.fold(train, held) for train, held in folds)
+        choice = choose_penalty(problems, [self._penalty(one) for one in energies], fixed)
         if len(energies) > 1:
             losses = [f"{energies[i]:.3g}: {loss:.4g}" for i, loss in choice.losses.items()]
             text = f"penalty: {energies[choice.number]:.3g} (log losses {', '.join(losses)})"
@@ -530,8 +523,6 @@ class Choice:
     losses: dict[int, float]  # of the penalties that all folds tried, by index
     logits: Logits  # held-out logits of the penalty, fold after fold
     weights: _Array | None  # (p, k) of the penalty in the last fold; None without folds
-    metric: core.Metric | None  # of the last fold and its largest penalty, if of a subsample
-    total: float  # sum of the weights of the samples to train on in the last fold
 
 
 def choose_penalty(
@@ -555,13 +546,11 @@ def choose_penalty(
         queries = FeaturePasses(held, problem.constant)
         is_first, n_held = n_held == 0, n_held + queries.n_samples
         problem = sample_problem(problem, penalties[0], _TOLERANCE)
-        metric = problem.search_metric(penalties[tried.start])
         path = minima(
             problem,
             penalties[tried.start : tried.stop],
             tolerance=_TOLERANCE,
             max_iterations=_MAX_ITERATIONS,
-            metric=metric,
         )
         losses = {}
         for i, minimum in zip(tried, path, strict=True):
@@ -581,7 +570,5 @@ def choose_penalty(
         if n_held >= _MIN_CHOOSING:
             tried = tried[max(at - 1, 0) : at + 2]
     if not losses:
-        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None, None, 0.0)
-    last = metric if problem.n_original is None and problem.has_small_kernel() else None
-    chosen = best, temperatures[best], losses, logits[best], weights[best]
-    return Choice(*chosen, last, problem.total)
+        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
+    return Choice(best, temperatures[best], losses, logits[best], weights[best])

@@ -400,11 +400,11 @@ class LogitProblem(FeaturePasses):
 
     def search_metric(self, penalty: Penalty) -> core.Metric:
         """The most accurate metric that does not take most of the time of a search."""
-        count = self.n_metric_samples()
+        count = self._n_metric_samples()
         sample = None if count == self.n_samples else draw_subsample(self.n_samples, count)
         return self.metric(penalty, sample, coarse=True)
 
-    def n_metric_samples(self) -> int:
+    def _n_metric_samples(self) -> int:
         """Number of samples of `search_metric`: all, or those of a Gram matrix or a kernel."""
         n, (p, k) = self.n_samples, self.shape
         evaluation = 4 * n * k  # operations per feature
@@ -415,10 +415,6 @@ class LogitProblem(FeaturePasses):
         if count < n and count * p <= most:
             return count
         return int(min(np.sqrt(_SUBSAMPLE_PASSES * evaluation), p // 2, n))
-
-    def has_small_kernel(self) -> bool:
-        """Whether `search_metric` is the kernel of a subsample."""
-        return self.n_metric_samples() < min(self.n_samples, self.varying)
 
 
 def _check_no_loss(columns: Codes, how: str) -> None:
@@ -595,25 +591,21 @@ def minima(
     max_iterations: int,
     start: _Array | None = None,
     callback: Callable[[Minimum], bool] | None = None,
-    metric: core.Metric | None = None,
-    share: float = 1.0,
 ) -> Iterator[Minimum]:
-    """Minima for several penalties, by default in the metric of the largest one.
+    """Minima for several penalties, in the metric of the largest penalty.
 
-    Each search starts from the minimum before; the first one from `start` or from zero weights.
-    A problem with a feature for each sample starts from zero weights. A given `metric` is that of
-    samples with a `share` of the weight.
+    Each search starts from the previous minimum; the first one from `start` or from zero weights.
+    A problem with a feature for each sample starts from zero weights.
     """
     if problem.n_original is not None:
         tolerance, start = min(tolerance, _REDUCED_TOLERANCE), None
-    if metric is None:
-        metric = problem.search_metric(max(penalties, key=lambda one: one.energy))
+    metric = problem.search_metric(max(penalties, key=lambda one: one.energy))
     rough = problem.in_float32()
     W = np.zeros(problem.shape) if start is None else start
     for penalty in penalties:
         result = minimise(
             problem.objective_of(penalty),
-            lambda gradient: share * metric.solve(gradient, problem.n_threads),
+            lambda gradient: metric.solve(gradient, problem.n_threads),
             W,
             tolerance=tolerance,
             max_iterations=max_iterations,
