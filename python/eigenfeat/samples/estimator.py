@@ -189,7 +189,7 @@ def _keep_layout(estimator: Any, blocks: RowBlocks) -> None:
 def without_names(estimator: Any) -> Any:
     """A shallow copy for blocks, whose columns are already in order and encoded."""
     result = copy.copy(estimator)
-    result._names = encoded_names(estimator)  # for messages
+    result.__dict__["_names"] = encoded_names(estimator)  # for messages
     result.__dict__.pop("feature_names_in_", None)
     encoder = result.__dict__.pop("columns_", None)
     if encoder is not None:
