@@ -42,18 +42,27 @@ PAGES = [
 
 
 # What fits large models, or again what another page does.
-LONG = {"many_classes", "report", "tables", "reduction"}
+LONG = {"many_classes", "report", "tables", "reduction", "recording"}
 LONG |= {"gem.ensemble", "gem.joint", "report.report", "early.minimum_cost", "pictures"}
 
 
-def case(value, name):
-    return pytest.param(value, id=name, marks=pytest.mark.long if name in LONG else ())
+def case(name, *values):
+    return pytest.param(*values, id=name, marks=pytest.mark.long if name in LONG else ())
 
 
-@pytest.mark.parametrize("page", [case(page, page.stem) for page in PAGES])
-def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+EEG = ROOT.parent / "shared" / "data" / "eeg"  # without this recording the page simulates one
+
+
+@pytest.mark.parametrize(
+    ("page", "eeg"),
+    [
+        *(case(page.stem, page, "nowhere") for page in PAGES),
+        case("recording", DOCS / "guide" / "eeg.md", EEG),
+    ],
+)
+def test_a_page_runs_from_top_to_bottom(page, eeg, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EEG", str(ROOT.parent / "shared" / "data" / "eeg"))  # else simulated
+    monkeypatch.setenv("EEG", str(eeg))
     names = {"__name__": "page"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as few rows, or a limit of iterations
@@ -74,7 +83,7 @@ def test_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
-    """Files and the compared pool are smaller than those of `eigenfeat demo`."""
+    """Files and pools are smaller than those of `eigenfeat demo`."""
     monkeypatch.chdir(tmp_path)
     quick = partial(eigenfeat.TableClassifier, ["columns"])
     monkeypatch.setattr("eigenfeat.report.comparison.TableClassifier", quick)
@@ -83,9 +92,9 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
         X[rows].assign(fate=y[rows]).to_csv(name, index=False)
     commands = re.findall(r"^eigenfeat (.*)$", (ROOT / "README.md").read_text(), re.M)
     assert [line.split()[0] for line in commands] == ["compare", "fit", "predict", "report"]
+    quicker = {"compare": ["--cv", "2", "--time-limit", "0.001"], "fit": ["--set", "views=columns"]}
     for line in commands:
-        quicker = ["--cv", "2"] if line.startswith("compare") else []
-        assert cli.main([*line.split(), *quicker]) == 0, line
+        assert cli.main([*line.split(), *quicker.get(line.split()[0], [])]) == 0, line
     assert len(pd.read_csv("predicted.csv")) == len(pd.read_csv("new.csv"))
 
 
