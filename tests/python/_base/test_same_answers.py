@@ -165,6 +165,9 @@ def test_threads_do_not_change_a_bit(name):
     one, other = (outputs(model, rows[:300]) for model, rows in models)
     for method in one:
         assert_array_equal(other[method], one[method], strict=True)
+    # Views without weight are in no prediction.
+    scores = ([view.score for view in getattr(model, "views_", [])] for model, _ in models)
+    assert_array_equal(*scores)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
