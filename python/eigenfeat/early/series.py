@@ -98,6 +98,7 @@ def whole_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
     """Rows of series that have ended."""
     series = series_of(X)
     if series is None:
+        _check_one_channel(X, layout)
         return _complete(estimator, validate_data(estimator, X, reset=False, **_ROWS))
     return _laid_out(series, layout, ended=True)
 
@@ -124,6 +125,7 @@ def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array
     """Rows of the known values of running series, or of incomplete samples; NaN is missing."""
     series = series_of(X)
     if series is None:
+        _check_one_channel(X, layout)
         options = {**_ROWS, "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(estimator, X, reset=False, **options))
     return _laid_out(series, layout, ended=False).rows
@@ -149,6 +151,15 @@ def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
             advice = (_FIT if fit else "") + _DECIDE + _SERIES
         raise ValueError(f"X: expected complete samples, got NaN in {place}{advice}")
     return Rows(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
+
+
+def _check_one_channel(X: Any, layout: Layout) -> None:
+    """ValueError for rows of numbers, whose order of channels and times is not known."""
+    if layout.channels > 1:
+        raise ValueError(
+            f"X: expected series of shape (n, {layout.channels}, times) as in fit, got shape "
+            f"{np.shape(X)}"
+        )
 
 
 def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:

@@ -77,9 +77,6 @@ def test_channels(rng, model):
         holes = series.copy()
         holes[:, :, t:] = np.nan
         assert_array_equal(model.decide(holes).reliability, found.reliability)
-        # What the classifier sees: the first sample's channels, then the second's.
-        rows = holes.transpose(0, 2, 1).reshape(len(series), -1)
-        assert_array_equal(model.decide(rows).reliability, found.reliability)
     assert_array_equal(early.label[early.time == T], model.predict(series)[early.time == T])
     looked = model.predict_early(series, steps=[3, 6])
     assert set(looked.time) <= {3, 6, T}
@@ -260,8 +257,12 @@ def test_misuse_leaves_everything_as_it_was(rng):
             call([X[0], X[1], np.zeros((3, T + 2))])
         with pytest.raises(ValueError, match=r"X\[1\]: expected finite samples, or NaN, got inf"):
             call([X[0], np.where(X[1] > 0, np.inf, X[1]), X[2][:, :3]])
-        with pytest.raises(ValueError, match="features"):
+        with pytest.raises(
+            ValueError, match=r"X: expected series of shape \(n, 3, times\) as in fit"
+        ):
             call(X[0])  # one series is no table
+        with pytest.raises(ValueError, match=rf"as in fit, got shape \(60, {3 * T}\)"):
+            call(X.reshape(60, -1))  # times and channels could be in either order
     for X_bad, y_bad, message in (
         (ragged, y[:3], r"X\[1\]: expected 3 channels, got 2"),
         (X, y[:5], "X: expected at least two series and as many labels, got 60 and 5"),
