@@ -120,7 +120,7 @@ def test_a_stream_decides_as_predict_early_does(fitted):
 
 def test_a_stream_that_ends(fitted):
     N, _ = two_channels(10, 4)
-    for end in (1, 4, 17):
+    for end in (1, 4, 17, *fitted.times_[:-1].tolist()):
         short = [x[:, :end] for x in N]
         found = fitted.predict_early(short)
         for i, one in enumerate(short):
@@ -129,6 +129,7 @@ def test_a_stream_that_ends(fitted):
                 stream.push(value)
             decision = stream.finish()
             assert (decision.label, decision.time) == (found.label[i], found.time[i])
+            assert_allclose(decision.cost, found.cost[i])
     stream = fitted.stream()
     with pytest.raises(ValueError, match="finish: expected at least one known sample"):
         stream.finish()
