@@ -207,6 +207,7 @@ def supervised_contractions(
         raise ValueError(f"X: expected {len(outputs)} samples, one per target, got {len(rows)}")
     count = check_whole(n_contractions, "n_contractions", at_least=1)
     share = row_weights(sample_weight, len(outputs))
+    rows, outputs, share = (one[share > 0] for one in (rows, outputs, share))
     deviation = deviations(outputs, share)
     varying = np.flatnonzero(deviation > 0)
     if not len(varying):

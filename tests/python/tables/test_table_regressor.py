@@ -172,6 +172,20 @@ def test_units_of_the_target_do_not_matter(rng):
         assert_allclose((found - shift) / factor, expected, atol=1e-4)
 
 
+def test_supervised_contractions_of_weighted_samples(rng):
+    X, Y = rng.standard_normal((2, 600, 2))
+    first = np.arange(600) < 200
+    Y[first, 0] = X[first, 0]
+    Y[~first, 1] = X[~first, 1]
+    weight = np.where(first, 3, 1)
+    found = supervised_contractions(X, Y, sample_weight=weight)
+    copies = np.repeat(np.arange(600), weight)
+    # The ridge depends on the number of samples.
+    assert_allclose(found, supervised_contractions(X[copies], Y[copies]), rtol=0.05, atol=0.02)
+    found = supervised_contractions(X, Y, sample_weight=first * 1.0)
+    assert_allclose(found, supervised_contractions(X[first], Y[first]), rtol=1e-9)
+
+
 def test_supervised_contractions_find_what_can_be_predicted(rng):
     X, y = quadratic(rng)
     mixing = np.linalg.qr(rng.standard_normal((8, 8)))[0]
