@@ -11,6 +11,7 @@ from recordings import Epochs, recording
 from scipy.signal import butter, sosfiltfilt
 
 from eigenfeat import SpatialFilters, TangentSpace
+from eigenfeat.signals.epochs import check_finite
 
 MODELS = pytest.mark.parametrize("make", [SpatialFilters, TangentSpace])
 
@@ -102,6 +103,13 @@ def test_bad_epochs_are_named_and_nothing_is_lost(rng, make, case):
     with pytest.raises(ValueError, match=message):
         model.set_params(**options).fit(X, np.arange(12) % 3)
     assert_array_equal(model.set_params(**make().get_params()).transform(good), before)
+
+
+def test_epochs_of_later_blocks_are_named():
+    X = np.zeros((3, 2, 1 << 17))  # each epoch is a block
+    X[2, 1, 5] = np.nan
+    with pytest.raises(ValueError, match="got nan in epoch 2, channel 1, sample 5"):
+        check_finite(X, "epoch")
 
 
 @MODELS

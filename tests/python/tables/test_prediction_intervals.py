@@ -81,6 +81,8 @@ def test_weights_count_in_the_quantile():
     ]
     ends = [model.predict_interval(X[400:]) for model in models]
     assert_allclose(ends[0], ends[1])
+    steps = np.diff(models[0].spread_.total[:, 0], prepend=0.0)
+    assert_allclose(np.sort(steps), np.sort(weight[:400] / weight[:400].mean()), rtol=1e-6)
     assert covered(ends[0], y[400:])[loud[400:]].mean() > 0.86
     without = TableRegressor(FAST).fit(X[:400][loud[:400]], y[:400][loud[:400]])
     some = np.where(loud, 1.0, 0.0)[:400]
