@@ -223,9 +223,9 @@ class ExpandedFeatures:
         """Select samples by indices or a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
-        part = copy(self)  # its parts are checked
-        vars(part).update(X=X, projections=stored)
-        return part
+        subset = copy(self)  # without the checks of `__post_init__`
+        vars(subset).update(X=X, projections=stored)
+        return subset
 
     def toarray(self) -> RealArray:
         """All features as an array of shape (n, p)."""
@@ -464,10 +464,10 @@ def layer_features(
 
 
 def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> CoreRows | None:
-    """Return features of few checked samples, with the constant, for the core.
+    """Return features of up to 512 checked samples, with the constant, for the core.
 
-    As `layer_features` without checks and blocks, which cost more than the prediction of a sample.
-    None for many samples, several layers, or features that include the input.
+    As `layer_features`, but without checks and blocks, which take longer than the prediction of a
+    sample. None for more samples, several layers, or features that include the input.
     """
     last = layers[-1]
     if len(layers) > 1 or last.include_input:

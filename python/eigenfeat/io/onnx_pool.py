@@ -158,7 +158,7 @@ def _ridge_terms(table: _Table, view: Any) -> list[str]:
     if isinstance(view, KernelView):
         return [_kernel(graph, view.kernel, W, getattr(table, view.inputs))]
     width = len(W) - sum(layer.width for layer in view.layers)
-    terms = table.linear(view.beside, W[:width])
+    terms = table.linear(view.other_features, W[:width])
     for layer in view.layers:
         features = layer_features(graph, layer, getattr(table, view.inputs))
         terms.append(graph.affine(features, W[width : width + layer.width], None))

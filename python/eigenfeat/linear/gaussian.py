@@ -53,7 +53,7 @@ __all__ = ["GaussianClasses", "Shrunk"]
 
 _Array = NDArray[np.float64]
 
-# Exponents j of the shrinkages 10^(j / 2): the first one tried, the least and the largest.
+# Exponents j of the shrinkages 10^(j / 2): the first that is tried, the smallest and the largest.
 _FIRST_EXPONENT, _MIN_EXPONENT, _MAX_EXPONENT = -2, -8, 4
 # Number of left-out samples: a number of logits divided by the classes, within the bounds.
 _MAX_LOGITS, _MIN_LEFT_OUT, _MAX_LEFT_OUT = 1_000_000, 1_000, 10_000
@@ -65,7 +65,7 @@ _MIN_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean squar
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
-    """Weights of one shrinkage."""
+    """Weights and held-out loss of one shrinkage."""
 
     shrinkage: float
     loss: float  # of the left-out samples at their best temperature; inf without any
@@ -146,7 +146,7 @@ class GaussianClasses:
         return Shrunk(shrinkage, log_loss(logits, T), T, np.vstack([A, constant]), logits)
 
     def _left_out_logits(self, metric: core.Metric, A: _Array) -> Logits:
-        """Logits of left-out samples, each from the weights of all others; see above.
+        """Logits of left-out samples, each from the weights of all other samples.
 
         `metric` is the factor of H, and `A` (p, k) are the weights of the features.
         """
@@ -165,7 +165,7 @@ class GaussianClasses:
         return rows.gram(self.weights, self.scale, False, self._core_threads)
 
     def _drawn(self, rows: LabelledSamples, random: Any) -> Block | None:
-        """Draw samples to leave out, by class; none has nearly all of the weight of its class."""
+        """Draw samples to leave out, by class, without samples that dominate their class."""
         codes, k = rows.codes, len(self.weights)
         order = by_class(random.permutation(len(codes)), codes)
         order = order[(np.bincount(codes, minlength=k) > 1)[codes[order]]]

@@ -299,8 +299,8 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         Parameters
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
-            Finite features. Blocks are read in every iteration, with one to four bytes of memory
-            per sample.
+            Finite features. Blocks are read in every iteration; they take one to four bytes of
+            memory per sample.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional

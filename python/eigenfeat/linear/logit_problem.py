@@ -83,17 +83,17 @@ __all__ = [
 _Array = npt.NDArray[np.float64]
 
 # `bench/run.py logit logit_gem` shows the effect of the first three numbers; see bench/SPEED.md.
-_MAX_GRAM_PASSES = 60  # evaluations that a Gram matrix may cost
-_SAMPLES_PER_FEATURE = 2  # of the Gram matrix of a subsample
-_SUBSAMPLE_PASSES = 4  # evaluations that the kernel of a subsample costs
+_MAX_GRAM_PASSES = 60  # largest cost of a Gram matrix, in evaluations of the objective
+_SAMPLES_PER_FEATURE = 2  # of a subsample with a Gram matrix
+_SUBSAMPLE_PASSES = 4  # cost of the kernel of a subsample, in evaluations of the objective
 _MAX_KERNEL_SAMPLES = 4_000  # of a problem with a feature for each sample
-_FLOAT32_TOLERANCE = 1e-3  # smallest for a kernel in float32
+_FLOAT32_TOLERANCE = 1e-3  # smallest tolerance of a search with a kernel in float32
 _MIN_COPIED = 500_000  # entries of the smallest matrix that is copied in float32
 _MIN_SQUARE = 1e-20  # smallest mean square of a feature in float32
-_REDUCED_TOLERANCE = 1e-4  # largest; logits of other samples converge later than the loss
-_MAX_READ_BYTES = 64e6  # of the largest fold of blocks that is read into memory
+_REDUCED_TOLERANCE = 1e-4  # with a feature for each sample; held-out logits converge slowly
+_MAX_READ_BYTES = 64e6  # size of the largest fold of blocks that is read into memory
 _PILOT_SAMPLES = 512  # to estimate the curvature outside the span of a subsample
-_MISSING_SHARE = 0.5  # of a feature's squares: a subsample that lacks more misses rare entries
+_MISSING_SHARE = 0.5  # share of a feature's squares outside a subsample that counts as missing
 _MAX_DIAGONAL = 1e12  # of the metric, relative to the Gram matrix; float32 holds it
 # Rounding, tested by tests/python/linear/test_constant_columns.py.
 _NEARLY_CONSTANT = 1e-6  # variance over mean square: below it, sums are too coarse
@@ -285,8 +285,10 @@ class LogitProblem(FeaturePasses):
         mean = np.abs(sums[varying]) / self.total
         largest = float(size.max(initial=0.0))
         small = is_rounding(size, largest, self.n_samples, self.dtype)
-        near = np.maximum((size - mean) * (size + mean), 0.0) <= _NEARLY_CONSTANT * size**2
-        in_question = small | near if self.constant else small
+        variance = np.maximum((size - mean) * (size + mean), 0.0)
+        in_question = small
+        if self.constant:
+            in_question = small | (variance <= _NEARLY_CONSTANT * size**2)
         if not (self.dense and rows.in_memory):
             in_question = in_question & ~flat[varying]
         asked = np.flatnonzero(in_question)
@@ -295,13 +297,13 @@ class LogitProblem(FeaturePasses):
         peak, constant = self._ranges_of(asked)
         _check_no_loss(asked[flat[asked] & (peak > 0)], "vanish")
         flat[asked] = constant & (small[asked] | self.constant)
-        # Rounding errors, as of a centred constant, are small multiples of a last digit. Columns of
-        # a small unit are not; counts beside columns of a large unit are recognised.
+        # Rounding errors, as of a centred constant, are small multiples of a last digit, unlike
+        # columns in a small unit. Columns of counts are small multiples of 1 and are not flat.
         left = small[asked] & ~flat[asked]
         if left.any():
             step = np.ldexp(1.0, np.frexp(peak[left])[1] - _ROUNDING_BITS)
-            few = rows.reduce(are_few_steps, np.logical_and, asked[left], step)
-            rounded = asked[left][few]
+            coarse = rows.reduce(are_few_steps, np.logical_and, asked[left], step)
+            rounded = asked[left][coarse]
             if len(rounded):
                 counts = np.full(len(rounded), _COUNT_STEP)
                 flat[rounded] = ~rows.reduce(are_few_steps, np.logical_and, rounded, counts)
@@ -321,7 +323,7 @@ class LogitProblem(FeaturePasses):
         return out
 
     def objective_of(self, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
-        """Objective and gradient as a function of W (p, k)."""
+        """The function that returns objective and gradient at weights W (p, k)."""
         squares = self.quadratic(penalty)[:, None]
 
         def objective(W: _Array) -> tuple[float, _Array]:
@@ -388,9 +390,9 @@ class LogitProblem(FeaturePasses):
         least = max(4, p * dual) * float(np.finfo(np.float32).eps) * self.total
         share = self.total / weight
         # Features that are rare, or large in few samples, may be missing from a subsample or fold.
-        every = self.total * self.mean_squares
-        missing = every - share * squares
-        floor = 0.5 * np.where(missing > _MISSING_SHARE * every, missing, 0.0) * scale**2
+        all_squares = self.total * self.mean_squares
+        missing = all_squares - share * squares
+        floor = 0.5 * np.where(missing > _MISSING_SHARE * all_squares, missing, 0.0) * scale**2
         if sample is not None and coarse and dual:
             pilot = part.block.take(draw_subsample(part.n_samples, _PILOT_SAMPLES))
             outside = pilot.core(self.constant).residual(pilot.weight, scale, least, self.n_threads)

@@ -93,9 +93,9 @@ def asked_views(
     """Split the parameter `views` into names and estimators.
 
     `given` is "auto", a name, or a list of names and estimators; names are returned in the order of
-    `known`, in which they are tried, and estimators by the names of their classes, from the second
-    of a class on with a number. `is_kind` tells whether an object is an expected estimator, which
-    messages call `kind`. ValueError if nothing is given, a name is unknown or repeated, or an
+    `known`, in which they are tried. Estimators are named by their classes; a second estimator of a
+    class has the number 2, and so on. `is_kind` is whether an object may be a view; messages call
+    such estimators `kind`. ValueError if nothing is given, a name is unknown or repeated, or an
     estimator is of another kind.
     """
     asked = known if isinstance(given, str) and given == "auto" else given
@@ -164,7 +164,7 @@ def _combined(w: _Array, L: _Array) -> _Array:
 
 
 def log_probabilities(logits: _Array) -> _Array:
-    """Log probabilities (n, k) of logits (n, k), at least -30, so that none decides alone."""
+    """Log probabilities (n, k) of logits (n, k), at least -30, to limit the loss of a sample."""
     return np.maximum(log_softmax(logits, axis=1), LOG_FLOOR)
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _Array = NDArray[np.float64]
 MeanOf = Callable[[NDArray[np.intp], str], _Array]
-_FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5  # multiple of the mean eigenvalue, added to eigenvalues
+# Multiples of the mean eigenvalue that are added to eigenvalues, for float64 and float32.
+_FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5
 
 
 def rank_tolerance(dtype: Any) -> float:

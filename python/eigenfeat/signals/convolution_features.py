@@ -23,16 +23,16 @@ __all__ = ["N_KERNELS", "ConvolutionFeatures"]
 
 _Places = NDArray[np.int64]
 N_KERNELS = 84
-_RIVALS, _ROUNDS = 7, 3  # number of kernels of a group, and of contests of a dilation
-_TAPS = 9
-_MAX_DILATIONS = 32  # of one kernel
+_RIVALS, _ROUNDS = 7, 3  # kernels of a group, and contests of a dilation
+_TAPS = 9  # weights of a kernel
+_MAX_DILATIONS = 32  # dilations of a kernel
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
 _MAX_OUTPUTS = 1 << 22  # outputs in memory while thresholds are chosen
 _MIN_PAIRS = 16  # pairs of dilation and kernel computed at once, even beyond `_MAX_OUTPUTS`
 
 
 class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """How often convolutions of a series exceed thresholds, and each other.
+    """Shares of the outputs of random convolutions above thresholds, and contests of convolutions.
 
     Use it for series whose classes differ in shape, before a ridge classifier. Tune `n_features`.
     User guide: :doc:`/guide/series`.
@@ -49,7 +49,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Number of thresholds, rounded down to a multiple of 84. They have up to 32 dilations, from 1
         to an eighth of the series' length.
     differences : bool, default=False
-        Whether to convolve the differences x[t + 1] - x[t], too, with half of the thresholds.
+        Whether to also convolve the differences x[t + 1] - x[t], with half of the thresholds.
     contests : bool, default=False
         Whether to add three contests for each dilation 1, 2, 4, ... up to an eighth of the length.
         Each has 168 features: square roots of the mean over time of a convolution's output where it
@@ -66,13 +66,13 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     orders_ : (D,) array of int
         0 for dilations of the series, 1 for those of its differences.
     thresholds_ : (F,) array
-        By dilation, kernel and quantile.
+        Thresholds, ordered by dilation, kernel and quantile.
     thresholds_per_kernel_ : (D,) array of int
         Number of thresholds of each kernel with a dilation; 0 for contests.
     channels_ : (m,) array of int
         Channels of all pairs of dilation and kernel, one after the other.
     channel_begin_ : (84 D + 1,) array of int
-        Where the channels of each pair begin.
+        Index in `channels_` of the first channel of each pair.
     rivals_ : (contests, 84) array of int
         Kernels of each contest; every seven form a group.
     n_channels_ : int
@@ -299,7 +299,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
 
 def _joined(sets: list[_Places]) -> tuple[_Places, _Places]:
-    """Concatenate sets of channels; also return where each begins."""
+    """Concatenate sets of channels; also return the index of the first channel of each set."""
     begin = np.cumsum([0, *map(len, sets)])
     return np.concatenate(sets).astype(np.int64), begin.astype(np.int64)
 

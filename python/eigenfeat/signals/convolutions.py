@@ -77,7 +77,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     loo_scores_ : (n, k) array
         Leave-one-out scores of the training series.
     factor_ : float
-        Scores times this are logits.
+        Factor of the scores that gives logits.
 
     See Also
     --------

@@ -61,7 +61,7 @@ VIEWS = (
 )
 _UNUSED = "adds nothing to the others"
 _MAX_FOLDS = 5
-_SAMPLES_PER_PERIOD = 3.0  # at a band's upper edge, after decimation
+_SAMPLES_PER_PERIOD = 3.0  # samples per period of the upper edge of a band, after decimation
 
 
 class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
@@ -349,7 +349,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     def _candidates(
         self, frequencies: list[float], no_bands: str
     ) -> tuple[dict[str, View], dict[str, str]]:
-        """Views to try, by name, and why others are not tried."""
+        """Views to try, by name, and reasons why other views are not tried."""
         names, estimators = asked_views(
             self.views, VIEWS, "classifiers with predict_proba", _has_probabilities
         )

@@ -259,7 +259,7 @@ class Transformed(View):
     Attributes
     ----------
     transformers : list of SpatialFilters or TangentSpace
-        Of each band.
+        Fitted transformer of each band.
     """
 
     def __init__(self, transformer: SpatialFilters | TangentSpace, uses_bands: bool) -> None:

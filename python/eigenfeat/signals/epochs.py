@@ -37,7 +37,7 @@ def mne_epochs(X: Any) -> list[Any]:
 def read_recording(X: Any, n_channels: int | None = None, sfreq: float | None = None) -> Recording:
     """Check epochs of an array, or MNE's Epochs with their sampling rate and channels.
 
-    The user's sampling rate `sfreq` must agree with that of MNE's Epochs.
+    The user's sampling rate `sfreq` must equal the sampling rate of MNE's Epochs.
     """
     parts = mne_epochs(X)
     if not parts:

@@ -26,7 +26,7 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
     -------
     (n, p) array
         t samples, t - 1 differences, and mean, standard deviation and least-squares slope of each
-        interval. The summaries of channels follow each other.
+        interval, channel after channel.
 
     References
     ----------

@@ -16,9 +16,9 @@ from eigenfeat.signals.epochs import too_large
 
 _Array = NDArray[np.float64]
 
-_MAX_ITER = 100
-_TOLERANCE = 2.5e-10
-_MAX_CONDITION = 1e3  # of a factor of the arithmetic mean
+_MAX_ITER = 100  # of the Riemannian mean
+_TOLERANCE = 2.5e-10  # of the mean logarithm, for each root of the rank
+_MAX_CONDITION = 1e3  # of a factor of the arithmetic mean; with more, matrices are whitened
 _MEMORY = 8  # pairs of L-BFGS
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -90,14 +90,13 @@ def between(A: _Array, B: _Array, share: float) -> _Array:
 def mean_covariance(C: _Array, weight: _Array, n_threads: int | None) -> _Array:
     """Weighted Riemannian mean G of positive definite matrices (n, r, r).
 
-    It solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration begins at the arithmetic
-    mean, keeps a factor, ``G = E E^T``, and multiplies it by ``exp(step / 2)``, with J the mean of
-    the logarithms at G: in these coordinates gradients are transported along geodesics without a
-    change. Steps are those of L-BFGS. Where they fail the step is ``2 / (1 + h) J``: with k_i the
-    condition of ``G^(-1/2) C_i G^(-1/2)``, the Hessian's eigenvalues lie between 1 and the mean h
-    of ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). Matrices with an
-    ill-conditioned mean are first whitened by it, so that their rounding errors are the same at
-    every iteration.
+    G solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration starts at the arithmetic
+    mean, and multiplies the factor E of ``G = E E^T`` by ``exp(step / 2)``. In these coordinates,
+    transport along geodesics does not change gradients, so that L-BFGS computes the steps from the
+    mean J of the logarithms at G. If J grows, the step is ``2 / (1 + h) J``: with k_i the condition
+    of ``G^(-1/2) C_i G^(-1/2)``, the eigenvalues of the Hessian are between 1 and the mean h of
+    ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). Matrices with an ill-conditioned
+    arithmetic mean are first whitened by it, so that rounding errors do not change with E.
 
     Warns
     -----

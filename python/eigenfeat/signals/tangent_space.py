@@ -46,7 +46,7 @@ class TangentSpace(EpochTransformer):
     Parameters
     ----------
     bands : sequence of (low, high) or None, default=None
-        Pass bands, in the unit of `sfreq`. Features of all bands stand side by side.
+        Pass bands, in the unit of `sfreq`. Features of all bands are concatenated.
     sfreq : float or None, default=None
         Samples per second. MNE's `Epochs` know theirs.
     shrinkage : "oas", float in [0, 1] or None, default="oas"

@@ -1,8 +1,8 @@
 """Views of `TableClassifier`: classifiers on several representations of a table's columns.
 
-Logits are fitted again without each fold, and with them what they learn from labels: directions and
-pairs of columns. The moments outside a fold are sums of those of the other folds. The forest
-predicts each training sample by the trees that were grown without it.
+Logits are fitted again without each fold, together with the directions and pairs of columns that
+depend on labels. Moments of the samples outside a fold are sums of the moments of the other folds.
+The forest predicts each training sample by the trees that were grown without this sample.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class LogitView(View):
     ----------
     logit : MultinomialLogit
         The fitted classifier.
-    learned : object
-        What the features need besides the statistics of the columns.
+    learned : Layer, Kernel, Interactions or None
+        Directions, landmarks or pairs of columns of the features.
     """
 
     common = False  # whether all features have one unit
@@ -109,10 +109,10 @@ class LogitView(View):
     learned: Any = None
 
     def learn(self, samples: Samples) -> None:
-        """Learn from all samples what the features need."""
+        """Set `learned`, from all samples."""
 
     def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
-        """What the samples to train on teach, for each fold."""
+        """Values of `learned` for the samples to train on in each fold."""
         raise NotImplementedError
 
     def penalties(self, samples: Samples) -> Sequence[float]:
@@ -120,7 +120,7 @@ class LogitView(View):
         return self.candidates
 
     def usual_penalty(self, samples: Samples) -> float:
-        """The most probable penalty before the data."""
+        """The mode of the prior of the penalty."""
         return _USUAL_PENALTY / float(np.sqrt(len(samples)))
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
@@ -140,7 +140,7 @@ class LogitView(View):
 
     def fit(self, samples: Samples) -> None:
         self.learn(samples)
-        samples = self._fewer(samples)
+        samples = self._fitted_samples(samples)
         self.logit = MultinomialLogit(
             penalty=self.penalty / self._energy,
             ridge=self.ridge,
@@ -154,8 +154,8 @@ class LogitView(View):
             self.logit.fit(samples.with_features(self.features(samples.table)))
         self.n_features = int(self.logit.coef_.shape[1])
 
-    def _fewer(self, samples: Samples) -> Samples:
-        """The samples that the logit is fitted to: all, or a random subsample of many."""
+    def _fitted_samples(self, samples: Samples) -> Samples:
+        """Samples to fit the logit: all, or a random subsample of more than 30,000."""
         if len(samples) <= _MAX_FITTED:
             return samples
         width = self.features(samples.table.subset(slice(1))).shape[1]
@@ -186,8 +186,8 @@ class LogitView(View):
 
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         """Features of the samples of these indices."""
-        some = samples.subset(indices)
-        return some.with_features(self.features(some.table))
+        part = samples.subset(indices)
+        return part.with_features(self.features(part.table))
 
     @property
     def _energy(self) -> float:
@@ -217,8 +217,8 @@ class FixedView(LogitView):
     def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
         self.learn(samples)
         used = np.union1d(*folds.parts[0])  # all samples, or those of the only fold
-        some = samples.subset(used)
-        rows = some.with_features(self.features(some.table))
+        union = samples.subset(used)
+        rows = union.with_features(self.features(union.table))
         for part in folds.parts:
             train, held = (rows.subset(np.searchsorted(used, indices)) for indices in part)
             yield train, held
@@ -290,7 +290,7 @@ class GemView(LogitView):
             return None
 
     def _rows(self, samples: Samples) -> MemorySamples:
-        """The samples whose moments are taken; missing entries count with their covariances."""
+        """Samples for the moments; missing entries contribute their conditional covariances."""
         is_ranks = self.inputs == "ranks"
         return samples.with_features(samples.table.ranks) if is_ranks else samples.rows
 
@@ -313,8 +313,8 @@ class InteractionsView(LogitView):
 
     def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
         tables = folds.outside(lambda some: self._tables(samples, some), np.add)
-        given = zip(folds.parts, tables, strict=True)
-        return [self._chosen(samples, train, table) for (train, _), table in given]
+        pairs = zip(folds.parts, tables, strict=True)
+        return [self._chosen(samples, train, table) for (train, _), table in pairs]
 
     @staticmethod
     def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
@@ -338,9 +338,9 @@ class InteractionsView(LogitView):
 
 
 class ForestClassifierView(ForestView):
-    """Random forest (Breiman 2001); its out-of-bag probabilities take the place of folds.
+    """Random forest (Breiman 2001), with out-of-bag probabilities instead of folds.
 
-    Beyond 5,000 samples its trees are extremely randomised (Geurts, Ernst and Wehenkel 2006), since
+    Above 5,000 samples, trees are extremely randomised (Geurts, Ernst and Wehenkel 2006), because
     their splits need no sorting. With T trees and k classes, the mean probabilities p of the leaves
     become ``(p T + 1 / k) / (T + 1)``, so that no logarithm is infinite.
     """
@@ -425,7 +425,7 @@ class BoostingClassifierView(BoostingView):
 
 
 class ClassifierView(EstimatorView):
-    """A classifier of scikit-learn's kind."""
+    """A classifier with scikit-learn's interface."""
 
     def fit(self, samples: Samples) -> None:
         self.n_classes = len(samples.rows.classes)
@@ -458,7 +458,7 @@ VIEWS: dict[str, Callable[[], View]] = {
 
 
 def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
-    """Why the view `name`, one of `names`, does not serve these samples; empty if it does."""
+    """Why the view `name`, one of `names`, is not used for these samples; empty if it is used."""
     statistics, k = samples.table.statistics, len(samples.rows.classes)
     varying = int((statistics.scale > 0).sum())
     if varying == 0:

@@ -2,7 +2,7 @@ r"""Classifier of tables: a pool of views of the columns.
 
 The pool is ``p(y | x) ~ exp(sum_v w_v log p_v(y | x))`` (Genest and Zidek 1986) with weights that
 minimise the out-of-fold log loss; see `pool_weights`. Up to 10,000 samples every view predicts each
-sample out of fold. Beyond, one fold of at most 5,000 samples decides.
+sample out of fold. Above 10,000 samples, a single fold of at most 5,000 samples is held out.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _Array = NDArray[np.float64]
 
 _MAX_CLASSES = 100  # "gem" takes more
 # bench/tables.py shows the effect of the following numbers.
-_PRIOR_SAMPLES = 500.0  # over n: samples that the prior of the views' weights counts like
-_FEW_SAMPLES = 100  # below, the prior counts more, and views with smaller weights stay
+_PRIOR_SAMPLES = 500.0  # divided by n: weight of the prior of the views' weights, in samples
+_FEW_SAMPLES = 100  # with fewer, the prior has more weight, and views with small weights stay
 _FOLDS_OF_MANY = 4  # only the first of these folds is held out
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
 
@@ -276,9 +276,10 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         prior, n = prior_weights(held_out), len(held)
         # Few samples say little about weights, which therefore stay near the prior. With many views
         # the prior of each one is less than `MIN_SHARE`.
-        few = max(_FEW_SAMPLES / n, 1.0)
-        pull, least = few * _PRIOR_SAMPLES / n, MIN_SHARE / few
-        return pool_weights(list(held_out.values()), codes, weight, prior, pull, least)
+        factor = max(_FEW_SAMPLES / n, 1.0)
+        prior_samples, min_share = factor * _PRIOR_SAMPLES / n, MIN_SHARE / factor
+        logits = list(held_out.values())
+        return pool_weights(logits, codes, weight, prior, prior_samples, min_share)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:

@@ -60,8 +60,8 @@ _MAX_WORKERS = 8
 class TableEstimator(Iterative, Verbose, BaseEstimator):
     """Base class of pools of views.
 
-    A subclass states its views, their folds, the score of a view, the weights of the pool, and what
-    the pool sums: functions of the views' outputs.
+    A subclass defines its views, their folds, the score of a view, the weights of the pool, and the
+    functions of the views' outputs that the pool adds.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -73,8 +73,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     }
     # Functions that make the views, by name, in the order in which they are tried.
     _views: ClassVar[Mapping[str, Callable[[], View]]]
-    _own_view: ClassVar[type[EstimatorView]]  # of estimators of the user's
-    _kind: ClassVar[str]  # kind of estimators that may be views
+    _own_view: ClassVar[type[EstimatorView]]  # view of the user's estimators
+    _kind: ClassVar[str]  # description, in messages, of the estimators that may be views
     _measure: ClassVar[str]  # name of the score
     # Largest numbers of samples, ascending, and their numbers of folds.
     _folds: ClassVar[Sequence[tuple[int, int]]]
@@ -109,7 +109,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         raise NotImplementedError
 
     def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
-        """Why a view, one of `names`, does not serve these samples; empty if it does."""
+        """Why a view, one of `names`, is not used for these samples; empty if it is used."""
         raise NotImplementedError
 
     def _one_fold(self, codes: Codes, random: np.random.RandomState) -> tuple[Codes, Codes]:
@@ -117,7 +117,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         raise NotImplementedError
 
     def _summand(self, outputs: _Array) -> _Array:
-        """What the pool sums of a view's outputs."""
+        """The function of a view's outputs (n, k) that the pool adds."""
         raise NotImplementedError
 
     def _score(self, outputs: _Array, samples: Samples, held: Codes) -> float:
@@ -131,7 +131,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     # ---- fit -------------------------------------------------------------------------------------
 
     def _asked(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of the views to try, and estimators of the user's."""
+        """Names of the views to try, and the user's estimators by name."""
         return asked_views(self.views, [*self._views], self._kind, self._takes)
 
     def _most_steps(self) -> int:
@@ -164,7 +164,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         return held_out, folds
 
     def _candidates(self, samples: Samples) -> tuple[dict[str, View], dict[str, PooledView]]:
-        """Views that serve these samples, by name, and the records of the others."""
+        """Views to try on these samples, by name, and records of the others."""
         names, estimators = self._asked()
         reasons = {name: self._reason_against(name, names, samples) for name in names}
         views = {name: self._views[name]() for name in names if not reasons[name]}
@@ -172,7 +172,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         return views, {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
 
     def _draw_folds(self, samples: Samples) -> Folds:
-        """Folds by the number of samples; one fold where they are many."""
+        """Draw folds; their number depends on the number of samples."""
         n, codes, random = len(samples), samples.rows.codes, np.random.RandomState(samples.seed)
         count = next((folds for most, folds in self._folds if n <= most), 1)
         if count == 1:
@@ -267,19 +267,19 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         )
 
     def _out_of_fold(self, held_out: dict[str, _Array], samples: Samples, folds: Folds) -> _Array:
-        """Sums of the pool with the weights of the other folds, or of the only one.
+        """Sums (n, k) of the pool, with weights from the other folds, or from the only fold.
 
-        They are NaN for samples that no fold holds out.
+        Samples that no fold holds out have NaN.
         """
         fold = np.repeat(np.arange(len(folds.parts)), [len(part[1]) for part in folds.parts])
         summands = [self._summand(outputs) for outputs in held_out.values()]
         parts = []
         for i in range(len(folds.parts)):
             others = fold != i if len(folds.parts) > 1 else fold == i
-            other = {name: one[others] for name, one in held_out.items()}
-            weights = self._weights(other, samples, folds.held[others])
-            given = zip(weights, summands, strict=True)
-            parts.append(np.asarray(sum(weight * one[fold == i] for weight, one in given)))
+            outside = {name: outputs[others] for name, outputs in held_out.items()}
+            weights = self._weights(outside, samples, folds.held[others])
+            pairs = zip(weights, summands, strict=True)
+            parts.append(np.asarray(sum(weight * one[fold == i] for weight, one in pairs)))
         out = np.full((len(samples), parts[0].shape[1]), np.nan)
         out[folds.held] = np.concatenate(parts)
         return out
@@ -336,7 +336,7 @@ def filled(model: Any, X: Any) -> Any:
 
 
 def summand_of(model: TableEstimator, view: PooledView, table: Table) -> _Array:
-    """What a fitted view adds to the sum of its pool."""
+    """The weighted summand (n, k) of a fitted view in its pool."""
     return view.weight * model._summand(view.model.outputs(table))
 
 
@@ -352,7 +352,7 @@ def table_of(model: Any, X: Any) -> Table:
 
 
 def prior_weights(names: Collection[str]) -> _Array:
-    """Weights (v,) of views before the data: 60% for "columns", equal shares for the others."""
+    """Prior weights (V,) of views: 60% for "columns", equal shares for the others."""
     prior = np.array([1.5 * (len(names) - 1) if name == "columns" else 1.0 for name in names])
     return prior / prior.sum() if len(names) > 1 else np.ones(1)
 

@@ -97,14 +97,14 @@ class KernelView(LinearView):
 
     def fit_kernel(self, samples: Samples) -> _Array:
         """Choose the kernel on at most 4,000 samples; return leave-one-out predictions of all."""
-        few = samples.drawn(_MAX_TUNED)
-        left_out = self.choose_kernel(few, _SHARPNESS)
-        if few is samples:
+        drawn = samples.drawn(_MAX_TUNED)
+        left_out = self.choose_kernel(drawn, _SHARPNESS)
+        if drawn is samples:
             return left_out
         return self.fit_ridge(samples, common_scale=True)
 
     def choose_kernel(self, samples: Samples, sharpness: tuple[float, ...]) -> _Array:
-        """Take the kernel of the least leave-one-out error, and return these predictions."""
+        """Take the kernel of the least leave-one-out error; return its predictions (n, q)."""
         inputs, trials = self.mapped(samples.table), []
         for one in sharpness:
             kernel = Kernel.fit(inputs, np.random.RandomState(samples.seed), one)
@@ -132,12 +132,12 @@ class LearnedKernelView(KernelView):
         return View.cross_fit(self, samples, folds)  # the map depends on the targets
 
     def fit(self, samples: Samples) -> None:
-        few = samples.drawn(_MAX_TUNED)
-        self.map = np.eye(few.table.ranks.shape[1], dtype=np.float32)
+        drawn = samples.drawn(_MAX_TUNED)
+        self.map = np.eye(drawn.table.ranks.shape[1], dtype=np.float32)
         for _ in range(_MAP_STEPS):
-            self.choose_kernel(few, _MAP_SHARPNESS)
-            gradients = _gradients(self.kernel, self.ridge, self.mapped(few.table)) @ self.map.T
-            weighted = np.sqrt(few.share)[:, None, None] * gradients
+            self.choose_kernel(drawn, _MAP_SHARPNESS)
+            gradients = _gradients(self.kernel, self.ridge, self.mapped(drawn.table)) @ self.map.T
+            weighted = np.sqrt(drawn.share)[:, None, None] * gradients
             weighted = weighted.reshape(-1, weighted.shape[2])
             self.map = _root(weighted.T @ weighted)
         self.fit_kernel(samples)
@@ -164,20 +164,22 @@ def _root(products: _Array) -> NDArray[np.float32]:
 
 
 class GemView(LinearView):
-    """Ridge regression on GEM features between bins of the target, beside other features.
+    """Ridge regression on GEM features between bins of the target, and on other features.
 
     The mean squares of two bins differ along the directions (Karampatziakis and Mineiro 2014,
     section 5).
     """
 
-    def __init__(self, inputs: str, beside: str) -> None:
+    def __init__(self, inputs: str, other_features: str) -> None:
         super().__init__(inputs)
-        self.beside = beside
+        self.other_features = other_features
 
     def features(self, table: Table) -> Floats:
-        beside: Floats = getattr(table, self.beside)
+        other_features: Floats = getattr(table, self.other_features)
         X = getattr(table, self.inputs).astype(np.float64)
-        return np.hstack([beside, *(one.transform(X, table.n_threads) for one in self.layers)])
+        return np.hstack(
+            [other_features, *(one.transform(X, table.n_threads) for one in self.layers)]
+        )
 
     def fit(self, samples: Samples) -> None:
         self._find_directions(samples)
@@ -262,7 +264,7 @@ class BoostingRegressorView(BoostingView):
 
 
 class RegressorView(EstimatorView):
-    """A regressor of scikit-learn's kind, fitted to standardised targets."""
+    """A regressor with scikit-learn's interface, fitted to standardised targets."""
 
     def unfitted(self, samples: Samples) -> Any:
         fitted = super().unfitted(samples)
@@ -293,7 +295,7 @@ VIEWS: dict[str, Callable[[], View]] = {
 
 
 def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
-    """Why the view `name`, one of `names`, does not serve these samples; empty if it does."""
+    """Why the view `name`, one of `names`, is not used for these samples; empty if it is used."""
     statistics, n = samples.table.statistics, len(samples)
     varying = int((statistics.scale > 0).sum())
     if name == "columns":

@@ -1,9 +1,9 @@
 r"""Representations of a table's columns that views read.
 
 Ranks are values of a column's empirical distribution function, scaled to variance 1, so that no
-column has a unit or a long tail; indicators of categories stay 0 and 1. What is learned without
-labels (means, quantiles, knots, landmarks) comes from all samples. Directions and pairs of columns
-need labels: out of fold, they come from the sums over the other folds alone.
+column has a unit or a long tail; indicators of categories stay 0 and 1. Means, quantiles, knots and
+landmarks, which need no labels, come from all samples. Directions and pairs of columns need labels:
+out of fold, they come from the sums over the other folds alone.
 
 The pairs of columns are found from the second moments of each class: the moments ``N_c = B^T B`` of
 the bins' indicators B are the tables of counts of all pairs of columns. For columns i and j with
@@ -41,23 +41,23 @@ _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
 
 _KNOTS = 6  # knots of a spline, with both ends
-_OUTER = 1  # quantiles beyond the outermost knots on each side
-_DEGREE = 3
-_MAX_SPLINES = 1_500  # features of all columns
-_COLUMNS_AT_ONCE, _ROWS_AT_ONCE = 16, 1_024  # of the columns that are copied at a time
-_FEW_VALUES = 3  # different values of a column, that need no spline and no bins
-_GRID = 201  # quantiles of a column that its ranks are read from
+_OUTER = 1  # quantiles outside the outermost knots on each side
+_DEGREE = 3  # degree of splines
+_MAX_SPLINES = 1_500  # spline features of all columns
+_COLUMNS_AT_ONCE, _ROWS_AT_ONCE = 16, 1_024  # columns and rows that are copied at a time
+_FEW_VALUES = 3  # columns with at most this many values have no splines and no bins
+_GRID = 201  # quantiles of a column, from which ranks are interpolated
 _BINS, _FINE = 8, 20  # bins of a numeric column: in pairs of columns, and alone
-_LANDMARKS = 400
+_LANDMARKS = 400  # maximum number of landmarks
 _SPECTRUM = 1e-6  # eigenvalues below this share of the largest are left out
 _PSEUDO = 10.0  # weight of the mean of all samples in the mean of a level
-_MAX_INDICATORS = 6  # for one column of categories; trees also read its levels
+_MAX_INDICATORS = 6  # indicators of a column of categories that trees read, beside its levels
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
 # the value of a new sample, which rounding would move across it.
 BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
 MOST_BINS = 1200  # bins of all columns together
-_SPREAD = 64.0  # roundings of its largest magnitude by which a constant column may deviate
+_SPREAD = 64.0  # deviation of a constant column, in rounding errors of its largest magnitude
 
 
 class Bins(NamedTuple):
@@ -74,7 +74,7 @@ class Bins(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TableStatistics(OmitsCaches):
-    """What views know of the columns without labels.
+    """Statistics of the columns that need no labels.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class TableStatistics(OmitsCaches):
     n_gaps : int
         Number of columns, the last ones, that are indicators of gaps.
     reach : float
-        Standard deviations beyond the range of the samples that views may read.
+        Number of standard deviations by which columns may exceed the range of the samples.
     """
 
     mean: _Array
@@ -119,7 +119,7 @@ class TableStatistics(OmitsCaches):
         n_gaps: int = 0,
         reach: float = 0.0,
     ) -> TableStatistics:
-        """Statistics of complete samples X (n, D) with positive weights."""
+        """Compute the statistics of complete samples X (n, D) with positive weights (n,)."""
         d = X.shape[1]
         w = None if weight is None or (weight == weight[0]).all() else weight / weight.max()
         size = np.abs(X).max(axis=0)
@@ -155,7 +155,7 @@ class TableStatistics(OmitsCaches):
 
     @property
     def limits(self) -> tuple[_Array, _Array]:
-        """Least and largest values (D,) of the columns that views read."""
+        """Smallest and largest values (D,) of the columns, to which samples are clipped."""
         beyond = np.where(self.indicator, 0.0, self.reach * self.scale)
         return self.quantiles[0] - beyond, self.quantiles[-1] + beyond
 
@@ -175,9 +175,9 @@ class TableStatistics(OmitsCaches):
     @cached_property
     def categories(self) -> list[NDArray[np.intp]]:
         """Indicators of each column of at least three categories."""
-        some = np.flatnonzero(self.scale > 0)
-        some = some[np.argsort(self.one_hot[some], kind="stable")]
-        groups = np.split(some, 1 + np.flatnonzero(np.diff(self.one_hot[some])))
+        varying = np.flatnonzero(self.scale > 0)
+        varying = varying[np.argsort(self.one_hot[varying], kind="stable")]
+        groups = np.split(varying, 1 + np.flatnonzero(np.diff(self.one_hot[varying])))
         return [j for j in groups if len(j) > 2 and self.indicator[j].all()]
 
     @cached_property
@@ -189,9 +189,9 @@ class TableStatistics(OmitsCaches):
         """`levels`, ordered by means of the outputs (n, q) along their first principal axis.
 
         For two classes and for numbers, the best split of a node into two sets of levels is one
-        between levels that follow each other in this order (Fisher 1958). Levels below the mean of
-        all samples are negative, so that an unknown category lies at the mean. Each level counts
-        with further samples of mean 0, as few samples have extreme means.
+        between consecutive levels in this order (Fisher 1958). Levels below the mean of all samples
+        are negative, so that an unknown category lies at the mean. Samples of mean 0 are added to
+        each level, because means of few samples are extreme.
         """
         w = np.ones(len(X)) if weight is None else weight / weight.mean()
         centred = w[:, None] * (outputs - np.average(outputs, axis=0, weights=w))
@@ -250,7 +250,7 @@ class TableStatistics(OmitsCaches):
 
     @cached_property
     def knots(self) -> tuple[_Array, NDArray[np.intp]]:
-        """The knots of all splines, column after column, and where each column's begin."""
+        """The knots of all splines, column after column, and the first knot of each column."""
         return _side_by_side([basis.t for basis in self.splines])
 
     @property
@@ -270,8 +270,8 @@ class TableStatistics(OmitsCaches):
         step = (_GRID - 1) // count
         high, low = self.quantiles[step:-1:step], self.below[step:-1:step]
         edge = low + BETWEEN * (high - low)
-        some = high > low  # the smallest value has no edge below it
-        return [np.unique(edge[some[:, j], j]) for j in self.numeric]
+        exists = high > low  # the smallest value has no edge below it
+        return [np.unique(edge[exists[:, j], j]) for j in self.numeric]
 
     @cached_property
     def fine_edges(self) -> list[_Array]:
@@ -280,12 +280,12 @@ class TableStatistics(OmitsCaches):
 
     @cached_property
     def flat_fine_edges(self) -> tuple[_Array, NDArray[np.intp]]:
-        """The edges of all finer bins, column after column, and where each column's begin."""
+        """The edges of all finer bins, column after column, and the first edge of each column."""
         return _side_by_side(self.fine_edges)
 
     @cached_property
     def fine_starts(self) -> NDArray[np.intp]:
-        """Where each numeric column's indicators of finer bins begin; last, their number."""
+        """First indicator of the finer bins of each numeric column; last, their number."""
         starts = self.flat_fine_edges[1]
         return starts + np.arange(len(starts))  # a column has one bin more than edges
 
@@ -340,7 +340,7 @@ class TableStatistics(OmitsCaches):
 
     @cached_property
     def flat_bin_edges(self) -> tuple[NDArray[np.intp], _Array, NDArray[np.intp]]:
-        """First columns of the groups, their edges one after the other, and where each begin."""
+        """First columns of the groups, the edges of all groups, and the first edge of each."""
         columns = np.array([one.columns[0] for one in self.bins], dtype=np.intp)
         return columns, *_side_by_side([one.edges for one in self.bins])
 
@@ -387,7 +387,7 @@ def _with_one_hot(
 
 
 def _side_by_side(parts: Sequence[_Array]) -> tuple[_Array, NDArray[np.intp]]:
-    """Arrays one after the other as float64, and where each begins; last, their total length."""
+    """Concatenated arrays as float64, and the start of each one; last, their total length."""
     starts = np.cumsum([0, *map(len, parts)], dtype=np.intp)
     return np.concatenate([*parts, np.empty(0)]).astype(np.float64, copy=False), starts
 
@@ -407,19 +407,19 @@ def _basis(knots: _Array) -> BSpline:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Complete samples, and what views read of them, each computed when first needed."""
+    """Complete samples and their representations, which are computed when first needed."""
 
     statistics: TableStatistics
     X: _Array
     n_threads: int | None = None
-    origin: tuple[Table, Codes | slice] | None = None  # a table, and which of its samples these are
+    origin: tuple[Table, Codes | slice] | None = None  # a table, and indices of its samples
 
     def __len__(self) -> int:
         return len(self.X)
 
-    def subset(self, some: Codes | slice) -> Table:
-        """Some of the samples, by their numbers."""
-        return Table(self.statistics, self.X[some], self.n_threads, (self, some))
+    def subset(self, indices: Codes | slice) -> Table:
+        """Select samples by indices."""
+        return Table(self.statistics, self.X[indices], self.n_threads, (self, indices))
 
     @property
     def without_gaps(self) -> _Array:
@@ -443,20 +443,20 @@ class Table:
         return np.hstack([columns, numbers])
 
     def with_pairs(self, levels: _Array) -> _Features:
-        """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
+        """`for_trees`, and sums and differences of the ranks of all pairs of numeric columns."""
         one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
         return np.hstack([self.for_trees(levels), one + other, one - other])
 
-    def _standardised(self, some: NDArray[np.intp]) -> _Features:
-        mean, scale = self.statistics.mean[some], self.statistics.scale[some]
-        out = np.empty((len(self), len(some)), dtype=np.float32, order="F")
+    def _standardised(self, columns: NDArray[np.intp]) -> _Features:
+        mean, scale = self.statistics.mean[columns], self.statistics.scale[columns]
+        out = np.empty((len(self), len(columns)), dtype=np.float32, order="F")
         for rows in _pieces(len(self)):
-            np.clip((self.X[rows][:, some] - mean) / scale, -1e6, 1e6, out=out[rows])
+            np.clip((self.X[rows][:, columns] - mean) / scale, -1e6, 1e6, out=out[rows])
         return out
 
     @cached_property
     def splines(self) -> _Features:
-        """B-splines of numeric columns, and the others standardised."""
+        """B-splines of numeric columns, followed by the other columns, standardised."""
         stat = self.statistics
         splines = core.column_splines(self.X, stat.numeric, *stat.knots, resolve(self.n_threads))
         if not len(stat.others):
@@ -471,15 +471,15 @@ class Table:
         stat = self.statistics
         threads = resolve(self.n_threads)
         ranks: _Features = core.column_ranks(self.X, stat.ranked, *stat.ranked_quantiles, threads)
-        some = np.flatnonzero(stat.scale > 0)
-        two = stat.indicator[some]
-        if not two.any():
+        varying = np.flatnonzero(stat.scale > 0)
+        binary = stat.indicator[varying]
+        if not binary.any():
             return ranks
-        low, high = stat.quantiles[[0, -1]][:, some[two]]
-        out = np.empty((len(self.X), len(some)), dtype=np.float32)
+        low, high = stat.quantiles[[0, -1]][:, varying[binary]]
+        out = np.empty((len(self.X), len(varying)), dtype=np.float32)
         for rows in _pieces(len(self)):
-            out[rows, two] = (self.X[rows][:, some[two]] - low) / (high - low)
-        out[:, ~two] = ranks
+            out[rows, binary] = (self.X[rows][:, varying[binary]] - low) / (high - low)
+        out[:, ~binary] = ranks
         return out
 
     @cached_property
@@ -501,7 +501,7 @@ class Table:
 
     @cached_property
     def fine(self) -> NDArray[np.intp]:
-        """Which indicators of finer bins of the numeric columns (n, columns) are 1."""
+        """Indices (n, columns) of the indicators of finer bins that are 1, for numeric columns."""
         stat = self.statistics
         threads = resolve(self.n_threads)
         bins = core.column_bins(self.X, stat.numeric, *stat.flat_fine_edges, threads)
@@ -520,6 +520,7 @@ class Kernel:
     Attributes
     ----------
     landmarks : (m, d) array
+        Ranks of the samples that are landmarks.
     gamma : float
         Factor of the squared distances, relative to the total variance of the ranks.
     whitening : (m, p) array
@@ -534,10 +535,10 @@ class Kernel:
     def fit(cls, ranks: _Features, random: np.random.RandomState, sharpness: float = 1.0) -> Kernel:
         """Draw at most 400 samples; `gamma` is `sharpness` over the total variance of the ranks."""
         n = len(ranks)
-        some = np.sort(random.permutation(n)[: min(n, _LANDMARKS)])
+        drawn = np.sort(random.permutation(n)[: min(n, _LANDMARKS)])
         variance = float(ranks.var(axis=0, dtype=np.float64).sum())
         gamma = sharpness / variance if variance > 0 else 1.0
-        landmarks = np.ascontiguousarray(ranks[some])
+        landmarks = np.ascontiguousarray(ranks[drawn])
         gram = _gaussian(landmarks, landmarks, gamma, 1).astype(np.float64)
         values, vectors = np.linalg.eigh((gram + gram.T) / 2)
         large = values > _SPECTRUM * values[-1]
@@ -554,7 +555,7 @@ class Kernel:
 
 
 def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
-    """``A B``, of the core, whose roundings depend neither on threads nor on the other samples."""
+    """``A B`` by the core, whose rounding depends neither on threads nor on the other samples."""
     B = np.ascontiguousarray(B, dtype=A.dtype)
     out: _Features = core_rows(A, False).scores(B, resolve(n_threads))
     return out
@@ -582,7 +583,7 @@ class Interactions:
     pairs : (P, 2) array of int
         The pairs of columns.
     cells : list of (c,) array of int
-        Cells of each pair that had samples.
+        For each pair, the cells with training samples.
     """
 
     counts: NDArray[np.intp]
@@ -623,12 +624,12 @@ class Interactions:
 
     @cached_property
     def _cell_starts(self) -> NDArray[np.intp]:
-        """Where each pair's cells begin among all cells, with samples or without."""
+        """First cell of each pair among all cells, with or without samples."""
         return np.cumsum([0, *self.counts[self.pairs].prod(axis=1)], dtype=np.intp)[:-1]
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:
-        """The number of each cell's indicator; -1 for cells that had no samples."""
+        """Index of the indicator of each cell; -1 for cells without training samples."""
         out = np.full(int(self.counts[self.pairs].prod(axis=1).sum()), -1)
         if self.cells:
             starts = zip(self._cell_starts, self.cells, strict=True)

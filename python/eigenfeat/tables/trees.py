@@ -22,9 +22,9 @@ __all__ = ["Trees", "grow", "unequal"]
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
-_ROUNDING = 1e-6  # relative difference of values of a feature that is rounding
-_CHOSEN = 16  # sums and differences of columns
-_SCREENED = 4_000  # samples of the boosting that chooses them
+_ROUNDING = 1e-6  # relative difference of values of a feature that counts as rounding
+_CHOSEN = 16  # number of sums and differences of columns that trees read
+_SCREENED = 4_000  # samples of the short boosting that selects these features
 _STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31
 
 
@@ -58,7 +58,7 @@ def grow(
     """
     from threadpoolctl import threadpool_limits
 
-    # Few samples gain little by threads, which wait for each other where cores are busy.
+    # Threads save little time with few samples, and wait for each other on busy machines.
     threads = 1 if len(X) < _MIN_THREADED else resolve(n_threads) or None
     read = np.arange(X.shape[1])
     with threadpool_limits(threads, user_api="openmp"):

@@ -67,8 +67,9 @@ class Samples:
     targets : (n,) array of int, or (n, q) array
         Indices of the labels, or outputs of mean 0 and variance 1.
     seed : int
+        Seed of forests, landmarks and subsamples.
     size : int
-        Number of samples of the whole fit, which decides options of views.
+        Number of samples of the whole fit, which determines options of views.
     """
 
     rows: MemorySamples
@@ -119,7 +120,7 @@ class Samples:
         return self.subset(np.sort(drawn))
 
     def levels_by_targets(self) -> _Array:
-        """Weights (D, C) of indicators that number the levels of categories by their targets."""
+        """`TableStatistics.levels_by` for the targets of these samples."""
         outputs = self.targets
         if outputs.ndim == 1:
             outputs = np.eye(len(self.rows.classes))[outputs]
@@ -148,7 +149,7 @@ class View:
         self.inputs = inputs
 
     def features(self, table: Table) -> Any:
-        """What the model reads of samples."""
+        """Features (n, p) of samples."""
         return getattr(table, self.inputs)
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
@@ -160,7 +161,7 @@ class View:
         return np.concatenate(parts)
 
     def fit(self, samples: Samples) -> None:
-        """Fit to samples; a view whose `cross_fit` made the final fit has nothing to do."""
+        """Fit to all samples; does nothing if `cross_fit` made the final fit."""
 
     def outputs(self, table: Table) -> _Array:
         """Outputs of samples."""
@@ -168,7 +169,7 @@ class View:
 
 
 class TreesView(View):
-    """Trees on columns and on the numbers of their categories' levels."""
+    """Trees on columns and on numbered levels of categories."""
 
     levels: _Array  # weights (D, C) of indicators
     trees: Trees
@@ -183,7 +184,7 @@ class TreesView(View):
 
 
 class ForestView(TreesView):
-    """Forest, whose trees predict the samples that they were grown without."""
+    """Forest; out of fold, a sample is predicted by the trees that were grown without it."""
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         self.levels = samples.table.statistics.levels
@@ -202,7 +203,7 @@ class ForestView(TreesView):
         return self.of_means(self.trees.predict(self.features(table)))
 
     def unfitted(self, samples: Samples) -> Any:
-        """scikit-learn's forest for these samples."""
+        """The forest of scikit-learn, not fitted, with options for these samples."""
         raise NotImplementedError
 
     def of_means(self, means: _Array) -> _Array:
@@ -230,7 +231,7 @@ class BoostingView(TreesView):
 
 
 class EstimatorView(View):
-    """An estimator of scikit-learn's kind."""
+    """An estimator with scikit-learn's interface."""
 
     def __init__(self, estimator: Any) -> None:
         super().__init__("X")
