@@ -1,5 +1,6 @@
-// Quadratics over balls and boxes, conditional Gaussians and dominance, by plain loops in long
-// double: eigenvalues by Jacobi, the secular equation by bisection, conditioning by elimination.
+// Minima of quadratics over balls and boxes, and conditional Gaussians, by plain loops in long
+// double: Jacobi rotations for eigenvalues, bisection for the secular equation, elimination for
+// conditional distributions.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace eigenfeat::reference {
 
 using Numbers = Vector<long double>;
 
-// sum a x^2 + 2 g x at x = -g / (a + mu), and |x|^2; 0 / 0 is 0.
+// sum a x^2 + 2 g x at x = -g / (a + mu), and |x|^2. 0 / 0 counts as 0.
 struct AtMultiplier {
   long double dual = 0, square = 0;
 };
@@ -50,7 +51,7 @@ inline BallReference minimum_over_ball(const Numbers& a, const Numbers& g, long 
   return {at_multiplier(a, g, radius, low, above).dual, above - low, low};
 }
 
-// The same for x^T A x + 2 g^T x.
+// min x^T A x + 2 g^T x over |x| <= radius.
 inline BallReference minimum_over_ball(const Table& a, const Numbers& g, long double radius) {
   const Eigenpairs pairs = symmetric_eigenpairs(a);
   Numbers slopes(g.size(), 0.0L);
@@ -60,7 +61,7 @@ inline BallReference minimum_over_ball(const Table& a, const Numbers& g, long do
   return minimum_over_ball(pairs.values, slopes, radius);
 }
 
-// min sum a x^2 + 2 g x over |x| <= w: the lesser of both edges and, where inside, the vertex.
+// min sum a x^2 + 2 g x over |x| <= w, entry by entry: at an edge, or at the vertex inside.
 inline long double minimum_over_box(const Numbers& a, const Numbers& g, const Numbers& w) {
   long double sum = 0;
   for (index_t i = 0; i < a.size(); ++i) {
@@ -79,7 +80,7 @@ struct Conditional {
   explicit Conditional(index_t d) : covariance(d) {}
 };
 
-// N(mean, sigma) given its first t entries: one entry after the other is conditioned on.
+// N(mean, sigma) given its first t entries, by conditioning on one entry after the other.
 inline Conditional condition_on_prefix(const Table& sigma, const Numbers& mean, const Numbers& x,
                                        index_t t) {
   constexpr long double kTwoPi = 6.283185307179586476925286766559L;

@@ -1,4 +1,4 @@
-// Powers of half waves by the obvious formulas in long double.
+// Powers of half waves by their formulas in long double.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ inline long double squared_distance(MatrixView<const double> x, index_t i, index
   return sum;
 }
 
-// Of rows [begin, begin + count): each one's k-th smallest distance to the others; 0 for one row.
+// The distance of each of rows [begin, begin + count) to its k-th nearest other row; 0 for one row.
 inline Vector<long double> scales(MatrixView<const double> x, index_t begin, index_t count,
                                   index_t k) {
   Vector<long double> sigma(count, 0.0L);
@@ -36,10 +36,10 @@ inline Vector<long double> scales(MatrixView<const double> x, index_t begin, ind
 
 struct Sums {
   Vector<long double> values;  // n_sums (d, d) matrices
-  Vector<long double> errors;  // how far off they may be
+  Vector<long double> errors;  // bounds of the rounding errors of `values`
 };
 
-// The upper triangles of (d, d) matrices from their lower ones.
+// Copies the lower triangles of (d, d) matrices to their upper triangles.
 inline void mirror(Vector<long double>& matrices, index_t count, index_t d) {
   for (index_t s = 0; s < count; ++s) {
     for (index_t a = 0; a < d; ++a) {
@@ -48,7 +48,7 @@ inline void mirror(Vector<long double>& matrices, index_t count, index_t d) {
   }
 }
 
-// By pairs: X^T L X = sum over i < j of A_ij (x_i - x_j) (x_i - x_j)^T. eps: of what is tested.
+// X^T L X = sum over i < j of A_ij (x_i - x_j) (x_i - x_j)^T. `eps` is that of the tested type.
 inline Sums sums(MatrixView<const double> x, const Vector<index_t>& counts, index_t k,
                  MatrixView<const double> laplacian, MatrixView<const double> plain,
                  long double eps) {
@@ -75,7 +75,7 @@ inline Sums sums(MatrixView<const double> x, const Vector<index_t>& counts, inde
         const long double square = squared_distance(x, begin + i, begin + j);
         const long double affinity = i != j && both > 0 ? std::exp(-square / both) : 0.0L;
         const long double root = std::sqrt(norms[i]) + std::sqrt(norms[j]);
-        // Of the exponent, with what the sigmas add to it, and of sums of as many terms.
+        // Rounding of the exponent, of the sigmas in it, and of sums of that many terms.
         const long double rounding = (static_cast<long double>(d) + 4) * root * root * eps;
         long double off = 0.0L;
         if (affinity > 0) {

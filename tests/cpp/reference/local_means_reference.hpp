@@ -22,8 +22,8 @@ long double squared_distance(MatrixView<const T> a, index_t i, MatrixView<const 
   return sum;
 }
 
-// The k nearest of a class, by sorting pairs (distance, row); -1 for none. left_out: rows that
-// may not be chosen.
+// The k nearest rows of a class, by sorting pairs (distance, row); -1 where the class has fewer.
+// Rows in `left_out` are not chosen.
 template <class T, class LeftOut>
 Vector<index_t> nearest(MatrixView<const T> queries, index_t i, MatrixView<const T> rows,
                         VectorView<const std::int32_t> codes, std::int32_t c, index_t k,
@@ -41,7 +41,7 @@ Vector<index_t> nearest(MatrixView<const T> queries, index_t i, MatrixView<const
 struct LocalDifference {
   index_t count = 0;
   Vector<long double> gap;       // x - mean
-  Vector<long double> variance;  // of maximum likelihood
+  Vector<long double> variance;  // maximum-likelihood estimate
 };
 
 template <class T>

@@ -1,6 +1,6 @@
 // Products with features, the multinomial logit and its metric by plain loops in long double. Each
-// value comes with its magnitude, the sum of the absolute values of its terms: rounding is a few
-// eps, times a root of their number, of that.
+// value comes with its magnitude, the sum of the absolute values of its terms. The rounding error
+// of a sum of n terms is a few eps sqrt(n) times the magnitude.
 #pragma once
 
 #include <algorithm>
@@ -71,13 +71,13 @@ inline long double weight_of(const Vector<double>& weights, index_t i) {
 
 struct Logit {
   long double loss = 0, energy = 0;
-  long double loss_error = 0, energy_error = 0;  // for logits that are off by their magnitude's eps
+  long double loss_error = 0, energy_error = 0;  // errors for logits with relative errors of eps
   Sum gradient;
   Table gradient_error;
 };
 
-// Loss, energy and gradient, and how far off they may be where a logit is off by `logit_eps` of its
-// magnitude and every other operation by `eps`.
+// Loss, energy and gradient, and bounds of their rounding errors if logits have errors of
+// `logit_eps` times their magnitude and every other operation has a relative error of `eps`.
 inline Logit logit(const Table& phi, const Vector<std::int32_t>& labels,
                    const Vector<double>& weights, long double energy_weight, const Table& w,
                    long double logit_eps, long double eps) {

@@ -1,9 +1,8 @@
-// Class moments by the obvious loops: two passes over the rows in long double.
+// Class moments by plain loops: two passes over the rows in long double.
 //
 //   W = sum_i w_i,   mu = sum_i w_i x_i / W,   S = sum_i w_i (x_i - mu)(x_i - mu)^T
 //
-// Every entry is first taken relative to the class's first row, so that a huge mean costs no digits
-// here.
+// The class's first row is first subtracted from every row, so that a huge mean costs no digits.
 #pragma once
 
 #include <cstddef>

@@ -32,7 +32,7 @@ class Table {
   Vector<long double> entries_;
 };
 
-// Eigenvalues descend; column j of vectors belongs to eigenvalue j.
+// Eigenvalues in descending order. Column j of `vectors` belongs to eigenvalue j.
 struct Eigenpairs {
   explicit Eigenpairs(index_t order) : values(order), vectors(order) {}
   long double value(index_t j) const { return values[j]; }
@@ -40,7 +40,7 @@ struct Eigenpairs {
   Table vectors;
 };
 
-// Rows and columns p and q of A rotated so that A(p, q) vanishes; V gathers the rotations.
+// Rotates rows and columns p and q of A so that A(p, q) vanishes, and multiplies V by the rotation.
 inline void rotate(Table& a, Table& v, index_t p, index_t q) {
   const long double theta = (a(q, q) - a(p, p)) / (2 * a(p, q));
   const long double sign = theta >= 0 ? 1.0L : -1.0L;
@@ -176,7 +176,7 @@ long double dot(VectorView<const T> u, const Vector<long double>& v) {
   return sum;
 }
 
-// ||A v - lambda B v|| from A v and B v.
+// ||A v - lambda B v||, given A v and B v.
 inline long double residual_norm(const Vector<long double>& av, long double lambda,
                                  const Vector<long double>& bv) {
   long double sum = 0;

@@ -14,7 +14,8 @@ struct Values {
   long double primal = 0, dual = 0, gap = 0;
 };
 
-// Rows x (n, d), the value of a constant last feature or 0, labels, costs, and duals a (n, k).
+// Rows x (n, d), the value of the constant last feature (0 for none), labels, costs, and duals a
+// (n, k).
 template <class T>
 Vector<Vector<long double>> weights(MatrixView<const T> x, double constant,
                                     MatrixView<const double> a) {

@@ -1,5 +1,5 @@
-// Several threads call the core at once, each with threads of its own, as Python threads without
-// the GIL do.
+// Several threads call the core at once, as Python threads without the GIL do. Each call starts
+// threads of its own.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kCallers = 4;
 
-// How many of the callers' calls of `agrees` were false or threw. doctest's own checks stay
-// outside.
+// The number of calls of `agrees` that returned false or threw. Tests check
+// it after the callers have ended.
 int failures_of(const std::function<bool(int caller)>& agrees, int rounds = 3) {
   std::atomic<int> failures{0};
   Vector<std::thread> callers;
@@ -101,7 +101,7 @@ TEST_CASE("several callers gather moments and expand the same rows") {
   CHECK(failures_of([&](int caller) { return same_bits(spread(1 + caller % 3), features); }) == 0);
 }
 
-TEST_CASE("one caller's error is not another's") {
+TEST_CASE("an error reaches only the caller that made it") {
   Random random(214);
   Matrix<double> good = random.normal_matrix<double>(400, 10), bad = good;
   bad(399, 9) = std::nan("");
@@ -123,7 +123,7 @@ TEST_CASE("one caller's error is not another's") {
         }) == 0);
 }
 
-TEST_CASE("blocks of several callers do not mix, and each caller's region is its own") {
+TEST_CASE("blocks and parallel regions of several callers do not mix") {
   CHECK(failures_of([](int caller) {
           Vector<int> marks(200, -1);
           const bool outside = !in_parallel_region();

@@ -1,4 +1,4 @@
-// The kernels that decide incomplete rows with 1, 2 and 7 threads: no data race, the same bits.
+// The kernels that decide incomplete rows with 1, 2 and 7 threads: no data race and the same bits.
 #include <doctest/doctest.h>
 
 #include "eigenfeat/dominance.hpp"
@@ -37,7 +37,7 @@ Vector<double> largest_radii(const DominanceProblem& problem, int n_threads) {
 
 }  // namespace
 
-TEST_CASE("quadratics over balls, and who dominates, are races won by nobody") {
+TEST_CASE("minima over balls and dominance are the same for every number of threads") {
   Random random(901);
   const Matrix<double> a = random.normal_matrix<double>(kRows, kWidth);
   const Matrix<double> g = random.normal_matrix<double>(kRows, kWidth);
@@ -73,7 +73,7 @@ TEST_CASE("quadratics over balls, and who dominates, are races won by nobody") {
   }
 }
 
-TEST_CASE("prefixes are the same whoever computes them") {
+TEST_CASE("Gaussians of prefixes are the same for every number of threads") {
   Random random(902);
   const index_t d = 120, ell = 30, n = 400;
   const Matrix<double> covariance = random.positive_definite<double>(d, 0.2);

@@ -1,4 +1,4 @@
-// What a worker throws reaches the caller, whoever works and however often.
+// Exceptions of worker threads reach the caller, for any number of threads and in every repetition.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ void throw_from(index_t first, index_t block) {
 
 }  // namespace
 
-TEST_CASE("the lowest failing block's exception is rethrown, every time") {
+TEST_CASE("the exception of the lowest failing block is rethrown in every repetition") {
   for (const int n_threads : {1, 2, 7}) {
     int wrong = 0;
     for (int repetition = 0; repetition < 200; ++repetition) {
@@ -35,7 +35,7 @@ TEST_CASE("the lowest failing block's exception is rethrown, every time") {
   }
 }
 
-TEST_CASE("blocks below the failing one have all been visited") {
+TEST_CASE("all blocks below the failing one are visited") {
   for (const int n_threads : {1, 2, 7}) {
     int missing = 0;
     for (int repetition = 0; repetition < 100; ++repetition) {

@@ -1,4 +1,4 @@
-// Local means with 1, 2 and 7 threads: no data race (ThreadSanitizer), the same neighbours and bits.
+// Local means with 1, 2 and 7 threads: no data race, the same neighbours and the same bits.
 #include <doctest/doctest.h>
 
 #include "eigenfeat/local_means.hpp"

@@ -1,4 +1,4 @@
-// Every parallel kernel with 1, 2 and 7 threads: no data race (ThreadSanitizer), the same bits.
+// Every parallel kernel with 1, 2 and 7 threads: no data race and the same bits.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -45,7 +45,7 @@ Vector<double> decaying(index_t d) {
   return values;
 }
 
-// Everything that a linear model asks of its rows, as one list of numbers. Metrics take the most
+// Results of all functions of rows that linear models call, in one list. Metrics take most of the
 // time.
 template <class T>
 Vector<double> linear_model(const FeatureRows<T>& rows, index_t k, bool metrics, int n_threads) {
@@ -56,7 +56,7 @@ Vector<double> linear_model(const FeatureRows<T>& rows, index_t k, bool metrics,
   const Matrix<double> w = random.normal_matrix<double>(p, k);
   const Matrix<T> coefficients = random.normal_matrix<T>(p, k);
   Vector<double> out(2 * p + 4 * p * k);
-  out.reserve(out.size() + 2);  // or what views see would move
+  out.reserve(out.size() + 2);  // so that memory that views refer to does not move
   auto next = [at = out.data()](index_t size) mutable { return (at += size) - size; };
   const VectorView<double> sums{next(p), p}, squares{next(p), p};
   feature_sums<T>(rows, read(weights), sums, squares, n_threads);
@@ -142,7 +142,7 @@ TEST_CASE_TEMPLATE("pencils: many small items", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("pencils: one large item, and several that share denominators", T, float,
+TEST_CASE_TEMPLATE("pencils: one large item, and several items that share denominators", T, float,
                    double) {
   Random random(205);
   Pencils<T> pencils = known_pencil<T>(random, decaying(530));
@@ -163,8 +163,8 @@ TEST_CASE_TEMPLATE("linear models on rows of every kind", T, float, double) {
   bool metrics = true;
   for (const Kind kind : kKinds) {
     const Features<T> features(random, kind, 1300, is_plain(kind) ? 520 : 87, true);
-    // Metrics of every kind once, in turn for few and for many classes, on which only solving with
-    // them depends.
+    // Each kind of metric once, with few and with many classes in turn: only its solves depend on
+    // their number.
     for (const index_t k : {3, 70}) {
       const Vector<double> one = linear_model(features.rows, k, metrics, 1);
       for (const int n_threads : {2, 7})

@@ -1,4 +1,4 @@
-// Feature rows of every kind that own their arrays, beside their features by the formulas.
+// Feature rows of every kind that own their arrays, and their features by the formulas.
 #pragma once
 
 #include <cmath>
@@ -23,8 +23,8 @@ inline bool is_plain(Kind kind) {
   return kind == Kind::dense || kind == Kind::sparse;
 }
 
-// Multiples of 1/4 up to 2: their products with each other and sums of some hundred are exact, so
-// that no half wave near 0 magnifies a rounding.
+// Multiples of 1/4 up to 2. Their products and sums of some hundred products are exact: half waves
+// have no bounded slope near 0 and would magnify rounding errors.
 template <class T>
 void quarter(Matrix<T>& matrix) {
   for (index_t i = 0; i < matrix.rows(); ++i) {
@@ -41,7 +41,7 @@ struct Features {
   FeatureRows<T> rows;
   linear::Table phi;
 
-  // Views into the members: stays where it is made.
+  // Has views of the members and must not be moved.
   Features(const Features&) = delete;
   Features& operator=(const Features&) = delete;
 
@@ -71,7 +71,7 @@ struct Features {
   }
 
  private:
-  // Two entries in three vanish, every 17th row is empty, columns come in any order and some twice.
+  // Two of three entries are zero, every 17th row is empty, columns are unordered and some repeat.
   void thin(Random& random) {
     sparse.cols = x.cols();
     for (index_t i = 0; i < x.rows(); ++i) {
@@ -141,13 +141,15 @@ struct Features {
   }
 };
 
-// Rounding of a sum of `terms`: a random walk's, times 4, and some eps for each term.
+// Bound of the rounding error of a sum of `terms` terms: 4 times a random walk's, and some eps for
+// each term.
 template <class T>
 long double rounding(index_t terms) {
   return (4 * std::sqrt(static_cast<long double>(terms)) + 12) * epsilon<T>();
 }
 
-// Entries of `got` that are further from the sum than `relative` of its magnitude, plus `absolute`.
+// The number of entries of `got` whose error exceeds `relative` times the sum's magnitude plus
+// `absolute`.
 template <class T>
 index_t count_off(MatrixView<const T> got, const linear::Sum& expected, long double relative,
                   const linear::Table* absolute = nullptr) {

@@ -1,5 +1,5 @@
-// doctest's main function, for unit_tests and for stress_tests: on the tier that EIGENFEAT_CPU
-// names, or the machine's best. Exits with 77 where the machine lacks that tier.
+// doctest's main function, for unit_tests and stress_tests. The tests run on the tier in
+// EIGENFEAT_CPU, or on the machine's best. The exit code is 77 if the machine lacks that tier.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// What the tests of class moments share: readers, and the comparison with the reference.
+// Helpers of the tests of class moments: reading moments and comparing them with the reference.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -41,12 +41,12 @@ ClassMoments moments_of(const Matrix<T>& rows, const Labels& labels, const Weigh
   return moments;
 }
 
-// The largest deviation of class c from the reference, in units of what rounding allows:
+// The largest deviation of class c from the reference, in units of the expected rounding error:
 //   weight: sqrt(n) eps;
-//   mean: sqrt(n) eps sigma, and a double-double's own rounding;
+//   mean: sqrt(n) eps sigma, and the rounding of a double-double;
 //   covariance (i, j): sqrt(n) eps_T sigma_i sigma_j, the bound that no scaling of columns changes;
-// where sigma is at least an ulp of the mean: a constant column's deviations from its rounded mean.
-// A perfect kernel is below about one; a bound of 10 leaves room for unlucky sums.
+// where sigma is at least an ulp of the mean, for constant columns and their rounded means.
+// An exact kernel stays below about 1; a bound of 10 leaves room for unlucky sums.
 template <class T>
 long double deviation(const ClassMoments& moments, index_t c, const reference::Moments& expected,
                       index_t n) {
@@ -65,7 +65,7 @@ long double deviation(const ClassMoments& moments, index_t c, const reference::M
   for (index_t i = 0; i < d; ++i) {
     const long double mean_error = std::fabs(mean_of(moments, c, i) - expected.mean[i]);
     const long double mean_bound = root * epsilon<double>() * sigma(i);
-    // The reference itself carries long double only, for means far from zero.
+    // The reference's own rounding, for means far from zero: it is in long double.
     const long double reference_error = epsilon<long double>() * magnitude(i);
     worst = std::max(worst, (mean_error - reference_error) / mean_bound);
     for (index_t j = 0; j < d; ++j) {

@@ -1,5 +1,5 @@
-// What the tests of pencils share: arrays for a solution, checks against A and B, and pencils with
-// a known spectrum at sizes that Jacobi rotations are too slow for.
+// Helpers of the tests of pencils: arrays for a solution, checks against A and B, and pencils with
+// a known spectrum, for sizes at which Jacobi rotations are too slow.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace eigenfeat::support {
 inline constexpr Solver kSolvers[] = {Solver::full, Solver::subset, Solver::tridiagonal,
                                       Solver::krylov, Solver::automatic};
 
-// Owns what solve_pencils writes, filled with numbers that it must overwrite.
+// Owns the outputs of solve_pencils, filled with numbers that it must overwrite.
 template <class T>
 struct Solved {
   Solved(index_t n, index_t m, index_t d)
@@ -53,7 +53,7 @@ struct Solved {
   Vector<int> solver, status;
 };
 
-// Matrices by name, and the problem that refers to them.
+// Owns the matrices of a problem.
 template <class T>
 struct Pencils {
   Vector<Matrix<T>> a, b;
@@ -121,7 +121,7 @@ void check_pairs(const Matrix<T>& a, const Matrix<T>& b, T shift, const Solved<T
                                 static_cast<long double>(tolerance) * size * b_norm * length;
     const auto av = reference::product(table_a, v), bv = reference::product(table_b, v);
     CHECK(reference::residual_norm(av, static_cast<long double>(lambda), bv) <= allowed);
-    // The reported residual is that one over lambda, ||B|| (some per cent too small) and ||v||.
+    // The reported residual has an estimate of ||B|| that may be some per cent too small.
     CHECK(static_cast<long double>(solved.residual(item, j)) >= 0);
     CHECK(static_cast<long double>(solved.residual(item, j)) * size * b_norm * length <=
           2 * allowed);
@@ -133,7 +133,7 @@ void check_pairs(const Matrix<T>& a, const Matrix<T>& b, T shift, const Solved<T
   }
 }
 
-// Beyond `found` everything is NaN.
+// Checks that entries beyond `found` are NaN.
 template <class T>
 bool rest_is_nan(const Solved<T>& solved, index_t item) {
   for (index_t j = solved.found[item]; j < solved.n_vectors; ++j) {
@@ -193,7 +193,7 @@ Pencils<T> known_pencil(Random& random, const Vector<double>& spectrum) {
 inline constexpr long double kKnownNorm = 5.3L;
 inline constexpr long double kKnownCondition = 11;
 
-// Item 0 of `solved` has the first eigenvalues of a descending spectrum, and its pairs are right.
+// Checks the pairs of item 0 of `solved`, whose descending spectrum is known.
 template <class T>
 void check_known(const Pencils<T>& pencils, const Vector<double>& spectrum, const Solved<T>& solved,
                  double tolerance) {

@@ -1,4 +1,4 @@
-// What the C++ tests share: storage for views, seeded random data, and pencils with a known
+// Helpers of all C++ tests: storage for views, seeded random data, and pencils with a known
 // spectrum.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace eigenfeat::support {
 
 enum class Order { rows, columns };
 
-// A matrix that owns its entries, row-major or column-major. `padding` numbers between its lines
-// are NaN, so that a kernel that reads them cannot go unnoticed.
+// A matrix that owns its entries, row-major or column-major. `padding` NaN follow each line:
+// results of a kernel that reads them are NaN.
 template <class T>
 class Matrix {
  public:
@@ -87,7 +87,7 @@ VectorView<T> write(Vector<T>& values) {
   return {values.data(), values.size()};
 }
 
-// The same bits, NaN and the sign of zero included.
+// Whether all bits agree, also those of NaN and of the sign of zero.
 template <class T>
 bool same_bits(const Vector<T>& a, const Vector<T>& b) {
   return a.size() == b.size() &&
@@ -180,7 +180,7 @@ struct SparseRows {
   }
 };
 
-// About density * cols entries a row, in random order; some rows stay empty.
+// About density * cols entries in each row, in random order; some rows stay empty.
 template <class T>
 SparseRows<T> random_sparse(Random& random, index_t rows, index_t cols, double density) {
   SparseRows<T> result;
@@ -197,7 +197,7 @@ SparseRows<T> random_sparse(Random& random, index_t rows, index_t cols, double d
   return result;
 }
 
-// What f throws, or "" where it throws nothing of this kind.
+// The message of the exception that f throws, or "" if it throws none of this type.
 template <class Exception, class F>
 std::string message_of(F&& f) {
   try {

@@ -45,7 +45,7 @@ Matrix<double> duals_of(const CrammerSinger<T>& solver, index_t n, index_t k) {
   return a;
 }
 
-// The numbers that a pass over all rows finds; returns the duals.
+// Compares the results of a pass over all rows with the reference's; returns the duals.
 template <class T>
 Matrix<double> check_values(const CrammerSinger<T>& solver, const Case<T>& data) {
   Matrix<double> a = duals_of(solver, data.x.rows(), data.k);
@@ -88,7 +88,7 @@ void check_state(const CrammerSinger<T>& solver, const Case<T>& data) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("primal, dual, gap and duals are what the formulas say", T, float, double) {
+TEST_CASE_TEMPLATE("primal, dual, gap and duals agree with the formulas", T, float, double) {
   Random random(901);
   for (const DualSolver solver : {DualSolver::sequential, DualSolver::frank_wolfe}) {
     for (const index_t k : {2, 3, 8, 9, 16, 17, 33, 65, 140}) {
@@ -108,8 +108,8 @@ TEST_CASE_TEMPLATE("primal, dual, gap and duals are what the formulas say", T, f
   }
 }
 
-TEST_CASE_TEMPLATE("dense rows of any length, with any number of classes", T, float, double) {
-  // Passes take four rows, a few classes and so many features at a time; here are all their ends.
+TEST_CASE_TEMPLATE("dense rows of any number of features and classes", T, float, double) {
+  // Passes take four rows, a few classes and a vector of features at a time: all remainders occur.
   const auto check = [](index_t d, index_t k, index_t n) {
     CAPTURE(d);
     CAPTURE(k);
@@ -137,14 +137,14 @@ TEST_CASE_TEMPLATE("dense rows of any length, with any number of classes", T, fl
   for (const index_t n : {1, 3, 4, 5, 8, 257, 260}) check(37, 6, n);
 }
 
-TEST_CASE("the gap closes, from any start, and no weights do better") {
+TEST_CASE("the gap closes from any start, and no weights have a smaller primal") {
   Random random(902);
   const Case<double> data(random, 40, 6, 4);
   CrammerSinger<double> solver(data.x.read(), data.problem(), {}, 1);
   CHECK(solver.run(5000, 1e-10, 1) < 5000);
   CHECK(solver.gap() <= 1e-10 * solver.primal());
   check_state(solver, data);
-  // Started from what it found there is nothing to do, and from nonsense it finds the same.
+  // From its own solution the solver stops at once; from other duals it finds the same solution.
   const Matrix<double> a = duals_of(solver, 40, 4);
   CrammerSinger<double> again(data.x.read(), data.problem(), {}, 1);
   again.start(a.read(), 1);
@@ -159,7 +159,7 @@ TEST_CASE("the gap closes, from any start, and no weights do better") {
   CHECK(slow.dual() <= solver.dual() + 1e-9 * solver.primal());
 }
 
-TEST_CASE_TEMPLATE("CSR rows, with duplicates, are the dense ones", T, float, double) {
+TEST_CASE_TEMPLATE("CSR rows with duplicates agree with dense rows", T, float, double) {
   Random random(903);
   SparseRows<T> sparse = random_sparse<T>(random, 60, 30, 0.2);
   sparse.add(3, 0.5);

@@ -1,4 +1,4 @@
-// Which class dominates over balls and boxes, against all pairs in long double.
+// The class that dominates over balls and boxes, against all pairs of classes in long double.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -120,7 +120,7 @@ TEST_CASE("the class that dominates over balls and boxes") {
   CHECK(waiting > 500);
 }
 
-TEST_CASE("the largest radius is where the sign turns") {
+TEST_CASE("at the largest radius the minimum changes its sign") {
   Random random(803);
   for (const SetShape shape : {SetShape::ball, SetShape::box}) {
     const index_t n = 60, k = 4;
@@ -140,7 +140,7 @@ TEST_CASE("the largest radius is where the sign turns") {
   }
 }
 
-TEST_CASE("the same bits for every number of threads, one line for all, and misuse") {
+TEST_CASE("threads do not change bits, one set serves for all rows, and misuse is refused") {
   Random random(804);
   Scene scene(random, 2000, 5, 26, false, true);
   const auto problem = scene.problem(SetShape::ball);

@@ -17,15 +17,15 @@ namespace {
 
 using Powers = Vector<int>;
 
-// What the expansion makes of projection p for sign s and power a.
+// The feature of projection p for sign s and power a.
 long double wave_of(Wave wave, long double p, int sign, int power) {
   const long double z = static_cast<long double>(sign) * p;
   return wave == Wave::half_wave ? reference::half_wave(z, power)
                                  : reference::shifted_wave(z, power);
 }
 
-// A feature is right when it lies between what the two ends of the projection's rounding interval
-// give: psi is monotone in s p, and near 0 its slope has no bound.
+// A feature is right if it lies between the features of both ends of the projection's rounding
+// interval: psi is monotone in s p, and its slope near 0 has no bound.
 template <class T>
 bool feature_agrees(long double got, long double low, long double high) {
   const long double slack = 8 * epsilon<T>();
@@ -112,7 +112,7 @@ TEST_CASE_TEMPLATE("one row, two directions, by hand", T, float, double) {
   }
 }
 
-TEST_CASE("columns are counted") {
+TEST_CASE("the number of columns") {
   CHECK(expanded_columns({Wave::none, {1, 2, 3}, false}, 5, 4) == 4);
   CHECK(expanded_columns({Wave::none, {}, true}, 5, 4) == 9);
   CHECK(expanded_columns({Wave::half_wave, {2}, false}, 5, 4) == 8);
@@ -120,7 +120,8 @@ TEST_CASE("columns are counted") {
   CHECK(expanded_columns({Wave::half_wave, {1, 2, 3}, true}, 5, 0) == 5);
 }
 
-TEST_CASE_TEMPLATE("every wave, power and input agrees with the formulas", T, float, double) {
+TEST_CASE_TEMPLATE("every wave, power and kind of input agrees with the formulas", T, float,
+                   double) {
   Random random(61);
   const Matrix<T> directions = random.normal_matrix<T>(6, 5, Order::rows, 1);
   const Matrix<T> offset_row = random.normal_matrix<T>(1, 5);
@@ -138,7 +139,7 @@ TEST_CASE_TEMPLATE("every wave, power and input agrees with the formulas", T, fl
   }
 }
 
-TEST_CASE_TEMPLATE("many rows run over tile edges", T, float, double) {
+TEST_CASE_TEMPLATE("many rows, beyond one tile, agree with the formulas", T, float, double) {
   Random random(62);
   const Matrix<T> directions = random.normal_matrix<T>(4, 3);
   for (const index_t n : {index_t{127}, index_t{129}, index_t{513}, index_t{4097}}) {
@@ -195,7 +196,7 @@ TEST_CASE_TEMPLATE("1, 2 and 7 threads give the same bits", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("no rows and no directions are fine", T, float, double) {
+TEST_CASE_TEMPLATE("no rows and no directions give empty features", T, float, double) {
   const Matrix<T> rows(2, 3, {1, 2, 3, 4, 5, 6}), directions(3, 2);
   Matrix<T> nothing(0, 12), input(2, 3);
   CHECK_NOTHROW(
@@ -244,7 +245,7 @@ TEST_CASE_TEMPLATE("a message names the argument that does not conform", T, floa
   CHECK(starts_with(message(directions, {}, {}, out), "powers:"));
 }
 
-TEST_CASE_TEMPLATE("layouts and sparse columns that cannot be are refused", T, float, double) {
+TEST_CASE_TEMPLATE("wrong layouts and sparse columns are refused", T, float, double) {
   Random random(66);
   const Matrix<T> directions = random.normal_matrix<T>(3, 2);
   const Matrix<T> columns = random.normal_matrix<T>(4, 3, Order::columns);

@@ -32,7 +32,7 @@ index_t wrong_features(const Features<T>& features) {
   return wrong;
 }
 
-// Scores, products and sums of these rows with k columns.
+// Checks scores, products and sums of rows with k columns.
 template <class T>
 void check_products(Random& random, const Features<T>& features, index_t k) {
   const index_t n = features.rows.rows(), p = features.rows.cols();
@@ -43,7 +43,7 @@ void check_products(Random& random, const Features<T>& features, index_t k) {
   CHECK(count_off(z.read(), linear::scores(features.phi, linear::table_of(w.read())),
                   rounding<T>(p)) == 0);
   CHECK(z.padding_untouched());
-  // The same weights class by class have the same bits.
+  // Coefficients in the order of classes give the same bits.
   const index_t varying = features.rows.varying();
   Matrix<double> by_class(k, varying, Order::rows, 1);
   Vector<double> constants(features.rows.constant ? k : 0);
@@ -116,7 +116,7 @@ TEST_CASE_TEMPLATE("tiles hold the features of every kind of rows", T, float, do
   }
 }
 
-TEST_CASE_TEMPLATE("half waves that are multiplied as they are made", T, float, double) {
+TEST_CASE_TEMPLATE("products of half waves that are made tile by tile", T, float, double) {
   Random random(307);
   for (const Kind kind : {Kind::stored, Kind::expanded, Kind::sparse_expanded}) {
     bool constant = false;
@@ -150,9 +150,9 @@ TEST_CASE_TEMPLATE("products for every kind, width and number of columns", T, fl
   }
 }
 
-// Columns beside whole vectors of 2 to 16 numbers meet vectors of the tile's columns, where it has
-// 48 rows and a vector's columns or more.
-TEST_CASE_TEMPLATE("products with few columns beside whole vectors", T, float, double) {
+// Columns that do not fill a vector of 2 to 16 numbers are multiplied along vectors of the tile's
+// columns, if it has at least 48 rows and a vector of columns.
+TEST_CASE_TEMPLATE("products with columns that do not fill a vector", T, float, double) {
   Random random(308);
   for (const index_t n : {47, 48, 101}) {
     for (const index_t columns : {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 47, 49, 97, 255, 257, 271}) {
@@ -160,7 +160,7 @@ TEST_CASE_TEMPLATE("products with few columns beside whole vectors", T, float, d
       for (const index_t k : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 18, 21, 26})
         check_products<T>(random, features, k);
     }
-    // Longer than what is packed at once: 512 doubles, 1,024 floats.
+    // Longer than one packed part: 512 doubles or 1,024 floats.
     for (const index_t columns : {513, 1023, 1025, 1039}) {
       const Features<T> features(random, Kind::dense, n, columns, false);
       for (const index_t k : {2, 10}) check_products<T>(random, features, k);
@@ -168,7 +168,7 @@ TEST_CASE_TEMPLATE("products with few columns beside whole vectors", T, float, d
   }
 }
 
-TEST_CASE_TEMPLATE("products over the edges of tiles", T, float, double) {
+TEST_CASE_TEMPLATE("products of rows beyond one tile", T, float, double) {
   Random random(303);
   for (const Kind kind : {Kind::dense, Kind::sparse, Kind::expanded}) {
     for (const index_t n : {1, 11, 12, 13, 239, 240, 241, 480, 481}) {
@@ -184,7 +184,7 @@ TEST_CASE_TEMPLATE("products over the edges of tiles", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("products over the edges of groups", T, float, double) {
+TEST_CASE_TEMPLATE("products of rows beyond one group of tiles", T, float, double) {
   Random random(304);
   for (const index_t n : {64 * 240 - 1, 64 * 240 + 1, 65 * 240, 128 * 240 + 1}) {
     const Features<T> features(random, Kind::dense, n, 2, true, {}, 0);
@@ -194,7 +194,7 @@ TEST_CASE_TEMPLATE("products over the edges of groups", T, float, double) {
 }
 
 TEST_CASE("float sums of many rows move into double") {
-  // 18 tiles a group, so that a group flushes; sums of a million equal terms.
+  // Groups of 18 tiles add their float sums to double ones. The sums have a million equal terms.
   const index_t n = 1000003;
   Matrix<float> x(n, 1), r(n, 1);
   for (index_t i = 0; i < n; ++i) {
@@ -228,7 +228,7 @@ TEST_CASE_TEMPLATE("no rows, no columns, no directions", T, float, double) {
   check_products<T>(random, some, 0);
 }
 
-TEST_CASE("the empty expansion of no columns is the constant alone") {
+TEST_CASE("an expansion of no columns has only the constant feature") {
   Random random(306);
   const Features<double> features(random, Kind::expanded, 12, 0, true);
   REQUIRE(features.rows.cols() == 1);
@@ -236,7 +236,7 @@ TEST_CASE("the empty expansion of no columns is the constant alone") {
   check_sums<double>(features, random_weights(random, 12));
 }
 
-TEST_CASE_TEMPLATE("feature rows that do not fit name what does not", T, float, double) {
+TEST_CASE_TEMPLATE("the errors of wrong feature rows name the array", T, float, double) {
   Random random(307);
   const Features<T> dense(random, Kind::dense, 6, 4, false),
       sparse(random, Kind::sparse, 6, 4, false), expanded(random, Kind::expanded, 6, 4, false),
@@ -272,7 +272,7 @@ TEST_CASE_TEMPLATE("feature rows that do not fit name what does not", T, float, 
   CHECK(starts_with(error_of(rows), "projections: expected row-major"));
 }
 
-TEST_CASE_TEMPLATE("products of shapes that do not fit name them", T, float, double) {
+TEST_CASE_TEMPLATE("the errors of products with wrong shapes name the array", T, float, double) {
   Random random(308);
   const Features<T> features(random, Kind::dense, 6, 4, true);
   const Matrix<T> w = random.normal_matrix<T>(5, 3), few = random.normal_matrix<T>(4, 3),

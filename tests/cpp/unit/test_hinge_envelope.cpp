@@ -1,4 +1,4 @@
-// Envelopes of the multiclass hinge: feasible duals, weak duality, optima by a fine search, misuse.
+// Envelopes of the multiclass hinge: feasible duals, weak duality, optima by a fine search, errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Case {
   }
 };
 
-// The primal of row i at its mean moved by `step` in column j.
+// The primal value of row i at its mean, moved by `step` in column j.
 double primal(const Case& c, const Matrix<double>& a, index_t i, double variance, index_t j,
               double step) {
   const index_t k = c.w.rows(), d = c.w.cols();
@@ -59,7 +59,7 @@ double primal(const Case& c, const Matrix<double>& a, index_t i, double variance
 
 }  // namespace
 
-TEST_CASE("duals are feasible, values meet the primal, and no step lowers it") {
+TEST_CASE("duals are feasible, values equal the primal, and no step lowers the primal") {
   Random random(4);
   for (const index_t d : {1, 3, 9}) {
     const Case c(random, 70, d, 6);
@@ -88,7 +88,7 @@ TEST_CASE("duals are feasible, values meet the primal, and no step lowers it") {
   }
 }
 
-TEST_CASE("threads give the same bits, and misuse is told") {
+TEST_CASE("threads give the same bits, and misuse is refused") {
   Random random(5);
   const Case c(random, 500, 3, 5);
   Vector<double> values(500), gaps(500), again(500);

@@ -1,5 +1,5 @@
-// The kernel of few rows, its factor, ridge regressions on it, and residuals of logits, against plain
-// loops.
+// The kernel matrix of few rows, its factor, its ridge regressions, and residuals of logits,
+// against plain loops.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -66,7 +66,7 @@ void check_kernel_of(index_t n, index_t p, bool coarse) {
 
 }  // namespace
 
-TEST_CASE("kernel: of few rows, of one, and of several tiles") {
+TEST_CASE("kernel of few rows, of one row, and of several tiles") {
   for (const bool coarse : {true, false}) {
     check_kernel_of<float>(1, 3, coarse);
     check_kernel_of<double>(37, 91, coarse);
@@ -75,7 +75,7 @@ TEST_CASE("kernel: of few rows, of one, and of several tiles") {
   }
 }
 
-TEST_CASE("kernel: ridge regression solves its systems") {
+TEST_CASE("ridge regressions of a kernel solve their systems") {
   const index_t n = 300, k = 3;
   const Matrix<double> half = random_rows(n, 350);
   FeatureRows<double> rows;
@@ -104,7 +104,7 @@ TEST_CASE("kernel: ridge regression solves its systems") {
   CHECK(worst < 1e-10);
 }
 
-TEST_CASE("kernel: the regressions of an indefinite one are NaN") {
+TEST_CASE("ridge regressions of an indefinite kernel are NaN") {
   Matrix<double> kernel(2, 2, {1.0, 2.0, 2.0, 1.0});
   const Matrix<double> b(2, 1, {1.0, 1.0});
   Matrix<double> out(2, 1);
@@ -118,7 +118,7 @@ TEST_CASE("kernel: the regressions of an indefinite one are NaN") {
 
 namespace {
 
-// Terms of a sample with logits z (1, k), which become residuals. Its only feature is 1.
+// Loss of a sample with logits z (1, k), which its residuals replace. Its only feature is 1.
 LogitTerms one_sample(Matrix<double>& z, std::int32_t label) {
   const Matrix<double> unit(1, 1, {1.0});
   FeatureRows<double> rows;
@@ -131,7 +131,7 @@ LogitTerms one_sample(Matrix<double>& z, std::int32_t label) {
   return terms;
 }
 
-// Loss and residuals against long double, of samples whose labels are sure, unlikely and between.
+// Loss and residuals against long double, of samples with probable, improbable and other labels.
 template <class T>
 void check_softmax(index_t n, index_t k, double spread) {
   const Matrix<double> source = random_rows(n, k);
@@ -175,7 +175,7 @@ void check_softmax(index_t n, index_t k, double spread) {
 
 }  // namespace
 
-TEST_CASE("softmax: probabilities and losses of two classes are right to ulps of themselves") {
+TEST_CASE("softmax: probabilities and losses of two classes have relative errors of some ulps") {
   const index_t n = 7000;
   Matrix<double> z(n, 2);
   for (index_t i = 0; i < n; ++i) z(i, 1) = -0.1 * static_cast<double>(i) - 1e-9;
@@ -192,7 +192,7 @@ TEST_CASE("softmax: probabilities and losses of two classes are right to ulps of
   CHECK(worst < 5.0 * std::numeric_limits<double>::epsilon());
 }
 
-TEST_CASE("softmax: logits that are not finite, and far ones") {
+TEST_CASE("softmax: non-finite and huge logits") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   const auto loss_of = [](double first, double second, std::int32_t label) {
@@ -209,7 +209,7 @@ TEST_CASE("softmax: logits that are not finite, and far ones") {
   CHECK(loss_of(1e300, -1e300, 1) == 2e300);
 }
 
-TEST_CASE("softmax: residuals and losses of few and many classes, also where they are tiny") {
+TEST_CASE("softmax: residuals and losses of few and many classes, tiny ones too") {
   for (const double spread : {0.1, 5.0, 150.0}) {
     for (const index_t k : {1, 2, 3, 10, 33, 300}) {
       check_softmax<double>(130, k, spread);
@@ -217,7 +217,7 @@ TEST_CASE("softmax: residuals and losses of few and many classes, also where the
     }
     check_softmax<double>(3, 5000, spread);
   }
-  // A sure label's loss is the others' share, not rounding of 1.
+  // The loss of a probable label is the other classes' probability, not the rounding of 1.
   Matrix<double> z(1, 2, {40.0, 0.0});
   const LogitTerms terms = one_sample(z, 0);
   CHECK(terms.loss == doctest::Approx(std::exp(-40.0)).epsilon(1e-15));

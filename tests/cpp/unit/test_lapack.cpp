@@ -26,7 +26,7 @@ long double entry(Op op, const Matrix<T>& a, index_t i, index_t j) {
   return static_cast<long double>(op == Op::none ? a(i, j) : a(j, i));
 }
 
-// Entries of a triangular matrix outside its triangle are NaN: nobody may read them.
+// Entries of a triangular matrix outside its triangle are NaN, as no function may read them.
 template <class T>
 Matrix<T> triangular(Random& random, index_t n, Triangle triangle) {
   Matrix<T> a(n, n, Order::columns, kPadding);
@@ -58,7 +58,7 @@ Matrix<T> one_triangle(const Matrix<T>& symmetric, Triangle triangle) {
   return a;
 }
 
-// Values and vectors are eigenpairs first .. first + count of A v = lambda B v, in ascending order.
+// Checks eigenpairs first .. first + count of A v = lambda B v, in ascending order.
 template <class T>
 void check_eigenpairs(const Matrix<T>& a, const Matrix<T>& b, const Vector<T>& values,
                       const Matrix<T>& vectors, index_t first, index_t count) {
@@ -201,7 +201,7 @@ TEST_CASE_TEMPLATE("trsm solves on either side, with either triangle and either 
   }
 }
 
-TEST_CASE_TEMPLATE("potrf factors by hand-made numbers", T, float, double) {
+TEST_CASE_TEMPLATE("potrf of a matrix with a known factor", T, float, double) {
   // [4 2; 2 5] = [2 0; 1 2] [2 1; 0 2]
   Matrix<T> a(2, 2, {4, -9, 2, 5}, Order::columns);
   CHECK(potrf<T>(Triangle::lower, a.view()) == 0);
@@ -215,7 +215,8 @@ TEST_CASE_TEMPLATE("potrf factors by hand-made numbers", T, float, double) {
   CHECK(u(1, 1) == T(2));
 }
 
-TEST_CASE_TEMPLATE("potrf says which leading minor is not positive", T, float, double) {
+TEST_CASE_TEMPLATE("potrf returns the order of the leading minor that is not positive", T, float,
+                   double) {
   Matrix<T> first(2, 2, {-1, 0, 0, 1}, Order::columns);
   CHECK(potrf<T>(Triangle::lower, first.view()) == 1);
   Matrix<T> second(3, 3, {1, 0, 0, 2, 1, 0, 0, 0, 1},
@@ -225,7 +226,8 @@ TEST_CASE_TEMPLATE("potrf says which leading minor is not positive", T, float, d
   CHECK(potrf<T>(Triangle::lower, third.view()) == 3);
 }
 
-TEST_CASE_TEMPLATE("trtri inverts, or says which diagonal entry is zero", T, float, double) {
+TEST_CASE_TEMPLATE("trtri inverts, or returns the index of a zero on the diagonal", T, float,
+                   double) {
   Random random(4);
   for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
     const index_t n = 5;
@@ -291,8 +293,7 @@ TEST_CASE_TEMPLATE("sygvd, syevd and syevr_range agree with Jacobi", T, float, d
   }
 }
 
-TEST_CASE_TEMPLATE("sytrd gives a tridiagonal matrix and the reflectors that made it", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("sytrd gives a tridiagonal matrix and its reflectors", T, float, double) {
   Random random(6);
   for (const index_t n : {1, 2, 3, 40}) {
     LapackWork<T> work;
@@ -327,7 +328,8 @@ TEST_CASE_TEMPLATE("sytrd gives a tridiagonal matrix and the reflectors that mad
   }
 }
 
-TEST_CASE_TEMPLATE("sygvd says where B stops being positive definite", T, float, double) {
+TEST_CASE_TEMPLATE("sygvd returns the order of the leading minor of B that is not positive", T,
+                   float, double) {
   LapackWork<T> work;
   Vector<T> values(3);
   Matrix<T> a(3, 3, {1, 0, 0, 0, 1, 0, 0, 0, 1}, Order::columns);
@@ -335,8 +337,7 @@ TEST_CASE_TEMPLATE("sygvd says where B stops being positive definite", T, float,
   CHECK(sygvd<T>(Triangle::lower, a.view(), b.view(), support::write(values), work) == 3 + 2);
 }
 
-TEST_CASE_TEMPLATE("large decompositions are right, also of matrices that LAPACK scales", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("large decompositions, also of matrices that LAPACK scales", T, float, double) {
   const index_t n = 260;
   Random random(10);
   Matrix<T> symmetric = random.positive_definite<T>(n, T(0.5));

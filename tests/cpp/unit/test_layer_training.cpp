@@ -1,6 +1,6 @@
-// Joint training of layers: the first step's signs against differences of the loss, two steps of many
-// directions against plain loops, shifted rows, threads, misuse. tests/python/gem/test_joint.py
-// compares whole steps with a reference.
+// Joint training of layers: signs of the first step against differences of the loss, two steps of
+// many directions against plain loops, shifted rows, threads and misuse.
+// tests/python/gem/test_joint.py compares whole steps with a reference.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace eigenfeat::support;
 
 namespace {
 
-// One layer of F directions in d columns, and the logit of k classes above it.
+// One layer of F directions in d columns, and the logit of k classes on its features.
 template <class T>
 struct Model {
   Matrix<T> directions, weights, rows;
@@ -48,7 +48,7 @@ struct Model {
   }
 };
 
-// The same model and its steps without a shift, in double and plain loops.
+// The same model, and its steps without a shift, by plain loops in double.
 struct PlainTraining {
   index_t n, d, count, k, steps = 0;
   Vector<double> x, directions, offset, weights, intercept;
@@ -155,15 +155,14 @@ TEST_CASE("the first step goes against the sign of each derivative") {
   }
 }
 
-TEST_CASE_TEMPLATE("steps of directions beyond one tile are those of plain loops", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("steps of directions beyond one tile agree with plain loops", T, float, double) {
   Random random(8);
   const index_t n = 21, d = 530, count = 1060, k = 3;
   Model<T> model(random, n, d, count, k);
   for (index_t j = 0; j < d; ++j) {
     for (index_t f = 0; f < count; ++f) model.directions(j, f) *= T(0.05);
   }
-  for (index_t q = 0; q < 2 * count; ++q) {  // no row is certain
+  for (index_t q = 0; q < 2 * count; ++q) {  // no probability is near 1
     for (index_t c = 0; c < k; ++c) model.weights(q, c) *= T(0.05);
   }
   const double rate = 0.01;
@@ -181,8 +180,8 @@ TEST_CASE_TEMPLATE("steps of directions beyond one tile are those of plain loops
     CHECK(same_bits(first, values));
   }
   for (int step = 0; step < 2; ++step) plain.step(rate);
-  // A step goes by the ratio of a gradient's means: entries whose gradients are lost in rounding may
-  // go anywhere.
+  // A step depends on the ratio of two means of the gradient, which is arbitrary for entries whose
+  // gradient is smaller than its rounding error.
   index_t astray = 0;
   const double tolerance = 1e4 * static_cast<double>(std::numeric_limits<T>::epsilon());
   for (index_t e = 0; e < d * count; ++e) {
@@ -191,7 +190,7 @@ TEST_CASE_TEMPLATE("steps of directions beyond one tile are those of plain loops
   CHECK(astray <= d * count / 1000);
 }
 
-TEST_CASE("shifted rows have larger losses, the more the longer the shift") {
+TEST_CASE("the loss of shifted rows grows with the shift") {
   Random random(4);
   const Model<double> model(random, 40, 6, 5, 4);
   double before = model.losses(0.0).loss;
@@ -208,7 +207,7 @@ TEST_CASE_TEMPLATE("threads change nothing, and confident rows stay finite", T, 
   Random random(5);
   Model<T> model(random, 150, 60, 300, 3);
   for (index_t c = 0; c < 3; ++c) model.intercept[c] = T(c == 0 ? 200 : 0);
-  for (std::int32_t& label : model.labels) label = 0;  // certain: gradients underflow
+  for (std::int32_t& label : model.labels) label = 0;  // one class: gradients underflow
   Vector<T> first, other(60 * 300);
   Vector<T> offset(300);
   for (const int n_threads : {1, 2, 7}) {
@@ -224,8 +223,8 @@ TEST_CASE_TEMPLATE("threads change nothing, and confident rows stay finite", T, 
   }
 }
 
-TEST_CASE_TEMPLATE("standardised samples are rounded once, and constant columns are zero", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("standardised samples are rounded once, and constant columns become zero", T,
+                   float, double) {
   Random random(41);
   const index_t n = 100, d = 3;
   const Matrix<T> rows = random.normal_matrix<T>(n, d);

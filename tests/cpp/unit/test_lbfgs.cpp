@@ -1,4 +1,4 @@
-// The recursion over pairs, against the matrix that the BFGS update makes of gamma H^-1.
+// The two-loop recursion of L-BFGS, against the BFGS updates of the matrix gamma H^-1.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ VectorView<const double> read(const Numbers& values) {
   return {values.data(), values.size()};
 }
 
-// A step, the change of the gradient of a quadratic, and the diagonal metric's inverse of it.
+// A step, the change of a quadratic's gradient, and that change times the inverse diagonal metric.
 struct Step {
   Numbers step = Numbers(n), change = Numbers(n), solved = Numbers(n);
 };
@@ -98,7 +98,7 @@ Vector<long double> by_updates(const Vector<Step>& pairs, const Numbers& gradien
 
 }  // namespace
 
-TEST_CASE("a direction is that of the updated matrix, of the last pairs only") {
+TEST_CASE("a direction is that of the matrix updated by the last pairs") {
   std::uint64_t state = 3;
   for (const index_t memory : {1, 3, 8}) {
     Lbfgs search(n, memory);
@@ -125,7 +125,7 @@ TEST_CASE("a direction is that of the updated matrix, of the last pairs only") {
   }
 }
 
-TEST_CASE("steps whose curvature rounding has spoilt are not remembered") {
+TEST_CASE("pairs whose curvature is lost in rounding are not stored") {
   std::uint64_t state = 5;
   Lbfgs search(n, 2);
   remember(search, random_step(state));

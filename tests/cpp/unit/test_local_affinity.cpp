@@ -1,4 +1,4 @@
-// Local scatters against their definition: both ways through them, edges of tiles, hard rows.
+// Local scatters against their definition: both algorithms, remainders of tiles, and hard rows.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Vector<double> sums_of(const Problem& p, int n_threads = 1) {
   return out;
 }
 
-// Entries that are off by more than the bound of rounding; every one is compared.
+// The number of entries whose error exceeds the bound of rounding.
 index_t count_off(const Problem& p) {
   const auto got = sums_of(p);
   const auto right = reference::affinity::sums(p.x.read(), p.counts, p.k, p.laplacian.read(),
@@ -58,10 +58,10 @@ index_t count_off(const Problem& p) {
 
 }  // namespace
 
-TEST_CASE("affinity sums are those of the definition") {
-  // Up to 64 columns nothing is kept. Tiles are of 32 columns, blocks of 128 rows.
+TEST_CASE("affinity sums agree with their definition") {
+  // Up to 64 columns no affinities are stored. Tiles have 32 columns, blocks 128 rows.
   for (const index_t d : {1, 3, 8, 31, 32, 33, 64, 65, 70}) {
-    // The largest sizes with every second width: their reference takes n^2 d^2 steps.
+    // The largest sizes only with every second width, as the reference takes n^2 d^2 steps.
     Vector<Vector<index_t>> sizes{{5, 1, 40}, {33, 0, 2}};
     sizes.push_back(d % 2 == 0 ? Vector<index_t>{128} : Vector<index_t>{129, 64, 17});
     for (const Vector<index_t>& counts : sizes) {
@@ -105,7 +105,7 @@ TEST_CASE("rows with as many equals as neighbours have no affinity") {
   }
 }
 
-TEST_CASE("tiny, huge and zero rows") {
+TEST_CASE("rows of tiny, huge and zero entries") {
   for (const index_t d : {5, 70}) {
     const Problem p = make({50, 30}, d, 7, 8);
     const auto right = sums_of(p);
@@ -126,13 +126,13 @@ TEST_CASE("tiny, huge and zero rows") {
   }
 }
 
-TEST_CASE("far rows: affinities vanish and do not overflow") {
+TEST_CASE("affinities of distant rows vanish and do not overflow") {
   Problem p = make({40}, 3, 2, 9);
   for (index_t i = 0; i < 3; ++i) p.x(i, 0) += 1e9;  // sigma is small beside the distance to others
   CHECK(count_off(p) == 0);
 }
 
-TEST_CASE("matrices are symmetric and the Laplacian's part is not negative") {
+TEST_CASE("matrices are symmetric, and that of the Laplacian is positive semidefinite") {
   Problem p = make({150, 90}, 40, 7, 10);
   for (index_t c = 0; c < 2; ++c) {
     p.laplacian(0, c) = 1.0;
@@ -145,7 +145,7 @@ TEST_CASE("matrices are symmetric and the Laplacian's part is not negative") {
   }
 }
 
-TEST_CASE("classes that do not fit into memory together") {
+TEST_CASE("classes whose affinities do not fit into memory together") {
   const Problem all = make({1500, 1600, 1400}, 65, 7, 15);
   const auto got = sums_of(all);
   Vector<double> added(got.size(), 0.0);
@@ -176,7 +176,7 @@ TEST_CASE("the same bits for every number of threads") {
   }
 }
 
-TEST_CASE("misuse of affinity sums") {
+TEST_CASE("errors of affinity sums name the argument") {
   const auto message = [](const Problem& p) {
     return message_of<std::invalid_argument>([&] { sums_of(p); });
   };

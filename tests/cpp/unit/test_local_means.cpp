@@ -26,7 +26,7 @@ struct Data {
   }
 };
 
-// Classes around means of their own; padded rows.
+// Rows around a mean for each class, with padding between rows.
 template <class T>
 Data<T> classes(Random& random, index_t n, index_t d, index_t n_classes, double offset = 0.0) {
   Data<T> data{Matrix<T>(n, d, Order::rows, 3), random.labels(n, n_classes), n_classes, {}};
@@ -106,7 +106,7 @@ void check_scatters(const LocalPairs<T>& pairs, const Vector<index_t>& lists,
     for (index_t j = 0; j < d; ++j)
       largest = std::max(largest, std::fabs(static_cast<long double>(pairs.queries(i, j))));
   }
-  // m products of magnitudes below 2 largest, each the mean of k differences.
+  // m products of numbers below 2 largest, which are means of k differences.
   const long double bound = 16 * epsilon<T>() * static_cast<long double>(m + k) * largest * largest;
   for (const ScatterMethod method :
        {ScatterMethod::rows, ScatterMethod::graph, ScatterMethod::automatic}) {
@@ -118,7 +118,7 @@ void check_scatters(const LocalPairs<T>& pairs, const Vector<index_t>& lists,
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("neighbours are those of plain sorting", T, float, double) {
+TEST_CASE_TEMPLATE("neighbours agree with plain sorting", T, float, double) {
   Random random(1);
   for (const index_t n : {1, 40, 333, 700}) {
     auto data = classes<T>(random, n, 5, 4);
@@ -128,7 +128,7 @@ TEST_CASE_TEMPLATE("neighbours are those of plain sorting", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("queries of their own, and classes without rows", T, float, double) {
+TEST_CASE_TEMPLATE("queries other than the rows, and classes without rows", T, float, double) {
   Random random(2);
   const auto data = classes<T>(random, 150, 30, 3), queries = classes<T>(random, 61, 30, 3);
   LocalRows<T> rows = data.local();
@@ -149,7 +149,7 @@ TEST_CASE_TEMPLATE("ties go to the lower row number, for every number of threads
   for (const int n_threads : {1, 2, 7}) CHECK(search(data.local(), 30, n_threads) == right);
 }
 
-TEST_CASE_TEMPLATE("offsets and outliers do not reorder neighbours", T, float, double) {
+TEST_CASE_TEMPLATE("offsets and outliers do not change the order of neighbours", T, float, double) {
   Random random(4);
   auto data = classes<T>(random, 200, 6, 2, sizeof(T) == 4 ? 1e4 : 1e10);
   CHECK(search(data.local(), 9) == expected_neighbours(data.local(), 9));
@@ -158,7 +158,7 @@ TEST_CASE_TEMPLATE("offsets and outliers do not reorder neighbours", T, float, d
   CHECK(search(data.local(), 9) == expected_neighbours(data.local(), 9));
 }
 
-TEST_CASE_TEMPLATE("both forms of the scatters are those of plain loops", T, float, double) {
+TEST_CASE_TEMPLATE("both forms of the scatters agree with plain loops", T, float, double) {
   Random random(5);
   for (const index_t d : {1, 6, 200}) {
     const auto data = classes<T>(random, 90, d, 4);
@@ -167,7 +167,7 @@ TEST_CASE_TEMPLATE("both forms of the scatters are those of plain loops", T, flo
   }
 }
 
-TEST_CASE_TEMPLATE("scatters of queries of another domain", T, float, double) {
+TEST_CASE_TEMPLATE("scatters of queries other than the rows", T, float, double) {
   Random random(6);
   const auto data = classes<T>(random, 80, 7, 3), queries = classes<T>(random, 55, 7, 3);
   LocalRows<T> rows = data.local();
@@ -197,7 +197,8 @@ TEST_CASE_TEMPLATE("scatters keep their bits for every number of threads", T, fl
   }
 }
 
-TEST_CASE_TEMPLATE("discriminants are log densities of the nearest rows", T, float, double) {
+TEST_CASE_TEMPLATE("discriminants are log densities of Gaussians of the nearest rows", T, float,
+                   double) {
   Random random(8);
   for (const index_t d : {1, 17, 100}) {
     const auto data = classes<T>(random, 60, d, 3);
@@ -211,7 +212,7 @@ TEST_CASE_TEMPLATE("discriminants are log densities of the nearest rows", T, flo
       const auto local = reference::local_difference(data.rows.read(), pair / 3, data.rows.read(),
                                                      lists.data() + pair * k, std::min(count, k));
       const long double right = reference::log_density(local, static_cast<long double>(T(1e-2)));
-      // Rounding of variances, of the order of eps times 10, beside the ridge.
+      // Rounding of variances, about 10 eps, relative to the ridge.
       const long double slack =
           200 * epsilon<T>() * (std::fabs(right) + static_cast<long double>(d)) * 100;
       CHECK(std::fabs(static_cast<long double>(scores[at]) - right) <= slack);
@@ -219,7 +220,7 @@ TEST_CASE_TEMPLATE("discriminants are log densities of the nearest rows", T, flo
   }
 }
 
-TEST_CASE("misuse is named") {
+TEST_CASE("errors name the argument") {
   Random random(9);
   auto data = classes<double>(random, 10, 2, 2);
   data.codes[3] = 2;

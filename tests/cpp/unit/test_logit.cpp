@@ -78,7 +78,7 @@ TEST_CASE_TEMPLATE("loss, energy and gradient for every kind and number of class
   }
 }
 
-TEST_CASE_TEMPLATE("loss, energy and gradient over the edges of tiles", T, float, double) {
+TEST_CASE_TEMPLATE("loss, energy and gradient of rows beyond one tile", T, float, double) {
   Random random(312);
   for (const Kind kind : {Kind::dense, Kind::sparse, Kind::expanded}) {
     for (const index_t n : {1, 12, 239, 240, 241, 481}) {
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("loss, energy and gradient over the edges of tiles", T, float
   check_logit<T>(many, random.labels(64 * 240 + 1, 2), {}, 0.1, random.normal_matrix<double>(2, 2));
 }
 
-TEST_CASE("the gradient is that of loss and energy, by central differences") {
+TEST_CASE("the gradient agrees with central differences of loss and energy") {
   Random random(313);
   const double energy_weight = 0.2, h = 1e-5;
   for (const Kind kind : kKinds) {
@@ -154,7 +154,7 @@ TEST_CASE_TEMPLATE("tiny losses and gradients are exact, not rounded to 0", T, f
   }
 }
 
-TEST_CASE_TEMPLATE("logits that are not finite give no finite objective", T, float, double) {
+TEST_CASE_TEMPLATE("the objective of non-finite logits is not finite", T, float, double) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   for (const double bad : {nan, inf, -inf}) {
@@ -172,7 +172,7 @@ TEST_CASE_TEMPLATE("logits that are not finite give no finite objective", T, flo
   CHECK_FALSE(std::isfinite(overflow.energy));
 }
 
-TEST_CASE_TEMPLATE("one class has no loss, and no rows none", T, float, double) {
+TEST_CASE_TEMPLATE("the loss of one class and of no rows is zero", T, float, double) {
   Random random(314);
   const Features<T> features(random, Kind::dense, 11, 3, true);
   const Matrix<double> w = random.normal_matrix<double>(4, 1);
@@ -186,7 +186,7 @@ TEST_CASE_TEMPLATE("one class has no loss, and no rows none", T, float, double) 
   CHECK(got.gradient(2, 1) == 0.0);
 }
 
-TEST_CASE_TEMPLATE("weights count rows", T, float, double) {
+TEST_CASE_TEMPLATE("a weight is a number of equal rows", T, float, double) {
   Random random(315);
   const Features<T> features(random, Kind::dense, 40, 3, true, {}, 0);
   Matrix<T> twice(80, 3);
@@ -209,7 +209,7 @@ TEST_CASE_TEMPLATE("weights count rows", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("misuse of the logit names the argument", T, float, double) {
+TEST_CASE_TEMPLATE("errors of the logit name the argument", T, float, double) {
   Random random(316);
   const Features<T> features(random, Kind::dense, 6, 4, true);
   const Matrix<double> w(5, 3), few(4, 3), none(5, 0);

@@ -1,4 +1,4 @@
-// How far rows are from the span of the others, against an inverse in long double.
+// Squared distances of rows from the span of the others, against an inverse in long double.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -11,8 +11,8 @@
 using namespace eigenfeat;
 using namespace eigenfeat::support;
 
-// By its definition: the least |sqrt(w_i) D phi_i - sum_j a_j sqrt(w_j) D phi_j|^2 + ridge |a|^2.
-TEST_CASE_TEMPLATE("the mean residual is that of each row given the others", T, float, double) {
+// Definition: min over a of |sqrt(w_i) D phi_i - sum_j a_j sqrt(w_j) D phi_j|^2 + ridge |a|^2.
+TEST_CASE_TEMPLATE("the mean residual agrees with its definition", T, float, double) {
   Random random(332);
   for (const index_t n : {1, 2, 9, 300}) {
     const Features<T> features(random, Kind::dense, n, 20, true);

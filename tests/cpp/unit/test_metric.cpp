@@ -54,8 +54,8 @@ Vector<double> inverse_rms(const linear::Table& phi) {
   return scale;
 }
 
-// Norm of D^-1 (x - H^-1 b) against that of D^-1 H^-1 b: what a solve in float may get wrong is eps
-// cond(D H D) of it. The condition number is at most the trace over the least diagonal.
+// The norm of D^-1 (x - H^-1 b) relative to that of D^-1 H^-1 b. A solve in float may have an error
+// of eps cond(D H D). The condition number is at most the trace over the least diagonal entry.
 template <class T>
 void check_solve(Random& random, const Features<T>& features, const Vector<double>& weights,
                  double damping, index_t k, bool dual = false) {
@@ -100,7 +100,7 @@ TEST_CASE_TEMPLATE("solves for every kind of rows", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("solves over the edges of tiles and panels", T, float, double) {
+TEST_CASE_TEMPLATE("solves of rows and features beyond one tile or panel", T, float, double) {
   Random random(322);
   for (const index_t p : {1, 254, 255, 256, 257}) {
     const Features<T> features(random, Kind::dense, 40, p, true);
@@ -114,7 +114,7 @@ TEST_CASE_TEMPLATE("solves over the edges of tiles and panels", T, float, double
   }
 }
 
-// The Gram matrix by coarse products: one row of its lower triangle behind the other.
+// The Gram matrix by 8-bit products: the rows of its lower triangle, one after the other.
 template <class T>
 Vector<double> coarse_gram(const Features<T>& features, int n_threads) {
   const index_t p = features.rows.cols();
@@ -125,9 +125,9 @@ Vector<double> coarse_gram(const Features<T>& features, int n_threads) {
   return gram;
 }
 
-// Multiples of 51 from -102 to 153 are places of 255 steps of 1 between these: sums are exact, in float as
-// far as it has all whole numbers.
-TEST_CASE_TEMPLATE("coarse products of numbers that fit are exact", T, float, double) {
+// Multiples of 51 from -102 to 153 are among 255 steps of 1, hence exact in 8 bits. Float sums are
+// exact up to 2^24.
+TEST_CASE_TEMPLATE("8-bit products of numbers that 8 bits can hold are exact", T, float, double) {
   Random random(328);
   for (const index_t n : {2, 37, 2050}) {
     for (const index_t p : {513, 544, 767}) {
@@ -153,7 +153,7 @@ TEST_CASE_TEMPLATE("coarse products of numbers that fit are exact", T, float, do
           const double error = std::abs(gram[i * (i + 1) / 2 + j] - sum);
           if (error > 0.0) worst = std::max(worst, error / std::abs(sum));
         }
-        // The constant's step is 1 / 255, rounded; of many samples, a BLAS may add one after the other.
+        // The constant's step 1 / 255 is rounded, and a BLAS may add samples one after the other.
         const double roundings = few ? 4.0 : static_cast<double>(n);
         CHECK(worst <= (few && i < p ? 0.0 : roundings * static_cast<double>(epsilon<float>())));
       }
@@ -161,10 +161,10 @@ TEST_CASE_TEMPLATE("coarse products of numbers that fit are exact", T, float, do
   }
 }
 
-// Heavy tails, columns of one sign, rare indicators and a column of zeros, some rows far outside: every
-// number is off by at most half a step of 255 over a range that ends at 16 root mean squares or at the
-// indicators' ratio, 32 with two samples of a panel; rows outside are multiplied in float.
-TEST_CASE_TEMPLATE("coarse products are near", T, float, double) {
+// Heavy tails, columns of one sign, rare indicators, a column of zeros and some outliers. The error
+// of each number is at most half of one of 255 steps over the range, which ends at 16 root mean
+// squares, or at 32 for indicators of two samples in a panel. Outliers are multiplied in float.
+TEST_CASE_TEMPLATE("8-bit products are within their bounds", T, float, double) {
   Random random(329);
   const index_t n = 2300, p = 520;
   Features<T> features(random, Kind::dense, n, p, false);
@@ -186,7 +186,7 @@ TEST_CASE_TEMPLATE("coarse products are near", T, float, double) {
   Vector<long double> root(p, 0.0L);
   for (index_t j = 0; j < p; ++j) {
     for (index_t i = 0; i < n; ++i) root[j] += features.phi(i, j) * features.phi(i, j);
-    root[j] = std::sqrt(root[j]);  // of the sum, as bounds below are sums
+    root[j] = std::sqrt(root[j]);  // not of the mean, as the bounds below are sums
   }
   long double largest = 0;
   index_t k = 0;
@@ -200,13 +200,13 @@ TEST_CASE_TEMPLATE("coarse products are near", T, float, double) {
         REQUIRE(gram[k] == 0.0);
     }
   }
-  // By Cauchy's inequality each factor's error is at most half a step, 32 / 255, of its root.
+  // By Cauchy's inequality factors have errors of at most half a step, 32 / 255 of their root.
   const long double half_step = 32.0L / 255;
   CHECK(largest <= 2 * half_step + half_step * half_step);
 }
 
-// |dH| by half a step of every feature, whose range is some seven deviations, and H >= n.
-TEST_CASE_TEMPLATE("solves by coarse products are near", T, float, double) {
+// Bounds |dH| by half a step of each feature, whose range is about seven deviations; H >= n.
+TEST_CASE_TEMPLATE("solves by 8-bit products are within their bounds", T, float, double) {
   Random random(329);
   const index_t n = 301, p = 600;
   const Features<T> features(random, Kind::dense, n, p, false);
@@ -224,7 +224,7 @@ TEST_CASE_TEMPLATE("solves by coarse products are near", T, float, double) {
   CHECK(std::sqrt(error / size) <= 0x1p-8 * (norm + n) / n);
 }
 
-TEST_CASE_TEMPLATE("a feature that is not finite makes no metric", T, float, double) {
+TEST_CASE_TEMPLATE("a non-finite feature gives no metric", T, float, double) {
   Random random(333);
   Features<T> features(random, Kind::dense, 40, 600, false);
   features.x(3, 17) = std::numeric_limits<T>::infinity();
@@ -236,8 +236,8 @@ TEST_CASE_TEMPLATE("a feature that is not finite makes no metric", T, float, dou
   }
 }
 
-// A narrower tier by name is a narrower one throughout.
-TEST_CASE("a tier below AVX-512 has no products of bytes") {
+// If EIGENFEAT_CPU names a tier below AVX-512, no kernel uses AVX-512.
+TEST_CASE("tiers below AVX-512 have no 8-bit products") {
   Random random(332);
   const Features<float> features(random, Kind::dense, 60, 600, false);
   const Matrix<double> b = random.normal_matrix<double>(600, 2);
@@ -246,7 +246,7 @@ TEST_CASE("a tier below AVX-512 has no products of bytes") {
   if (tier_in_use() != Tier::v4) CHECK(coarse == exact);
 }
 
-TEST_CASE_TEMPLATE("columns and right sides of any size", T, float, double) {
+TEST_CASE_TEMPLATE("any number of features and of right-hand sides", T, float, double) {
   Random random(323);
   Features<T> features(random, Kind::dense, 50, 6, true, {}, 0);
   for (index_t j = 0; j < 6; ++j) {
@@ -274,7 +274,7 @@ TEST_CASE_TEMPLATE("columns and right sides of any size", T, float, double) {
   CHECK(x(3, 1) == 0.0);
 }
 
-TEST_CASE_TEMPLATE("a matrix that is not positive definite is told", T, float, double) {
+TEST_CASE_TEMPLATE("a matrix that is not positive definite is refused", T, float, double) {
   Random random(324);
   const Features<T> features(random, Kind::dense, 20, 300, false);
   const Vector<double> scale(300, 1.0), none(300, 0.0);
@@ -298,7 +298,7 @@ TEST_CASE_TEMPLATE("a matrix that is not positive definite is told", T, float, d
   CHECK_FALSE(make<T>(features.rows, {}, scale, none, 0.0)->positive());
 }
 
-TEST_CASE_TEMPLATE("misuse of the metric names the argument", T, float, double) {
+TEST_CASE_TEMPLATE("errors of the metric name the argument", T, float, double) {
   Random random(325);
   const Features<T> features(random, Kind::dense, 6, 3, true);
   const Vector<double> four(4, 1.0), five(5, 1.0), all;
@@ -322,7 +322,7 @@ TEST_CASE_TEMPLATE("misuse of the metric names the argument", T, float, double) 
   CHECK(starts_with(solve(b, narrow), "out: "));
 }
 
-TEST_CASE_TEMPLATE("solves by the rows' kernel", T, float, double) {
+TEST_CASE_TEMPLATE("solves by the kernel matrix of the rows", T, float, double) {
   Random random(326);
   for (const Kind kind : kKinds) {
     const Features<T> features(random, kind, 30, 11, true, {Wave::half_wave, {1, 2, 3}, true});
@@ -337,9 +337,9 @@ TEST_CASE_TEMPLATE("solves by the rows' kernel", T, float, double) {
   }
 }
 
-// What a search needs of a preconditioner: b^T H^-1 b > 0, also in H's largest directions, where
-// the kernel's way subtracts two numbers that are almost equal.
-TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double) {
+// A preconditioner must have b^T H^-1 b > 0, also in H's largest eigenvectors, where the solve by
+// the kernel matrix subtracts two almost equal numbers.
+TEST_CASE_TEMPLATE("solves are positive for every damping", T, float, double) {
   Random random(327);
   const index_t n = 40, p = 301;
   Features<T> features(random, Kind::dense, n, p - 1, true, {}, 0);
@@ -351,7 +351,7 @@ TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double)
   }
   const Vector<double> scale = inverse_rms(features.phi);
   for (const bool dual : {false, true}) {
-    // The kernel's way needs eps times the trace, which is n p here.
+    // The solve by the kernel matrix needs a damping of eps times the trace, which is n p here.
     const double eps = static_cast<double>(epsilon<float>());
     const double least = dual ? eps * static_cast<double>(p) : 4 * eps;
     for (const double damping : {1e-1, 1e-3, least}) {
@@ -374,8 +374,8 @@ TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double)
   }
 }
 
-// A factor in the features' type has the rounding of the products a few times over.
-TEST_CASE_TEMPLATE("a dual factor in the features' type solves like one in double", T, float,
+// The rounding error of a factor in the features' type is a few times that of the products.
+TEST_CASE_TEMPLATE("a dual factor in the features' type solves as one in double does", T, float,
                    double) {
   Random random(331);
   const index_t n = 300, p = 700;
@@ -400,13 +400,13 @@ TEST_CASE_TEMPLATE("a dual factor in the features' type solves like one in doubl
   CHECK(gap <= 10.0 * static_cast<double>(p) * static_cast<double>(epsilon<float>()) * largest);
 }
 
-// Sums over parts of the rows, then the factor: what Metric::make does with all of them.
-TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows", T, float,
+// Sums over parts of the rows and a factor of the sum agree with Metric::make of all rows.
+TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves as that of all rows does", T, float,
                    double) {
   Random random(330);
   for (const index_t p : {1, 7, 255, 256, 300}) {
     for (const bool constant : {false, true}) {
-      if (constant && p == 300) continue;  // as 257 columns, which there are
+      if (constant && p == 300) continue;  // covered by 257 columns
       const Features<T> first(random, Kind::dense, 70, p, constant, {}, 0),
           second(random, Kind::dense, 2100, p, constant, {}, 0);
       const index_t q = first.rows.cols();
@@ -426,7 +426,7 @@ TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows
       CHECK(parts(7) == gram);
       double largest = 0.0;
       for (const double entry : gram) largest = std::max(largest, std::abs(entry));
-      // Column by column, with weights in one factor; double is plenty for single products.
+      // Column by column, with the weights in one factor; double suffices for single products.
       Vector<double> columns, weighted;
       for (index_t i = 0; i < q; ++i) {
         for (index_t r = 0; r < 2170; ++r) {
@@ -472,7 +472,7 @@ TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows
   }
 }
 
-TEST_CASE_TEMPLATE("Gram matrices of a wrong size, and indefinite ones, are told", T, float,
+TEST_CASE_TEMPLATE("Gram matrices of a wrong size and indefinite ones are refused", T, float,
                    double) {
   Random random(331);
   const Features<T> features(random, Kind::dense, 6, 3, true);

@@ -1,4 +1,4 @@
-// Moments of dense rows: numbers that a person can check, and the plain loops of the reference.
+// Moments of dense rows, against numbers by hand and against plain loops.
 #include "unit/moments_support.hpp"
 
 using namespace eigenfeat;
@@ -29,7 +29,7 @@ TEST_CASE_TEMPLATE("moments of three points", T, float, double) {
   CHECK(moments.weight(2) == 0);
 }
 
-TEST_CASE_TEMPLATE("weights count rows", T, float, double) {
+TEST_CASE_TEMPLATE("a weight is a number of equal rows", T, float, double) {
   // 0 three times and 4 once: mean 1, variance (3 * 1 + 9) / 4 = 3.
   const Matrix<T> rows(2, 1, {0, 4});
   const ClassMoments moments = moments_of(rows, {0, 0}, {3, 1}, 1);
@@ -39,7 +39,7 @@ TEST_CASE_TEMPLATE("weights count rows", T, float, double) {
   CHECK(second_moment_of(moments, 0)(0, 0) == doctest::Approx(4));
 }
 
-TEST_CASE_TEMPLATE("rows of weight zero are not there", T, float, double) {
+TEST_CASE_TEMPLATE("rows of weight zero do not count", T, float, double) {
   const Matrix<T> rows(4, 2, {1, 2, 90, 90, 3, 6, 7, 7});
   const ClassMoments moments = moments_of(rows, {0, 0, 0, 1}, {1, 0, 1, 0}, 2);
   CHECK(moments.weight(0) == 2);
@@ -87,7 +87,7 @@ TEST_CASE_TEMPLATE("more columns than a tile holds agree with the reference", T,
 
 TEST_CASE_TEMPLATE("a huge mean costs the covariance no digits", T, float, double) {
   Random random(13);
-  // Spread 1 about 1e6 (float) and 1e14 (double), on the grid that the type can hold.
+  // Deviations of 1 from 1e6 (float) and 1e14 (double), on the grid of numbers of the type.
   const double mean = sizeof(T) == 4 ? 1e6 : 1e14;
   Matrix<T> rows(500, 4);
   for (index_t i = 0; i < 500; ++i) {
@@ -132,7 +132,7 @@ TEST_CASE_TEMPLATE("columns near the ends of float's range neither overflow nor 
   check_against_reference(streamed, rows, labels, {});
 }
 
-TEST_CASE_TEMPLATE("a constant column has no variance", T, float, double) {
+TEST_CASE_TEMPLATE("the variance of a constant column is zero", T, float, double) {
   Random random(15);
   Matrix<T> rows = random.normal_matrix<T>(1000, 3);
   for (index_t i = 0; i < 1000; ++i) rows(i, 1) = static_cast<T>(0.1);
@@ -143,7 +143,7 @@ TEST_CASE_TEMPLATE("a constant column has no variance", T, float, double) {
   CHECK(std::fabs(covariance(0, 1)) <= 1e-15);
 }
 
-TEST_CASE_TEMPLATE("columns that are zero throughout a class, or a batch, or all", T, float,
+TEST_CASE_TEMPLATE("columns that are zero in a class, in a batch or in all rows", T, float,
                    double) {
   // Class 0 has zeros in columns 0-2, class 1 in columns 4-6 of the first batch only, all in
   // columns 8-9.
@@ -158,7 +158,7 @@ TEST_CASE_TEMPLATE("columns that are zero throughout a class, or a batch, or all
     }
   }
   for (const index_t first :
-       {index_t{0}, index_t{120}}) {  // nonzero columns come second, then first
+       {index_t{0}, index_t{120}}) {  // nonzero columns in the second batch, then in the first
     ClassMoments streamed(2, d);
     for (const index_t begin : {first, 120 - first}) {
       streamed.update<T>(rows.read().block(begin, 0, 120, d), {labels.data() + begin, 120}, {}, 2);
@@ -174,7 +174,7 @@ TEST_CASE_TEMPLATE("columns that are zero throughout a class, or a batch, or all
   CHECK(second_moment_of(zero, 0)(3, 2) == 0);
 }
 
-TEST_CASE_TEMPLATE("batches add up to the whole", T, float, double) {
+TEST_CASE_TEMPLATE("moments of batches agree with those of all rows", T, float, double) {
   Random random(16);
   const index_t n = 700, d = 6;
   const Matrix<T> rows = random.normal_matrix<T>(n, d);
@@ -192,7 +192,7 @@ TEST_CASE_TEMPLATE("batches add up to the whole", T, float, double) {
   check_against_reference(streamed, rows, labels, weights);
 }
 
-TEST_CASE_TEMPLATE("no rows change nothing", T, float, double) {
+TEST_CASE_TEMPLATE("a batch without rows changes nothing", T, float, double) {
   const Matrix<T> rows(2, 2, {1, 2, 3, 4});
   ClassMoments moments = moments_of(rows, {0, 1}, {}, 2);
   const ClassMoments before = moments;

@@ -1,4 +1,4 @@
-// Moments of bytes against sums of 64 bits: every tier's products, and long sums.
+// Moments of bytes against 64-bit sums: the products of each tier, and long sums.
 #include <doctest/doctest.h>
 
 #include <cstdint>

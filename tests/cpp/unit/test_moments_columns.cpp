@@ -1,4 +1,4 @@
-// Rows that come as columns: the same bits as those of rows, and the same complaints.
+// Column-major rows give the same bits and the same errors as row-major ones.
 #include "eigenfeat/vector.hpp"
 #include "unit/moments_support.hpp"
 
@@ -7,7 +7,7 @@ using namespace eigenfeat::support;
 
 namespace {
 
-// A column-major copy whose columns stand `leading` numbers apart.
+// A column-major copy with leading dimension `leading`.
 template <class T>
 struct ColumnCopy {
   Vector<T> numbers;
@@ -35,10 +35,10 @@ ClassMoments twice(MatrixView<const T> first, MatrixView<const T> second, const 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("columns give the bits of rows, for any shape and number of threads", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("column-major rows give the same bits, for any shape and number of threads", T,
+                   float, double) {
   Random random(7);
-  // Whole squares of cache lines, and what is left beside and below them.
+  // Complete squares of cache lines, and remainders of columns and of rows.
   for (const auto& [n, d] : {std::pair<index_t, index_t>{1, 2},
                              {15, 3},
                              {16, 16},
@@ -64,7 +64,7 @@ TEST_CASE_TEMPLATE("columns give the bits of rows, for any shape and number of t
   }
 }
 
-TEST_CASE_TEMPLATE("columns that are zero, tiny or huge give the bits of rows", T, float, double) {
+TEST_CASE_TEMPLATE("columns that are zero, tiny or huge give the same bits", T, float, double) {
   Random random(8);
   Matrix<T> rows = random.normal_matrix<T>(700, 50);
   for (index_t i = 0; i < 700; ++i) {
@@ -79,7 +79,8 @@ TEST_CASE_TEMPLATE("columns that are zero, tiny or huge give the bits of rows", 
   CHECK(moments == twice<T>(rows.read(), rows.read(), labels, {}, 2));
 }
 
-TEST_CASE_TEMPLATE("a bad entry of a column is reported by row and column", T, float, double) {
+TEST_CASE_TEMPLATE("a non-finite entry of a column is reported by row and column", T, float,
+                   double) {
   Random random(9);
   const Matrix<T> rows = random.normal_matrix<T>(600, 70);
   const Labels labels = random.labels(600, 3);
@@ -105,7 +106,7 @@ TEST_CASE_TEMPLATE("a bad entry of a column is reported by row and column", T, f
   CHECK(moments == before);
 }
 
-TEST_CASE("rows and columns with gaps within both are refused") {
+TEST_CASE("views without contiguous rows or columns are refused") {
   Vector<double> numbers(100, 1.0);
   ClassMoments moments(1, 3);
   const MatrixView<const double> view{numbers.data(), 4, 3, 2, 20};

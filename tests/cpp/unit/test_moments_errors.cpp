@@ -1,5 +1,4 @@
-// Rows, labels and weights that cannot be: the message says where, and the moments stay as they
-// were.
+// Wrong rows, labels and weights: the message says where, and the moments do not change.
 #include "unit/moments_support.hpp"
 
 using namespace eigenfeat;
@@ -57,8 +56,8 @@ TEST_CASE_TEMPLATE("a non-finite entry is reported by row and column, at any pla
   }
 }
 
-TEST_CASE_TEMPLATE("of many non-finite entries every thread count reports the same one", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("with many non-finite entries, every number of threads reports the same one", T,
+                   float, double) {
   Case<T> sample = sample_case<T>(3000, 20);
   for (index_t i = 40; i < 3000; i += 7) sample.rows(i, i % 20) = static_cast<T>(kInfinity);
   for (const int n_threads : {1, 2, 7, 7, 7}) {
@@ -70,8 +69,7 @@ TEST_CASE_TEMPLATE("of many non-finite entries every thread count reports the sa
   }
 }
 
-TEST_CASE_TEMPLATE("large entries pass where their squares stay finite, and are refused where not",
-                   T, float, double) {
+TEST_CASE_TEMPLATE("large entries are refused only if their squares overflow", T, float, double) {
   Case<T> sample = sample_case<T>(4, 2);
   sample.rows(1, 1) = sizeof(T) == 4 ? std::numeric_limits<T>::max() : static_cast<T>(1e149);
   CHECK(update_error(sample, 1) == "");
@@ -139,7 +137,8 @@ TEST_CASE("sizes of the moments themselves are checked") {
   CHECK_THROWS_AS(ClassMoments(2, -1), std::invalid_argument);
 }
 
-TEST_CASE_TEMPLATE("sparse rows report their entry, and columns out of range", T, float, double) {
+TEST_CASE_TEMPLATE("errors of sparse rows name the entry, also of columns out of range", T, float,
+                   double) {
   Random random(42);
   const SparseRows<T> good = random_sparse<T>(random, 200, 30, 0.3);
   const Labels labels = random.labels(200, 2);
@@ -168,7 +167,7 @@ TEST_CASE_TEMPLATE("sparse rows report their entry, and columns out of range", T
   SparseRows<T> narrow = good;
   narrow.cols = 29;
   CHECK_THROWS_AS(moments.update<T>(narrow.view(), read(labels), {}, 2), std::invalid_argument);
-  SparseRows<T> decreasing = good;  // rows 100 and 101 would run backwards
+  SparseRows<T> decreasing = good;  // row offsets decrease at rows 100 and 101
   decreasing.indptr[101] = decreasing.indptr[99];
   REQUIRE(decreasing.indptr[100] > decreasing.indptr[101]);
   CHECK_THROWS_AS(moments.update<T>(decreasing.view(), read(labels), {}, 2), std::invalid_argument);

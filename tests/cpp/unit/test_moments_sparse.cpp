@@ -1,4 +1,4 @@
-// Moments of CSR rows agree with those of the same rows written out.
+// Moments of CSR rows agree with those of the same rows as a dense matrix.
 #include "unit/moments_support.hpp"
 
 using namespace eigenfeat;
@@ -55,7 +55,7 @@ TEST_CASE_TEMPLATE("sparse rows of any density agree with the reference", T, flo
   }
 }
 
-TEST_CASE_TEMPLATE("sparse batches mix with dense ones", T, float, double) {
+TEST_CASE_TEMPLATE("sparse and dense batches add up", T, float, double) {
   Random random(52);
   const SparseRows<T> rows = random_sparse<T>(random, 120, 9, 0.4);
   const Labels labels = random.labels(120, 2);
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("sparse batches mix with dense ones", T, float, double) {
   const CsrView<T> head{all.values, all.indices, all.indptr, 70, 9};
   moments.update<T>(head, {labels.data(), 70}, {}, 2);
   moments.update<T>(dense.read().block(70, 0, 20, 9), {labels.data() + 70, 20}, {}, 2);
-  const CsrView<T> tail{all.values, all.indices, all.indptr + 90, 30, 9};  // indptr not from zero
+  const CsrView<T> tail{all.values, all.indices, all.indptr + 90, 30, 9};  // indptr[0] > 0
   moments.update<T>(tail, {labels.data() + 90, 30}, {}, 2);
   check_against_reference(moments, dense, labels, {});
 }
@@ -81,9 +81,9 @@ TEST_CASE_TEMPLATE("sparse rows: 1, 2 and 7 threads give the same bits", T, floa
   }
 }
 
-TEST_CASE_TEMPLATE("a far-off sparse column keeps its covariance", T, float, double) {
-  // Every row stores column 0 near a large number: the mean is large, the spread small. Few other
-  // entries, so that d = 60 is sparse enough for products of nonzeros, and d = 3 is not.
+TEST_CASE_TEMPLATE("a sparse column with a huge mean keeps its covariance", T, float, double) {
+  // Column 0 has a large mean and small deviations. The rows have few other entries: d = 60 is
+  // sparse enough for products of nonzeros, d = 3 is not.
   Random random(54);
   const double mean = sizeof(T) == 4 ? 1e6 : 1e13;
   for (const index_t d : {index_t{3}, index_t{60}}) {
@@ -104,7 +104,7 @@ TEST_CASE_TEMPLATE("a far-off sparse column keeps its covariance", T, float, dou
   }
 }
 
-TEST_CASE_TEMPLATE("classes of one sparse row have no variance", T, float, double) {
+TEST_CASE_TEMPLATE("the variance of a class of one sparse row is zero", T, float, double) {
   Random random(55);
   const SparseRows<T> rows = random_sparse<T>(random, 12, 50, 0.05);
   Labels labels(12);

@@ -1,4 +1,4 @@
-// Moments as a value: merging, growing, packing and restoring, comparing.
+// Moments as a value: merging, appending classes, packing, restoring and comparing.
 #include "eigenfeat/vector.hpp"
 #include "unit/moments_support.hpp"
 
@@ -28,7 +28,7 @@ ClassMoments restored(const ClassMoments& moments) {
   return copy;
 }
 
-// The largest difference of the two covariances, relative to the deviations.
+// The largest difference of two covariances, relative to the standard deviations.
 double difference(const ClassMoments& a, const ClassMoments& b) {
   double worst = 0;
   for (index_t c = 0; c < a.n_classes(); ++c) {
@@ -56,7 +56,7 @@ TEST_CASE("merging {0} and {2, 4} gives mean 2 and variance 8 / 3") {
   CHECK(covariance_of(moments, 0)(0, 0) == doctest::Approx(8.0 / 3));
 }
 
-TEST_CASE("merging parts agrees with the whole, in any order") {
+TEST_CASE("parts merged in any order agree with all rows") {
   Random random(21);
   const index_t n = 300, d = 7;
   Matrix<double> rows = random.normal_matrix<double>(n, d);
@@ -80,7 +80,7 @@ TEST_CASE("merging parts agrees with the whole, in any order") {
   CHECK(difference(left, tail) <= 1e-13);
 }
 
-TEST_CASE("merging maps classes, and may send several to one") {
+TEST_CASE("merging maps classes, several of them to one if asked") {
   const Matrix<double> rows(4, 1, {0, 2, 10, 14});
   const ClassMoments other = moments_of(rows, {0, 0, 1, 1}, {}, 2);
   ClassMoments crossed(3, 1);
@@ -96,7 +96,7 @@ TEST_CASE("merging maps classes, and may send several to one") {
         doctest::Approx((6.5 * 6.5 + 4.5 * 4.5 + 3.5 * 3.5 + 7.5 * 7.5) / 4));
 }
 
-TEST_CASE("an empty class adds nothing, and an empty one becomes the other exactly") {
+TEST_CASE("merging an empty class changes nothing, and merging into one copies exactly") {
   const ClassMoments full = sample(22, 60, 5, 2);
   ClassMoments merged = full;
   merged.merge(ClassMoments(2, 5), read(Map{0, 1}), 2);
@@ -118,7 +118,7 @@ TEST_CASE("1, 2 and 7 threads merge to the same bits") {
   }
 }
 
-TEST_CASE("a merge that does not conform throws and changes nothing") {
+TEST_CASE("a merge of other shapes throws and changes nothing") {
   ClassMoments moments = sample(25, 40, 3, 2);
   const ClassMoments before = moments;
   const ClassMoments other = sample(26, 40, 3, 2);
@@ -130,7 +130,7 @@ TEST_CASE("a merge that does not conform throws and changes nothing") {
   CHECK(moments == before);
 }
 
-TEST_CASE("growing appends empty classes and never removes one") {
+TEST_CASE("grow appends empty classes and never removes one") {
   ClassMoments moments = sample(28, 40, 3, 2);
   const Matrix<double> before = covariance_of(moments, 1);
   moments.grow(4);
@@ -153,7 +153,7 @@ TEST_CASE("the scatter is packed by rows of its lower triangle") {
   CHECK(packed == Vector<double>{2, 4, 8});
 }
 
-TEST_CASE("what is packed is restored bit for bit") {
+TEST_CASE("packed moments are restored bit for bit") {
   const ClassMoments small = sample(29, 30, 4, 2), large = sample(30, 300, 97, 3);
   CHECK(restored(small) == small);
   CHECK(restored(large) == large);
@@ -161,7 +161,7 @@ TEST_CASE("what is packed is restored bit for bit") {
   with_empty.grow(3);
   CHECK(restored(with_empty) == with_empty);
 
-  // What is restored goes on as the original would.
+  // Restored moments continue as the original ones do.
   const Matrix<double> rows(2, 4, {1, 2, 3, 4, 5, 6, 7, 9});
   ClassMoments original = small, copy = restored(small);
   original.update<double>(rows.read(), read(Labels{0, 1}), {}, 1);
@@ -169,7 +169,7 @@ TEST_CASE("what is packed is restored bit for bit") {
   CHECK(original == copy);
 }
 
-TEST_CASE("sizes of what is packed and restored are checked") {
+TEST_CASE("sizes of packed arrays are checked") {
   ClassMoments moments = sample(31, 30, 3, 1);
   const ClassMoments before = moments;
   Vector<double> packed(6), mean(3), wrong(5);
@@ -190,7 +190,7 @@ TEST_CASE("sizes of what is packed and restored are checked") {
   CHECK(moments == before);
 }
 
-TEST_CASE("equality sees classes, features, weights, means and scatters") {
+TEST_CASE("equality compares classes, features, weights, means and scatters") {
   const ClassMoments base = sample(32, 30, 3, 2);
   CHECK(base == sample(32, 30, 3, 2));
   CHECK_FALSE(base == sample(33, 30, 3, 2));
@@ -200,7 +200,7 @@ TEST_CASE("equality sees classes, features, weights, means and scatters") {
   CHECK_FALSE(base == ClassMoments(2, 3));
 }
 
-TEST_CASE("reading a class that is not there, or has no weight, throws") {
+TEST_CASE("reading a class that is absent or has no weight throws") {
   const ClassMoments moments(2, 2);
   Matrix<double> out(2, 2), wrong(2, 3);
   CHECK_THROWS_AS(moments.covariance(0, out.view()), std::invalid_argument);

@@ -1,5 +1,5 @@
-// for_blocks: every block once, exceptions to the caller, nested regions serial; interrupts end a
-// region, and a forked child has one thread.
+// for_blocks visits every block once, passes exceptions to the caller and runs nested regions
+// serially. Interrupts end a region, and a forked child has one thread.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -42,7 +42,7 @@ TEST_CASE("a negative number of blocks is none") {
   for_blocks(-3, 2, [](index_t, int) { FAIL("no block to visit"); });
 }
 
-TEST_CASE("ranges cover [0, n) in steps of the width") {
+TEST_CASE("for_ranges covers [0, n) in ranges of the width") {
   Vector<std::pair<index_t, index_t>> ranges;
   for_ranges(10, 4, 1, [&](index_t begin, index_t end, int) { ranges.emplace_back(begin, end); });
   const Vector<std::pair<index_t, index_t>> expected{{0, 4}, {4, 8}, {8, 10}};
@@ -58,13 +58,13 @@ TEST_CASE("an exception reaches the caller") {
                                }),
                     std::out_of_range);
     CHECK_FALSE(in_parallel_region());
-    std::atomic<int> count{0};  // and the next region works
+    std::atomic<int> count{0};  // the next region works
     for_blocks(20, n_threads, [&](index_t, int) { ++count; });
     CHECK(count == 20);
   }
 }
 
-TEST_CASE("of many exceptions the one of the lowest block is kept") {
+TEST_CASE("of many exceptions that of the lowest block is rethrown") {
   for (const int n_threads : {1, 2, 7}) {
     int wrong = 0;
     for (int repetition = 0; repetition < 40; ++repetition) {
@@ -109,20 +109,20 @@ TEST_CASE("an exception passes through a nested region") {
   CHECK_FALSE(in_parallel_region());
 }
 
-TEST_CASE("thread counts resolve") {
+TEST_CASE("n_threads resolves to a number of threads") {
   CHECK(default_threads() >= 1);
   CHECK(resolve_threads(3) == 3);
   CHECK(resolve_threads(0) == default_threads());
   CHECK(resolve_threads(-1) == default_threads());
 }
 
-TEST_CASE("BLAS stays at one thread") {
+TEST_CASE("BLAS has one thread") {
   pin_blas();
   CHECK(blas_threads() <= 1);
 }
 
 #ifdef EIGENFEAT_HAS_OPENMP
-TEST_CASE("every thread takes part that is asked for") {
+TEST_CASE("all requested threads visit blocks") {
   std::atomic<int> there{0};
   const auto end = std::chrono::steady_clock::now() + 20s;
   for_blocks(5, 5, [&](index_t, int) {
@@ -133,7 +133,7 @@ TEST_CASE("every thread takes part that is asked for") {
 }
 #endif
 
-TEST_CASE("many short regions of changing sizes, none of whose blocks is lost") {
+TEST_CASE("many short regions of changing sizes visit all blocks") {
   index_t wrong = 0;
   for (index_t repetition = 0; repetition < 3000; ++repetition) {
     const index_t n = 2 + repetition % 5;
@@ -144,13 +144,13 @@ TEST_CASE("many short regions of changing sizes, none of whose blocks is lost") 
   CHECK(wrong == 0);
 }
 
-TEST_CASE("absurd numbers of threads are no harm") {
+TEST_CASE("huge numbers of threads work") {
   std::atomic<index_t> count{0};
   for_blocks(100'000, 1 << 20, [&](index_t, int) { ++count; });
   CHECK(count == 100'000);
 }
 
-TEST_CASE("an interrupt ends a region, whatever its number of threads") {
+TEST_CASE("an interrupt ends a region of any number of threads") {
   struct Interrupted : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
@@ -172,7 +172,7 @@ TEST_CASE("an interrupt ends a region, whatever its number of threads") {
   }
 }
 
-TEST_CASE("only the calling thread asks for interrupts, and not at every block") {
+TEST_CASE("only the calling thread checks for interrupts, and not at every block") {
   static std::thread::id caller;
   static std::atomic<int> asked, by_others;
   caller = std::this_thread::get_id();
@@ -189,7 +189,7 @@ TEST_CASE("only the calling thread asks for interrupts, and not at every block")
 
 // ThreadSanitizer cannot follow a fork of several threads.
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("a forked child has one thread, and so has its child") {
+TEST_CASE("a forked child and its own child have one thread") {
   // The sum of the blocks, or -1 where another thread than the caller's works.
   const auto sum = [](bool alone) {
     const std::thread::id caller = std::this_thread::get_id();

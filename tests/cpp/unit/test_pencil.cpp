@@ -1,4 +1,4 @@
-// Pencils: numbers that a person can check, and every solver against Jacobi rotations.
+// Pencils, against numbers by hand, and every solver against Jacobi rotations.
 #include "unit/pencil_support.hpp"
 
 using namespace eigenfeat;
@@ -6,7 +6,7 @@ using namespace eigenfeat::support;
 
 namespace {
 
-// One item against the reference, by every solver.
+// Compares one item with the reference, for every solver.
 template <class T>
 void check_against_jacobi(const Matrix<T>& a, const Matrix<T>& b, T shift, index_t n_vectors) {
   const reference::Table table_a(a.read());
@@ -90,9 +90,8 @@ TEST_CASE_TEMPLATE("the shift is added to the denominator's diagonal", T, float,
   }
 }
 
-// One numerator that is a denominator as well, under a ridge on all but the last entry.
-TEST_CASE_TEMPLATE("shifts entry by entry are as good as a matrix that has them", T, float,
-                   double) {
+// One numerator that is also a denominator, with a ridge on all entries but the last.
+TEST_CASE_TEMPLATE("shifts of single entries agree with a matrix that has them", T, float, double) {
   Random random(75);
   for (const index_t d : {index_t{1}, index_t{7}, index_t{470}}) {
     const Matrix<T> a = random.positive_definite<T>(d, 0.5),
@@ -126,7 +125,7 @@ TEST_CASE_TEMPLATE("shifts entry by entry are as good as a matrix that has them"
   }
 }
 
-TEST_CASE("memory is foretold: factors in flight, scratch and the solution") {
+TEST_CASE("pencil_bytes counts factors, scratch and the solution") {
   PencilOptions options = with(Solver::subset, 10, 1);
   const double matrix = 8.0 * 100 * 100, vectors = 8.0 * 100 * 10;
   CHECK(pencil_bytes<double>(100, 0, 0, options) == 0.0);
@@ -138,17 +137,17 @@ TEST_CASE("memory is foretold: factors in flight, scratch and the solution") {
   options.solver = Solver::tridiagonal;
   CHECK(pencil_bytes<double>(100, 5, 1, options) == 3 * matrix + 5 * vectors);
   CHECK(pencil_bytes<float>(100, 5, 1, options) == (4 * matrix + 5 * vectors) / 2);
-  // Factors with inverses, one and a half matrices each.
+  // Factors with their inverses take one and a half matrices each.
   options.solver = Solver::krylov;
   const double large = 8.0 * 1000 * 1000;
   const double one = pencil_bytes<double>(1000, 8, 1, options);
   CHECK(one > 1.5 * large);
   // Copies of numerators that items share take 64 MiB at most.
   CHECK(pencil_bytes<double>(1000, 800, 100, options) < one + 800 * 8e4 + 64 * 1048576.0);
-  // Many denominators: a factor of the first, and one of each thread.
+  // Many denominators: one factor of the first, and one for each thread.
   CHECK(pencil_bytes<double>(1000, 100, 100, options) > 2 * 1.5 * large);
   CHECK(pencil_bytes<double>(1000, 100, 100, options) < 3 * 1.8 * large + 64 * 1048576.0);
-  // Few: as many factors as have eight items a thread.
+  // Few denominators: as many factors as have eight items for each thread.
   options.n_threads = 40;
   CHECK(pencil_bytes<double>(1000, 100, 100, options) > 8 * 1.5 * large);
   options.n_threads = 1;
@@ -165,7 +164,7 @@ TEST_CASE_TEMPLATE("every solver agrees with Jacobi rotations", T, float, double
   }
 }
 
-TEST_CASE_TEMPLATE("items of a batch are those of one-item batches", T, float, double) {
+TEST_CASE_TEMPLATE("items of a batch agree with batches of one item", T, float, double) {
   Random random(74);
   Pencils<T> pencils;
   pencils.a = {random.positive_definite<T>(15, 0.1), random.symmetric<T>(15)};
@@ -207,7 +206,7 @@ TEST_CASE_TEMPLATE("a matrix may be numerator and denominator, with a leading di
   CHECK(padded.padding_untouched());
 }
 
-TEST_CASE_TEMPLATE("inputs are not written to", T, float, double) {
+TEST_CASE_TEMPLATE("inputs do not change", T, float, double) {
   Random random(73);
   const Pencils<T> pencils =
       one_pencil(random.symmetric<T>(9), random.positive_definite<T>(9, 1.0), T(0.25));
@@ -236,7 +235,7 @@ TEST_CASE_TEMPLATE("the largest entry is positive, the first of them on ties", T
   }
 }
 
-TEST_CASE("automatic names one of the four, the cheapest for the size") {
+TEST_CASE("the automatic choice is the cheapest solver for the size") {
   CHECK(choose_solver(1, 1, 1) != Solver::automatic);
   CHECK(choose_solver(64, 20, 9) == Solver::tridiagonal);
   CHECK(choose_solver(64, 64, 9) != Solver::krylov);

@@ -8,7 +8,7 @@ using namespace eigenfeat::support;
 
 namespace {
 
-constexpr index_t kOrder = 256;  // the least that the Krylov solver takes
+constexpr index_t kOrder = 256;  // the smallest order for which the Krylov solver runs
 
 template <class F>
 Vector<double> spectrum(index_t d, F&& value) {
@@ -17,8 +17,8 @@ Vector<double> spectrum(index_t d, F&& value) {
   return result;
 }
 
-// The solvers for few vectors find the n_vectors largest of a descending spectrum, with status
-// ok. (The full solver meets Jacobi rotations in test_pencil.cpp.)
+// Checks that the solvers for few vectors find the n_vectors largest eigenvalues, with status ok.
+// (test_pencil.cpp compares the full solver with Jacobi rotations.)
 template <class T>
 void check_spectrum(const Vector<double>& values, index_t n_vectors) {
   Random random(81);
@@ -47,7 +47,7 @@ Pencils<T> tridiagonal_pencil(const Vector<double>& diagonal, const Vector<doubl
   return one_pencil(a, b);
 }
 
-// Its largest pairs, to rounding, by the solver of that name itself.
+// Compares the largest pairs of a tridiagonal matrix, found by its own solver, up to rounding.
 template <class T>
 void check_tridiagonal(const Vector<double>& diagonal, const Vector<double>& off,
                        index_t n_vectors) {
@@ -68,7 +68,7 @@ void check_tridiagonal(const Vector<double>& diagonal, const Vector<double>& off
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a decaying spectrum, which Krylov finishes itself", T, float, double) {
+TEST_CASE_TEMPLATE("a decaying spectrum, for which Krylov converges", T, float, double) {
   const auto values = spectrum(kOrder, [](double k) { return 10 * std::pow(0.9, k); });
   check_spectrum<T>(values, 10);
   Random random(82);
@@ -77,7 +77,7 @@ TEST_CASE_TEMPLATE("a decaying spectrum, which Krylov finishes itself", T, float
   CHECK(solved.iterations[0] > 0);
 }
 
-TEST_CASE("an evenly spaced spectrum, hard for Krylov") {
+TEST_CASE("an evenly spaced spectrum, for which Krylov is slow") {
   check_spectrum<double>(spectrum(kOrder, [](double k) { return 2 - k / 460; }), 3);
 }
 
@@ -98,8 +98,9 @@ TEST_CASE_TEMPLATE("an eigenvalue of multiplicity beyond a Krylov block", T, flo
       spectrum(kOrder, [](double k) { return k < 30 ? 4 : 2 * std::pow(0.8, k - 30); }), 24);
 }
 
-// The space of a random block has as many eigenvectors of an eigenvalue as the block has columns.
-TEST_CASE("a multiple eigenvalue and smaller ones beside it, all wanted") {
+// The Krylov space of a random block has at most as many eigenvectors of one eigenvalue as the
+// block has columns.
+TEST_CASE("a multiple eigenvalue and smaller ones, all wanted") {
   for (const index_t copies : {5, 9, 12}) {
     for (const index_t above : {0, 5}) {
       CAPTURE(copies);
@@ -117,7 +118,7 @@ TEST_CASE("a multiple eigenvalue and smaller ones beside it, all wanted") {
   }
 }
 
-TEST_CASE("multiplicity in the middle of what is wanted") {
+TEST_CASE("a multiple eigenvalue in the middle of the wanted ones") {
   check_spectrum<double>(
       spectrum(kOrder, [](double k) { return k < 3    ? 10 - k
                                              : k < 40 ? 4
@@ -141,8 +142,7 @@ TEST_CASE("a negative definite numerator") {
   check_spectrum<double>(spectrum(kOrder, [](double k) { return k < 6 ? -1 - k : -20 - k; }), 3);
 }
 
-TEST_CASE_TEMPLATE("a zero at the top of a negative numerator, whose image lacks it", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("a largest eigenvalue of zero above negative ones", T, float, double) {
   check_spectrum<T>(spectrum(kOrder, [](double k) { return k < 4 ? -k : -400 - k; }), 3);
 }
 
@@ -150,7 +150,7 @@ TEST_CASE_TEMPLATE("a numerator of low rank, more vectors wanted than its rank",
   check_spectrum<T>(spectrum(kOrder, [](double k) { return k < 4 ? 4 - k : 0; }), 8);
 }
 
-TEST_CASE_TEMPLATE("a numerator of nothing", T, float, double) {
+TEST_CASE_TEMPLATE("a numerator of zeros", T, float, double) {
   Random random(83);
   for (const index_t d : {index_t{3}, kOrder}) {
     const Pencils<T> pencils = known_pencil<T>(random, Vector<double>(d, 0.0));
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("a numerator of nothing", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("an order that is tiled, with a rest", T, float, double) {
+TEST_CASE_TEMPLATE("an order that is not a multiple of the tile", T, float, double) {
   check_spectrum<T>(spectrum(601, [](double k) { return 10 * std::pow(0.85, k); }), 5);
 }
 
@@ -181,9 +181,9 @@ TEST_CASE("every eigenvector of a mid-sized problem") {
   }
 }
 
-TEST_CASE_TEMPLATE("badly scaled columns leave eigenvalues as they are", T, float, double) {
-  // D A D v = lambda D B D v has the eigenvalues of A v = lambda B v. D: powers of two, hence
-  // exact.
+TEST_CASE_TEMPLATE("badly scaled columns do not change eigenvalues", T, float, double) {
+  // D A D v = lambda D B D v has the eigenvalues of A v = lambda B v. D has powers of two, so
+  // that products with it are exact.
   const auto values = spectrum(30, [](double k) { return 8 * std::pow(0.8, k); });
   Random random(85);
   Pencils<T> pencils = known_pencil<T>(random, values);
@@ -205,7 +205,8 @@ TEST_CASE_TEMPLATE("badly scaled columns leave eigenvalues as they are", T, floa
   }
 }
 
-TEST_CASE_TEMPLATE("numerators so small or large that squares leave the range", T, float, double) {
+TEST_CASE_TEMPLATE("numerators so small or large that squares underflow or overflow", T, float,
+                   double) {
   const auto values = spectrum(kOrder, [](double k) { return 10 * std::pow(0.9, k); });
   for (const int exponent :
        sizeof(T) == 4 ? Vector<int>{-100, -60, -40, 60} : Vector<int>{-960, -664, -530, 520}) {
@@ -228,10 +229,9 @@ TEST_CASE_TEMPLATE("numerators so small or large that squares leave the range", 
   }
 }
 
-TEST_CASE_TEMPLATE("tridiagonal matrices whose eigenvectors are hard to tell apart", T, float,
-                   double) {
-  // Wilkinson's W21+, whose largest eigenvalues are pairs that agree to rounding, and copies of it
-  // that hang together by little or nothing.
+TEST_CASE_TEMPLATE("tridiagonal matrices with almost equal eigenvalues", T, float, double) {
+  // Wilkinson's W21+, whose largest eigenvalues come in pairs that agree up to rounding, and copies
+  // of it with a tiny or zero coupling.
   for (const double glue : {1.0, 1e-4, 1e-9, 1e-30, 0.0}) {
     INFO("glue " << glue);
     Vector<double> diagonal, off;
@@ -254,8 +254,8 @@ TEST_CASE_TEMPLATE("tridiagonal matrices whose eigenvectors are hard to tell apa
   check_tridiagonal<T>(diagonal, off, 5);
 }
 
-TEST_CASE("a shift that meets an eigenvalue whose vector decays beyond all squares") {
-  // Squares of inverse iteration's vector overflow, of some of these.
+TEST_CASE("a shift at an eigenvalue whose vector has entries with squares that underflow") {
+  // In some of these, squares of the vector of the inverse iteration overflow.
   for (int first = 20; first < 34; ++first) {
     INFO("first " << first);
     Vector<double> diagonal(21, -0.5), off;
@@ -273,7 +273,7 @@ TEST_CASE("a shift that meets an eigenvalue whose vector decays beyond all squar
   }
 }
 
-TEST_CASE("clusters as wide as rounding, whose vectors need a second round") {
+TEST_CASE("clusters as wide as rounding, whose vectors need a second inverse iteration") {
   for (const double width : {1e-15, 1e-14, 1e-13, 1e-12}) {
     INFO("width " << width);
     Random random(87);

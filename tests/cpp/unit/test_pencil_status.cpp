@@ -24,7 +24,7 @@ PencilOptions above(Solver solver, index_t n_vectors, double threshold) {
 
 TEST_CASE_TEMPLATE("a threshold keeps the pairs at or above it", T, float, double) {
   const Matrix<T> a(3, 3, {2, 0, 0, 0, 12, 0, 0, 0, 64}),
-      b(3, 3, {1, 0, 0, 0, 4, 0, 0, 0, 16});  // 4, 3, 2
+      b(3, 3, {1, 0, 0, 0, 4, 0, 0, 0, 16});  // eigenvalues 4, 3, 2
   for (const Solver solver : kSolvers) {
     for (const auto& [threshold, count] :
          {std::pair<double, index_t>{4.5, 0}, {3.5, 1}, {2.5, 2}, {1.5, 3}}) {
@@ -37,12 +37,12 @@ TEST_CASE_TEMPLATE("a threshold keeps the pairs at or above it", T, float, doubl
     }
   }
   const Solved<T> few =
-      solve(one_pencil(a, b), above(Solver::full, 1, 1.5));  // n_vectors bounds as well
+      solve(one_pencil(a, b), above(Solver::full, 1, 1.5));  // at most n_vectors pairs
   CHECK(few.found[0] == 1);
 }
 
-TEST_CASE_TEMPLATE("a threshold at large order: Krylov finds the same, no later", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("a threshold at large order: Krylov finds the same pairs in no more steps", T,
+                   float, double) {
   Vector<double> values(448);
   for (index_t k = 0; k < values.size(); ++k)
     values[k] = 10 * std::pow(0.9, static_cast<double>(k));
@@ -62,7 +62,8 @@ TEST_CASE_TEMPLATE("a threshold at large order: Krylov finds the same, no later"
         solve(pencils, with(Solver::krylov, 12)).iterations[0]);
 }
 
-TEST_CASE_TEMPLATE("denominators that are not positive definite are told", T, float, double) {
+TEST_CASE_TEMPLATE("denominators that are not positive definite have their status", T, float,
+                   double) {
   const Matrix<T> a(2, 2, {2, 1, 1, 2});
   const Matrix<T> singular(2, 2, {1, 1, 1, 1}), indefinite(2, 2, {1, 2, 2, 1}),
       negative(2, 2, {-1, 0, 0, -1});
@@ -86,7 +87,7 @@ TEST_CASE_TEMPLATE("denominators that are not positive definite are told", T, fl
   CHECK_THROWS_AS(is_positive_definite<T>(a.read(), {none.data(), 1}, 1), std::invalid_argument);
 }
 
-TEST_CASE_TEMPLATE("a singular denominator leaves the batch's other items alone", T, float,
+TEST_CASE_TEMPLATE("a singular denominator does not change other items of the batch", T, float,
                    double) {
   Random random(92);
   const index_t d = 12;
@@ -112,7 +113,7 @@ TEST_CASE_TEMPLATE("a singular denominator leaves the batch's other items alone"
   }
 }
 
-TEST_CASE("singular at large order, with and without the ridge that mends it") {
+TEST_CASE("a singular denominator of large order, with a ridge and without") {
   using T = double;
   Random random(93);
   const index_t d = 520;  // three tiles
@@ -126,8 +127,7 @@ TEST_CASE("singular at large order, with and without the ridge that mends it") {
   }
 }
 
-TEST_CASE_TEMPLATE("columns of tiny and huge units are not mistaken for singular ones", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("columns of tiny and huge scale do not count as singular", T, float, double) {
   const double unit = sizeof(T) == 4 ? 1e8 : 1e60;
   Matrix<T> a(3, 3, {2, 0, 0, 0, 12, 0, 0, 0, 64}), b(3, 3, {1, 0.5, 0, 0.5, 4, 0, 0, 0, 16});
   for (index_t i = 0; i < 3; ++i) {
@@ -147,7 +147,7 @@ TEST_CASE_TEMPLATE("columns of tiny and huge units are not mistaken for singular
   }
 }
 
-TEST_CASE_TEMPLATE("a numerator that is not a number is never called solved", T, float, double) {
+TEST_CASE_TEMPLATE("a numerator with NaN never has status ok", T, float, double) {
   for (const double bad : {std::nan(""), HUGE_VAL}) {
     Matrix<T> a(3, 3, {2, 0, 0, 0, 3, 0, 0, 0, 4}), b(3, 3, {1, 0, 0, 0, 1, 0, 0, 0, 1});
     a(1, 2) = a(2, 1) = static_cast<T>(bad);
@@ -160,7 +160,7 @@ TEST_CASE_TEMPLATE("a numerator that is not a number is never called solved", T,
   }
 }
 
-TEST_CASE_TEMPLATE("a tolerance that nothing can reach costs no result", T, float, double) {
+TEST_CASE_TEMPLATE("a tolerance below rounding still gives the result", T, float, double) {
   Random random(94);
   const Pencils<T> pencils =
       one_pencil(random.symmetric<T>(20), random.positive_definite<T>(20, 0.5));
@@ -174,14 +174,14 @@ TEST_CASE_TEMPLATE("a tolerance that nothing can reach costs no result", T, floa
   CHECK(same_bits(strict.vectors, usual.vectors));
 }
 
-TEST_CASE_TEMPLATE("no items, no work", T, float, double) {
+TEST_CASE_TEMPLATE("a batch without items", T, float, double) {
   Random random(95);
   Pencils<T> pencils = one_pencil(random.symmetric<T>(3), random.positive_definite<T>(3, 0.5));
   pencils.items.clear();
   for (const Solver solver : kSolvers) CHECK_NOTHROW(solve(pencils, with(solver, 2)));
 }
 
-TEST_CASE_TEMPLATE("misuse throws and names the argument", T, float, double) {
+TEST_CASE_TEMPLATE("errors name the argument", T, float, double) {
   Random random(96);
   const Pencils<T> good = one_pencil(random.symmetric<T>(3), random.positive_definite<T>(3, 0.5));
   const auto message = [](const Pencils<T>& pencils, index_t n_vectors) {

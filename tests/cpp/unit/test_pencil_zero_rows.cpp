@@ -1,5 +1,5 @@
-// Pencils with rows of zeros, which the Krylov solver leaves out: columns that are zero throughout a
-// class are such rows of its moments, under a ridge rows with a diagonal alone.
+// Pencils with rows of zeros, which the Krylov solver leaves out. A column that is zero in a class
+// gives such a row of its moments; with a ridge, a row with only a diagonal entry.
 #include "eigenfeat/vector.hpp"
 #include "unit/pencil_support.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr index_t kOrder = 700;
 
-// sign F F^T on every index i with i % 10 in [from, to), zeros elsewhere; columns of F shrink.
+// sign F F^T on indices i with i % 10 in [from, to), zeros elsewhere. Columns of F decrease.
 template <class T>
 Matrix<T> supported(Random& random, index_t from, index_t to, double sign = 1.0) {
   constexpr index_t kRank = 90;
@@ -32,7 +32,7 @@ Matrix<T> supported(Random& random, index_t from, index_t to, double sign = 1.0)
   return result;
 }
 
-// Of a numerator, by Frobenius: rounding moves eigenvalues near zero by multiples of it.
+// Frobenius norm of a numerator: errors of eigenvalues near zero are multiples of eps times it.
 template <class T>
 double norm_of(const Matrix<T>& matrix) {
   double sum = 0;
@@ -43,13 +43,13 @@ double norm_of(const Matrix<T>& matrix) {
   return std::sqrt(sum);
 }
 
-// Krylov's pairs are those of LAPACK's solver for the whole matrices.
+// Compares the pairs of Krylov's solver with those of LAPACK's for the whole matrices.
 template <class T>
 void check_against_full(const Pencils<T>& pencils, index_t n_vectors, bool by_krylov) {
   const Solved<T> expected = solve(pencils, with(Solver::full, n_vectors));
   const Solved<T> solved = solve(pencils, with(Solver::krylov, n_vectors));
   const double allowed = sizeof(T) == 4 ? 2e-4 : 1e-10;
-  // Of the norm, for eigenvalues near zero: a quarter of sqrt(d) eps in float.
+  // Error of eigenvalues near zero, relative to the norm: a quarter of sqrt(d) eps in float.
   const double floor = sizeof(T) == 4 ? 4e-3 : 1e-3;
   for (index_t item = 0; item < pencils.items.size(); ++item) {
     CAPTURE(item);
@@ -70,7 +70,7 @@ void check_against_full(const Pencils<T>& pencils, index_t n_vectors, bool by_kr
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rows of zeros in both, in one and in neither", T, float, double) {
+TEST_CASE_TEMPLATE("rows of zeros in both matrices, in one and in none", T, float, double) {
   Random random(91);
   Pencils<T> pencils;
   pencils.a = {supported<T>(random, 0, 6), supported<T>(random, 3, 8), supported<T>(random, 0, 10)};
@@ -96,7 +96,8 @@ TEST_CASE_TEMPLATE("a diagonal denominator, whose entries differ", T, float, dou
   check_against_full(pencils, 10, true);
 }
 
-TEST_CASE_TEMPLATE("zeros left out are larger than what is negative", T, float, double) {
+TEST_CASE_TEMPLATE("eigenvalues of zero from rows left out come before negative ones", T, float,
+                   double) {
   Random random(93);
   Pencils<T> pencils;
   pencils.a = {supported<T>(random, 0, 6, -1.0), Matrix<T>(kOrder, kOrder)};
@@ -110,10 +111,8 @@ TEST_CASE_TEMPLATE("zeros left out are larger than what is negative", T, float, 
   check_against_full(pencils, 9, false);
 }
 
-TEST_CASE_TEMPLATE("all of a matrix's rows are coupled, but half of them are zero in A", T, float,
-                   double) {
-  // Zeros of positive rank: 350 supported rows that are all negative, so every zero comes from B's
-  // own coordinates.
+TEST_CASE_TEMPLATE("no row of B is zero, but half of the rows of A are", T, float, double) {
+  // A is negative on its 350 nonzero rows, so that eigenvalues of zero come from the other rows.
   Random random(94);
   Pencils<T> pencils;
   pencils.a = {supported<T>(random, 0, 5, -1.0)};
@@ -123,8 +122,8 @@ TEST_CASE_TEMPLATE("all of a matrix's rows are coupled, but half of them are zer
   check_against_full(pencils, 7, false);
 }
 
-TEST_CASE_TEMPLATE("what Krylov gives up goes to the subset solver, with the whole factor", T,
-                   float, double) {
+TEST_CASE_TEMPLATE("the subset solver continues with the whole factor if Krylov gives up", T, float,
+                   double) {
   Random random(95);
   Pencils<T> pencils;
   // Evenly spread over 420 rows: too slow for the Krylov solver in single or double precision.
@@ -138,7 +137,7 @@ TEST_CASE_TEMPLATE("what Krylov gives up goes to the subset solver, with the who
   check_against_full(pencils, 40, false);
 }
 
-TEST_CASE_TEMPLATE("a denominator whose only fault is a row left out", T, float, double) {
+TEST_CASE_TEMPLATE("a denominator that is singular only in a row left out", T, float, double) {
   Random random(96);
   for (const double fault : {0.0, -1.0, static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
     Pencils<T> pencils = one_pencil(supported<T>(random, 0, 6), supported<T>(random, 0, 6));
@@ -150,7 +149,7 @@ TEST_CASE_TEMPLATE("a denominator whose only fault is a row left out", T, float,
   }
 }
 
-TEST_CASE("a NaN in a row of zeros does not pass") {
+TEST_CASE("a NaN in a row of zeros is found") {
   Random random(97);
   Pencils<double> pencils =
       one_pencil(supported<double>(random, 0, 6), supported<double>(random, 0, 6), 1.0);

@@ -1,4 +1,4 @@
-// Nested conditional Gaussians against conditioning entry by entry.
+// Conditional Gaussians of prefixes against conditioning entry by entry.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -99,7 +99,7 @@ TEST_CASE("means, covariances, variances and densities of every prefix") {
   }
 }
 
-TEST_CASE("without features, what is known has no variance") {
+TEST_CASE("without features the variance of known entries is zero") {
   Random random(702);
   const index_t d = 6;
   Model model(random, d, d);
@@ -114,7 +114,7 @@ TEST_CASE("without features, what is known has no variance") {
   }
 }
 
-TEST_CASE("entries beyond the prefix are not read, and some steps give the same as all") {
+TEST_CASE("entries beyond the prefix are not read, and a step's result depends on no other step") {
   Random random(703);
   const index_t d = 9, ell = 4, n = 70;
   const Model model(random, d, ell);
@@ -158,7 +158,7 @@ TEST_CASE("the same bits for every number of threads") {
   CHECK(same_bits(everything(7), expected));
 }
 
-TEST_CASE("what is not positive definite, and shapes that do not fit") {
+TEST_CASE("matrices that are not positive definite and wrong shapes are refused") {
   Matrix<double> indefinite(2, 2, {1, 2, 2, 1}), factor(2, 2);
   CHECK(factorise_covariance(indefinite.read(), factor.view()) == Status::not_positive_definite);
   Random random(706);

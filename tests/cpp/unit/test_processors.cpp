@@ -1,4 +1,4 @@
-// Processors that a process may use: affinity, and quotas of control groups of both versions.
+// Processors that a process may use: CPU affinity, and quotas of cgroups of both versions.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ using namespace eigenfeat;
 
 namespace {
 
-// A folder with files of control groups; deleted at the end.
+// A temporary folder with files of cgroups.
 class Groups {
  public:
   Groups() {
@@ -46,7 +46,7 @@ class Groups {
 
 }  // namespace
 
-TEST_CASE("no control groups, no quota") {
+TEST_CASE("without cgroups there is no quota") {
   CHECK(processor_quota("/nonexistent/membership", "/nonexistent") == 0);
   const Groups groups;
   CHECK(groups.quota("") == 0);
@@ -54,7 +54,7 @@ TEST_CASE("no control groups, no quota") {
   CHECK(groups.quota("nonsense\n:\n::\n0:\n") == 0);
 }
 
-TEST_CASE("version 2: the least of a group and all above it") {
+TEST_CASE("cgroup version 2: the smallest quota of a group and its parents") {
   const Groups groups;
   groups.write("cpu.max", "max 100000\n");
   CHECK(groups.quota("0::/a/b\n") == 0);
@@ -65,11 +65,11 @@ TEST_CASE("version 2: the least of a group and all above it") {
   CHECK(groups.quota("0::/a/b\n") == 0.5);
   groups.write("a/cpu.max", "rubbish\n");
   CHECK(groups.quota("0::/a/b\n") == 2.5);
-  groups.write("cpu.max", "150000 100000\n");  // a container sees its own folder as the mount
+  groups.write("cpu.max", "150000 100000\n");  // in a container the mount is its group
   CHECK(groups.quota("0::/named/as/outside\n") == 1.5);
 }
 
-TEST_CASE("version 1: beside other controllers") {
+TEST_CASE("cgroup version 1: the cpu controller among others") {
   const Groups groups;
   groups.write("cpu/a/cpu.cfs_quota_us", "-1\n");
   groups.write("cpu/a/cpu.cfs_period_us", "100000\n");
@@ -81,7 +81,7 @@ TEST_CASE("version 1: beside other controllers") {
 }
 
 #ifdef __linux__
-TEST_CASE("a thread that is bound to one processor has one") {
+TEST_CASE("a thread that is bound to one processor counts one") {
   CHECK(available_processors() >= 1);
   int bound = 0, threads = 0;
   std::thread([&] {

@@ -1,5 +1,5 @@
-// Sparse rows times dense blocks against plain loops: types, widths, parts of wider matrices,
-// threads, misuse.
+// Sparse rows times dense blocks against plain loops: types, widths, blocks of wider matrices,
+// threads and misuse.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ Compact<T> make(index_t rows, index_t cols, double density, std::uint64_t seed) 
   return Compact<T>(random_sparse<T>(random, rows, cols, density));
 }
 
-// Entries of the result that are off by more than rounding: |sum| eps (terms + 1).
+// The number of entries whose error exceeds |sum| eps (terms + 1).
 template <class T, class S>
 index_t count_off(const Compact<T>& x, const Matrix<S>& v, const Matrix<S>& before,
                   const Matrix<S>& after, bool add) {
@@ -95,7 +95,7 @@ TEST_CASE("sparse rows: every number of threads gives the same bits") {
   CHECK(same_bits(results[0], results[2]));
 }
 
-TEST_CASE("sparse rows: transposed") {
+TEST_CASE("sparse rows: products with the transpose") {
   const Compact<double> x = make<double>(30, 50, 0.15, 5);
   const index_t entries = x.indices.size();
   Vector<double> values(entries);
@@ -116,7 +116,7 @@ TEST_CASE("sparse rows: transposed") {
   CHECK(off == 0);
 }
 
-TEST_CASE("sparse rows: misuse") {
+TEST_CASE("sparse rows: errors name the argument") {
   Compact<double> x = make<double>(5, 6, 0.5, 9);
   Matrix<double> v(7, 2), out(5, 2);
   CHECK(starts_with(message_of<std::invalid_argument>([&] {

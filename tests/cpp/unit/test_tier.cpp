@@ -7,14 +7,14 @@
 
 using namespace eigenfeat;
 
-TEST_CASE("tiers are those that the compiler's own table finds") {
+TEST_CASE("tiers agree with the compiler's CPU detection") {
   const auto found = available_tiers();
   REQUIRE(!found.empty());
   CHECK(found.front() == Tier::baseline);
   CHECK(std::is_sorted(found.begin(), found.end()));
 #if defined(EIGENFEAT_TIERS) && defined(__GNUC__) && !defined(_MSC_VER)
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("sse2")) return;  // zig's table is empty: every x86-64 has that
+  if (!__builtin_cpu_supports("sse2")) return;  // every x86-64 has it: zig's detection is empty
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -1,4 +1,4 @@
-// Minima over balls against Jacobi and bisection; certified signs against the true minimum.
+// Minima over balls against Jacobi rotations and bisection, and signs against the minimum.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -65,7 +65,7 @@ enum class Kind { indefinite, positive, singular, zero, hard, equal, graded };
 constexpr Kind kKinds[] = {Kind::indefinite, Kind::positive, Kind::singular, Kind::zero,
                            Kind::hard,       Kind::equal,    Kind::graded};
 
-// One diagonal quadratic of a kind, in units of 2^power.
+// A diagonal quadratic of the given kind, in units of 2^power.
 void fill(Random& random, Kind kind, double scale, double* a, double* g, index_t d) {
   for (index_t i = 0; i < d; ++i) {
     a[i] = scale * random.normal();
@@ -88,7 +88,7 @@ double norm(const double* x, index_t n) {
 
 }  // namespace
 
-TEST_CASE("diagonal minima of every kind, dimension and unit") {
+TEST_CASE("minima of diagonal quadratics of every kind, dimension and unit") {
   Random random(501);
   for (const Kind kind : kKinds) {
     for (const index_t d : {1, 2, 3, 7, 8, 9, 26}) {
@@ -117,7 +117,7 @@ TEST_CASE("diagonal minima of every kind, dimension and unit") {
   }
 }
 
-TEST_CASE("the hard case by hand, and just beside it") {
+TEST_CASE("the hard case and cases near it, by hand") {
   const Matrix<double> a(4, 2, {-1, 3, -1, 3, -1, 3, 0, 0});
   const Matrix<double> g(4, 2, {0, 4, 1e-18, 4, 0, 9, 0, 0});
   const Minima got = minimise(a, g, {2.0, 2.0, 2.0, 2.0}, false);
@@ -136,7 +136,7 @@ TEST_CASE("the hard case by hand, and just beside it") {
   CHECK(got.multipliers[3] == 0.0);
 }
 
-TEST_CASE("a ball that is a point") {
+TEST_CASE("a ball of radius zero") {
   const Matrix<double> a(2, 2, {-1, 3, -2, 3}), g(2, 2, {1, 4, 0, 0});
   const Minima got = minimise(a, g, {0.0, 0.0}, false);
   CHECK(got.values == Vector<double>{0.0, 0.0});
@@ -144,7 +144,7 @@ TEST_CASE("a ball that is a point") {
   CHECK(got.multipliers[1] == 2.0);
 }
 
-TEST_CASE("dense minima, with a matrix each and with one for all") {
+TEST_CASE("minima of dense quadratics, with one matrix for each row or for all") {
   Random random(502);
   for (const index_t d : {1, 2, 3, 8, 20}) {
     for (int kind = 0; kind < 6; ++kind) {
@@ -197,7 +197,7 @@ TEST_CASE("dense minima, with a matrix each and with one for all") {
   }
 }
 
-TEST_CASE("the dense hard case fills the ball") {
+TEST_CASE("in the dense hard case the minimum is on the sphere") {
   Random random(503);
   for (const index_t d : {2, 5, 16}) {
     const reference::Eigenpairs pairs = reference::symmetric_eigenpairs(
@@ -224,7 +224,7 @@ TEST_CASE("the dense hard case fills the ball") {
   }
 }
 
-TEST_CASE("a certified sign is right, however near the minimum is to zero") {
+TEST_CASE("a certified sign is right for minima near zero") {
   Random random(504);
   index_t decided = 0, total = 0;
   for (const Kind kind : kKinds) {
@@ -263,7 +263,7 @@ TEST_CASE("a certified sign is right, however near the minimum is to zero") {
   CHECK(decided == total);
 }
 
-TEST_CASE("signs at zero, in odd units, and without a ball") {
+TEST_CASE("signs of minima at zero, in extreme units, and with radius zero") {
   const Matrix<double> a(1, 2, {1, 2}), zero(1, 2), g(1, 2, {0.5, 0.0});
   CHECK(certified(zero, zero, {0.0}, {1.0}, false).verdicts[0] == 1);
   CHECK(certified(a, zero, {0.0}, {1.0}, false).verdicts[0] == 1);
@@ -277,7 +277,7 @@ TEST_CASE("signs at zero, in odd units, and without a ball") {
   }
 }
 
-TEST_CASE("dense signs, by minima and by eigenvectors") {
+TEST_CASE("signs of dense quadratics, by minima and by eigenvectors") {
   Random random(505);
   for (const index_t n : {2, 12}) {
     const index_t d = 9;
@@ -327,7 +327,7 @@ TEST_CASE("the same bits for every number of threads") {
   }
 }
 
-TEST_CASE("shapes that do not fit are refused") {
+TEST_CASE("wrong shapes are refused") {
   const Matrix<double> a(2, 3), g(3, 3);
   CHECK(starts_with(
       message_of<std::invalid_argument>([&] { minimise(a, g, {1.0, 1.0, 1.0}, false); }),

@@ -13,7 +13,7 @@
 namespace eigenfeat {
 namespace {
 
-TEST_CASE("a vector's sizes and places are signed") {
+TEST_CASE("sizes and indices of a vector are signed") {
   Vector<double> v(3);
   static_assert(std::is_same_v<decltype(v.size()), index_t>);
   CHECK(v.size() == 3);
@@ -23,7 +23,7 @@ TEST_CASE("a vector's sizes and places are signed") {
   CHECK(Vector<int>(0).empty());
 }
 
-TEST_CASE("a count and a value are not two iterators, and braces are entries") {
+TEST_CASE("constructors tell a count and a value from iterators and from entries") {
   CHECK(Vector<index_t>(2, 7) == Vector<index_t>{7, 7});
   CHECK(Vector<int>(2, 7) == Vector<int>{7, 7});
   CHECK(Vector<int>{2, 7}.size() == 2);
@@ -37,7 +37,7 @@ TEST_CASE("a count and a value are not two iterators, and braces are entries") {
   CHECK(v == Vector<index_t>{1, 2, 3});
 }
 
-TEST_CASE("a vector grows, shrinks and is changed in the middle as std::vector is") {
+TEST_CASE("a vector grows, shrinks, inserts and erases as std::vector does") {
   Vector<int> v;
   v.reserve(10);
   const int* data = v.data();
@@ -71,7 +71,7 @@ TEST_CASE("iterators reach every entry") {
   CHECK(product == 120);
 }
 
-TEST_CASE("moving a vector takes its memory, copying does not") {
+TEST_CASE("moving a vector moves its memory, copying does not") {
   Vector<std::string> a{"one", "two"};
   const std::string* data = a.data();
   Vector<std::string> b = a;
@@ -85,7 +85,7 @@ TEST_CASE("moving a vector takes its memory, copying does not") {
   CHECK(*taken.back() == 3);
 }
 
-TEST_CASE("a negative size is refused before any memory is asked for") {
+TEST_CASE("a negative size is refused before memory is allocated") {
   CHECK_THROWS_AS(Vector<char>(-1), std::length_error);
   CHECK_THROWS_AS(Vector<char>(-1, 'a'), std::length_error);
   Vector<char> v{'a', 'b'};

@@ -1,4 +1,4 @@
-// Views address what they say, and scratch is aligned and owned once.
+// Views address the right entries, and buffers are aligned and own their memory.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 using namespace eigenfeat;
 
-TEST_CASE("a matrix view addresses by strides") {
+TEST_CASE("a matrix view addresses entries by strides") {
   //  1 2 3
   //  4 5 6
   double numbers[] = {1, 2, 3, 4, 5, 6};
@@ -54,7 +54,7 @@ TEST_CASE("a block and a transpose share the memory") {
   CHECK(numbers[1] == 20);
 }
 
-TEST_CASE("views of mutable numbers become views of constant ones, not the other way") {
+TEST_CASE("mutable views convert to constant ones, and not the reverse") {
   CHECK(std::is_convertible_v<MatrixView<double>, MatrixView<const double>>);
   CHECK(std::is_convertible_v<VectorView<float>, VectorView<const float>>);
   CHECK_FALSE(std::is_convertible_v<MatrixView<const double>, MatrixView<double>>);
@@ -62,7 +62,7 @@ TEST_CASE("views of mutable numbers become views of constant ones, not the other
   CHECK(VectorView<double>{}.empty());
 }
 
-TEST_CASE("a buffer starts on a cache line") {
+TEST_CASE("a buffer starts at a cache line") {
   for (const index_t size : {index_t{1}, index_t{7}, index_t{1000}}) {
     AlignedBuffer<float> buffer(size);
     CHECK(buffer.size() == size);
@@ -105,7 +105,7 @@ TEST_CASE("a buffer copies and moves") {
   CHECK(also_nothing.empty());
 }
 
-TEST_CASE("per-thread slots are apart") {
+TEST_CASE("slots of threads share no cache line") {
   PerThread<AlignedBuffer<double>> slots(3);
   slots[0].reserve(4);
   slots[2].reserve(6);
@@ -114,14 +114,14 @@ TEST_CASE("per-thread slots are apart") {
   CHECK(slots[2].size() == 6);
 }
 
-TEST_CASE("require speaks of name, expectation and finding") {
+TEST_CASE("the message of require has the name, the expected and the actual value") {
   CHECK_NOTHROW(require(true, "x", "a", "b"));
   const std::string message = support::message_of<std::invalid_argument>(
       [] { require(false, "ridge", "a number >= 0", "-1"); });
   CHECK(message == "ridge: expected a number >= 0, got -1");
 }
 
-TEST_CASE("every status is described in its own words") {
+TEST_CASE("every status has its own description") {
   const Status all[] = {Status::ok, Status::not_positive_definite, Status::not_converged,
                         Status::inaccurate};
   for (const Status status : all) {
