@@ -1,4 +1,4 @@
-"""Label embeddings and canonical correlations, beside dense decompositions."""
+"""Label embeddings and canonical correlations against dense decompositions."""
 
 import numpy as np
 import pytest
@@ -122,7 +122,7 @@ def test_a_label_of_no_sample_and_a_label_of_all():
 
 
 @pytest.mark.parametrize("make", [lambda: LabelEmbedding(4), lambda: RandomizedCCA(4)])
-def test_kinds_of_samples_agree(make):
+def test_all_kinds_of_samples_give_the_same_embedding(make):
     model = make().fit(X, MANY)
     kinds = {
         "dense targets": make().fit(X, MANY.toarray()),
@@ -175,7 +175,7 @@ def test_wide_sparse_samples():
     assert model.score(rows[1000:], y[1000:]) > bayes.score(rows[1000:], y[1000:]) - 0.02
 
 
-def test_columns_that_add_nothing():
+def test_constant_and_dependent_columns():
     model = LabelEmbedding(4, ridge=0).fit(X, Y)
     for more in (X, X @ RNG.standard_normal((D, 3)), np.full((N, 1), 1e9)):
         other = LabelEmbedding(4, ridge=0).fit(np.hstack([X, more]), Y)

@@ -90,7 +90,7 @@ def test_rows_of_any_type(parts, dtype):
         ({"X": np.ones(7)}, "X: expected"),
     ],
 )
-def test_what_does_not_fit_is_named(parts, change, message):
+def test_errors_name_the_array(parts, change, message):
     X, V, offset = parts
     with pytest.raises(ValueError, match=message):
         ExpandedFeatures(**({"X": X, "directions": V, "offset": offset} | change))

@@ -1,4 +1,4 @@
-"""Accuracy of rows in blocks: that of the rows in memory."""
+"""Accuracy of a model on blocks of rows equals that on the same rows in memory."""
 
 import numpy as np
 import pytest

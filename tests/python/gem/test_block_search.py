@@ -1,4 +1,4 @@
-"""GEMClassifierCV on blocks of rows and memory-mapped files is that of the same rows in memory."""
+"""GEMClassifierCV on blocks of rows and on memory-mapped files, against the same rows in memory."""
 
 import logging
 
@@ -14,9 +14,7 @@ from eigenfeat import GEMClassifierCV
 from eigenfeat.samples import ArrayBlocks
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
-SAME = (
-    float(np.finfo(np.float32).eps) ** 0.5
-)  # as near as float32 features tell where an optimum is
+SAME = float(np.finfo(np.float32).eps) ** 0.5  # float32 features determine the optimum no better
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +37,7 @@ def search(**options):
 
 
 def assert_same(found, memory, n_held, X):
-    """Both searches held out the same samples, with the same results to rounding."""
+    """Check that both searches held out the same samples and agree up to rounding."""
     expected = {repr(result["params"]): result for result in memory.results_}
     assert len(found.results_) == len(expected)
     for result in found.results_:
@@ -65,7 +63,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("number", "options"), list(enumerate(KINDS)), ids=str)
-def test_the_search_of_blocks_is_that_of_all_rows(digits, weight, number, options):
+def test_the_search_on_blocks_agrees_with_that_in_memory(digits, weight, number, options):
     X, y = digits
     w = weight if number % 2 == 0 else None
     memory = search(**options).fit(X, y, w)
@@ -136,7 +134,7 @@ def interrupted():
 
 
 @pytest.mark.usefixtures("interrupted")
-def test_interrupted_keeps_what_is_finished(digits):
+def test_an_interrupted_search_keeps_finished_candidates(digits):
     X, y = digits
     model = search()
     before = attributes(model)

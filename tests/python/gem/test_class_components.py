@@ -1,4 +1,4 @@
-"""Principal and vanishing components class by class: definitions, edge cases and the contract."""
+"""Principal and vanishing components of each class: definitions, edge cases and errors."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ X, Y = load_iris(return_X_y=True)
 @pytest.mark.parametrize(
     ("kind", "alone"), [("principal", RayleighPCA), ("vanishing", VanishingComponents)]
 )
-def test_they_are_those_of_the_class_alone(kind, alone):
+def test_components_depend_on_their_class_only(kind, alone):
     model = ClassComponents(kind, 3, scale="none", expansion="none").fit(X, Y)
     for c in range(3):
         own = model.pairs_[:, 0] == c
@@ -59,7 +59,7 @@ def test_rows_that_vanish():
     assert np.abs(out[y == 1, 0]).mean() > 0.3
 
 
-def test_moments_give_what_samples_give():
+def test_moments_and_samples_give_the_same_components():
     weight = np.random.default_rng(0).integers(0, 3, len(X))
     model = ClassComponents("principal", 2).fit(X, Y, weight)
     other = ClassComponents("principal", 2).fit_moments(ClassMoments().update(X, Y, weight))

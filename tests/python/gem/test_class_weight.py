@@ -1,4 +1,4 @@
-"""Weights of classes."""
+"""`class_weight` of classifiers, searches and ensembles."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ RARE = np.flatnonzero((Y == "malignant") | (np.arange(300) % 9 == 0))
 
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}, {"benign": 0.5, "malignant": 2}])
-def test_they_are_weights_of_the_rows(factors):
+def test_class_weights_are_weights_of_rows(factors):
     rows = RARE
     model = gem_classifier(n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
     weight = compute_sample_weight(factors, Y[rows])
@@ -25,7 +25,7 @@ def test_they_are_weights_of_the_rows(factors):
 
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
-def test_searches_and_ensembles_pass_them_on(factors):
+def test_searches_and_ensembles_pass_class_weights_on(factors):
     model = gem_classifier(n_directions=1, class_weight=factors, temperature=1.0).fit(
         X[RARE], Y[RARE]
     )
@@ -49,7 +49,7 @@ def test_bad_weights_are_named(factors, message):
         GEMClassifier(class_weight=factors).fit(X, Y)
 
 
-def test_parts_may_lack_a_class_that_has_a_weight():
+def test_samples_may_lack_a_class_that_has_a_weight():
     factors = {"benign": 3.0, "malignant": 1.0, "unclear": 2.0}
     found = gem_classifier(class_weight=factors, temperature=1.0).fit(X, Y)
     expected = gem_classifier(class_weight={"benign": 3.0}, temperature=1.0).fit(X, Y)
@@ -58,7 +58,7 @@ def test_parts_may_lack_a_class_that_has_a_weight():
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_blocks_accept_them(factors, weighted):
+def test_blocks_accept_class_weights(factors, weighted):
     weight = np.random.default_rng(0).integers(0, 4, len(Y)) if weighted else None
     options = {"n_directions": 2, "depth": 2, "class_weight": factors, "temperature": 1.0}
     memory = gem_classifier(**options, tol=1e-8).fit(X, Y, weight)
@@ -69,6 +69,6 @@ def test_blocks_accept_them(factors, weighted):
         gem_classifier(class_weight={"neither": 2.0}).fit(blocks)
 
 
-def test_grids_refuse_them():
+def test_grids_refuse_class_weights():
     with pytest.raises(ValueError, match="grid: expected class_weight in the estimator"):
         GEMClassifierCV(grid={"class_weight": ["balanced", None]}).fit(X, Y)

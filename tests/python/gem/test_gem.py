@@ -118,7 +118,7 @@ def test_moments_given_are_not_shared(rows):
 # ---- errors and messages -------------------------------------------------------------------------
 
 
-def test_misuse_is_said_clearly(rows):
+def test_errors_name_the_argument(rows):
     X, y = rows
     with pytest.raises(NotFittedError):
         GEM().directions_  # noqa: B018

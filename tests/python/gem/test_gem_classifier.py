@@ -1,4 +1,4 @@
-"""GEMClassifier is the pipeline of its parts, whatever the rows, the options and the depth."""
+"""GEMClassifier equals a pipeline of GEM and a logit, for all kinds of rows, options and depths."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.expansion.features import layer_features
 
-# The pipeline's features are of the rows' type, the classifier's of float32, and both searches end
-# within 1e-4 of the least objective: so far apart may probabilities be.
+# Largest difference of probabilities: the pipeline's features have the type of the rows, those of
+# the classifier float32, and both searches end within 1e-4 of the least objective.
 NEAR = 1e-3
 
 SMALL = {"n_directions": 3, "pairs": "hypercube"}
@@ -26,7 +26,7 @@ def digits():
 
 
 def by_parts(X, y, rest, weight=None, *, penalty=0.03, common=None, **options):
-    """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
+    """Probabilities of the rows `rest`, by GEM and a logit on the array of its features."""
     gem = GEM(**{**SMALL, **options}).fit(X, y, weight)
     common = common or ("columns" if options.get("expansion") == "with_input" else "common")
     logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3, temperature="auto")
@@ -129,7 +129,7 @@ def test_two_layers_by_parts(digits, dtype, expansion, ridge):
     assert model.score(X[600:], y[600:]) > 0.9
 
 
-def test_without_directions_there_are_the_shares_of_the_classes(digits):
+def test_without_directions_probabilities_are_the_shares_of_classes(digits):
     X, y = digits
     kept = (y > 2) | (np.arange(len(y)) % 3 == 0)
     model = gem_classifier(threshold=1e9, penalty=1e-6).fit(X[kept], y[kept])
@@ -149,7 +149,7 @@ def test_without_directions_there_are_the_shares_of_the_classes(digits):
         ("polynomial", 10, np.float32),
     ],
 )
-def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
+def test_few_samples_give_the_same_bits_in_blocks(digits, dtype, labels, expansion):
     X, y = digits[0].astype(dtype), digits[1] % labels
     model = gem_classifier(expansion=expansion, **SMALL).fit(X[:300], y[:300])
     features = layer_features(X[300:400], model.layers_, None)

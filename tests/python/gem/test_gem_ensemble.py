@@ -1,4 +1,4 @@
-"""GEMEnsemble: the geometric mean of members, classifiers or pipelines, each as if fitted alone."""
+"""GEMEnsemble: members fitted one by one, and the geometric mean of their probabilities."""
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,7 @@ def test_probabilities_are_geometric_means(digits, model):
     ],
     ids=str,
 )
-def test_members_are_as_if_fitted_alone(digits, rng, options, form, weighted):
+def test_members_equal_models_fitted_alone(digits, rng, options, form, weighted):
     X, y = form(digits[0][:600]), digits[1][:600]
     weight = rng.random(600) * (rng.random(600) < 0.7) if weighted else None
     estimator = with_params(clone(SMALL), **options)
@@ -119,7 +119,7 @@ def test_pipelines_draw_features_of_their_own(digits, fourier):
     assert fourier.n_features_in_ == 64
 
 
-def test_pipelines_are_as_if_fitted_alone(digits, rng, fourier):
+def test_pipelines_equal_pipelines_fitted_alone(digits, rng, fourier):
     X, y = digits
     weight = rng.random(900)
     weighted = GEMEnsemble(FOURIER, n_members=2).fit(X, y, weight)

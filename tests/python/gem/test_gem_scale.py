@@ -1,4 +1,4 @@
-"""GEM decides whether to divide columns by their deviations and to add a constant; says why."""
+"""How GEM decides whether to standardise columns and to add a constant, and its report of it."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def rows(rng):
 
 
 def mixed_units(rng, n=900):
-    """Two informative columns in tiny units beside loud columns without information."""
+    """Two informative columns in tiny units, and columns of noise in large ones."""
     y = rng.integers(0, 3, n)
     X = rng.standard_normal((n, 8))
     X[:, 0] *= 1 + 3 * y
@@ -73,7 +73,7 @@ def test_a_constant_stays_if_it_costs_a_few_errors_or_saves_them(rng):
         assert gem.constant_
 
 
-def test_few_rows_and_moments_go_by_the_rule(rng):
+def test_few_rows_and_moments_are_decided_without_a_trial(rng):
     X, y = mixed_units(rng)
     moments = ClassMoments().update(X, y)
     for gem in (GEM().fit(X[:200], y[:200]), GEM().fit_moments(moments)):

@@ -1,4 +1,4 @@
-"""GEMClassifierCV: what it shares changes nothing, and its table says what it tried."""
+"""GEMClassifierCV: candidates equal models fitted alone, and `cv_results_` describes them."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def search(digits):
     return GEMClassifierCV(gem_classifier(scale="none"), GRID, random_state=3).fit(*digits)
 
 
-def test_every_candidate_is_as_if_fitted_alone(digits, search):
+def test_every_candidate_equals_a_model_fitted_alone(digits, search):
     X, y = digits
     splitter = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=3)
     train, test = (np.sort(rows) for rows in next(splitter.split(X, y)))
@@ -102,7 +102,7 @@ def test_unfit_grids_are_named(digits, grid, message):
 
 
 def test_pairs_of_row_numbers_with_class_weights(digits):
-    """No weights of rows were given, but there are some: of the classes."""
+    """Class weights become weights of rows, which splits by row numbers must subset."""
     X, y = digits
     base = gem_classifier(n_directions=2, scale="none", class_weight="balanced")
     pairs = [(np.arange(600), np.arange(600, 900))]

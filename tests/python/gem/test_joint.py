@@ -1,4 +1,4 @@
-"""Layers and logit improved together. The core's own tests check the steps."""
+"""Joint training of layers and logit. tests/cpp checks single steps."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ SMALL = {"n_directions": 2, "powers": (1,), "threshold": None}
 
 
 def waves(n, seed):
-    """Two classes with a curved border, which few directions of second moments do not follow."""
+    """Two classes with a curved border, which few directions of GEM approximate poorly."""
     rng = np.random.default_rng(seed)
     rows = rng.uniform(-2, 2, (n, 2))
     return rows, (rows[:, 1] > np.sin(6 * rows[:, 0])).astype(int)
@@ -50,7 +50,7 @@ def test_origin_and_unit_of_columns_do_not_matter(dtype, expansion):
     one = joint_classifier(**options).fit(rows, Y[:400])
     other = joint_classifier(**options).fit(rows * unit + origin, Y[:400])
     probabilities = other.predict_proba(rows * unit + origin)
-    # Steps are of one size whatever a gradient's is, so that rounding is seen in single entries.
+    # The size of a step does not depend on the gradient's, so that rounding may change entries.
     assert np.abs(one.predict_proba(rows) - probabilities).mean() < 0.01
 
 
@@ -135,7 +135,7 @@ def test_held_out_samples_give_the_temperature():
     assert joint_classifier(**options, temperature=3.0).fit(rows, y).temperature_ == 3
 
 
-def test_few_samples_and_single_ones_are_all_trained_on():
+def test_few_samples_and_classes_of_one_sample_are_all_used():
     rows, y = waves(1000, 0)
     assert joint_classifier(epochs=2, temperature="auto").fit(rows, y).temperature_ == 1.0
     rows, y = waves(1600, 0)

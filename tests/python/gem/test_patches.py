@@ -1,4 +1,4 @@
-"""Patches: against plain loops, invariance under shifts, channels, streams, and bad rows."""
+"""Features of patches: plain loops, invariance under shifts, channels, batches, and bad rows."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_channels_lie_first_or_last_flat_or_not():
     assert GEMPatches(patch_size=2).fit(coloured, y[:12]).n_channels_ == 3
 
 
-def test_batches_are_the_whole():
+def test_batches_give_the_fit_of_all_images():
     whole = GEMPatches(patch_size=3).fit(IMAGES, LABELS)
     parts = GEMPatches(patch_size=3)
     for rows in (slice(0, 5), slice(5, 30)):

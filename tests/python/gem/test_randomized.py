@@ -46,7 +46,7 @@ def dense(directions):
 
 
 def assert_same_directions(wide, exact, eps):
-    """Eigenvalues to tolerance squared, directions to tolerance over the relative gap."""
+    """Compare eigenvalues up to tolerance^2, directions up to tolerance / relative gap."""
     assert_array_equal(wide.pairs_, exact.pairs_)
     assert_array_equal(wide.ranks_, exact.ranks_)
     assert_allclose(wide.eigenvalues_, exact.eigenvalues_, rtol=200 * eps**1.5)
@@ -172,7 +172,7 @@ def test_hard_rows(ridge):
 
 
 def test_samples_far_from_zero():
-    """Dense rows are moved first, so that a large mean costs no digits of the spread."""
+    """Dense rows are centred first, so that a large mean costs no digits of the variance."""
     X, y = words()
     exact = exactly(X.toarray(), y, threshold=None)
     moved = fitted(X.toarray() + 1e5, y, threshold=None)
@@ -181,7 +181,7 @@ def test_samples_far_from_zero():
 
 @pytest.fixture(scope="module")
 def million():
-    """A fit that no matrix of d x d would allow: 30,000 columns are 7 GB a class."""
+    """A fit without d x d matrices: with 30,000 columns they would take 7 GB for each class."""
     rng = np.random.default_rng(5)
     n, d = 900, 30_000
     y = rng.integers(0, 3, n)
@@ -249,7 +249,7 @@ def test_the_default_ridge_follows_samples_and_columns():
 
 
 def test_numerators_of_few_different_rows():
-    """Krylov blocks whose columns depend on each other, until the space is all there is."""
+    """Krylov blocks with dependent columns, until the Krylov space is the whole space."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [8, 40, 40])
     X = rng.integers(0, 3, (88, 9)).astype(float)

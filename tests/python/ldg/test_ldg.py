@@ -1,4 +1,4 @@
-"""LDG against its definition, its asymptotics, and its own other routes."""
+"""LDG against its definition, its asymptotics, and its other algorithms."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_components_minimise_the_trace(rng):
 
 
 @pytest.mark.parametrize(("dtype", "repeated"), [(np.float32, False), (np.float64, True)])
-def test_fewer_rows_than_columns_is_the_route_by_columns_on_the_span(rng, dtype, repeated):
+def test_with_fewer_rows_than_columns_ldg_is_solved_in_the_span(rng, dtype, repeated):
     X, y = blobs(rng, 30, 50, 3, dtype)
     if repeated:  # rank well below n - 1
         X[20:] = X[:10]
@@ -119,7 +119,7 @@ def test_constant_columns_become_zero(rng):
 
 
 @pytest.mark.parametrize("shape", [(150, 20), (40, 90)])
-def test_selection_reports_what_it_tried(rng, shape):
+def test_selection_reports_all_candidates(rng, shape):
     X, y = blobs(rng, *shape, 3)
     model = LDG(random_state=0).fit(X, y)
     tried = model.cv_results_

@@ -1,4 +1,4 @@
-"""The relaxation of a sparse direction: certificates, planted directions, few steps."""
+"""The relaxation for a sparse direction: certificates, planted directions, few iterations."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_directions_that_are_all_equal(C):
     assert found.value == found.bound == C[0, 0]
 
 
-def test_the_steps_run_out(rng):
+def test_too_few_iterations_still_give_a_certificate(rng):
     found = sparse_direction(symmetric(rng, 30), 3.0, tol=1e-8, max_iter=3)
     assert found.residuals.max() > 1e-8
     assert found.n_iter == 3

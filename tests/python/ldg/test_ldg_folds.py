@@ -1,4 +1,4 @@
-"""LDG's parameters where columns are as many as rows: chosen by rows that had no part."""
+"""LDG's parameters for as many columns as rows, chosen by the accuracy on held-out rows."""
 
 import tracemalloc
 
@@ -44,7 +44,7 @@ def test_accuracies_are_those_of_fits_to_the_other_rows(shape):
     np.testing.assert_allclose(found.values, expected / len(y), rtol=0, atol=1e-12)
 
 
-def test_distances_between_many_samples_are_not_kept():
+def test_distances_between_many_samples_are_not_stored():
     X, y = blobs(6000, 4, 2)
     tracemalloc.start()
     try:
@@ -66,7 +66,7 @@ def test_a_class_of_one_row_duplicates_and_two_rows():
     assert LDG(gamma=[0.1, 0.9]).fit(X[:2], [0, 1]).n_components_ == 1
 
 
-def test_sparse_rows_kernels_and_sparse_directions_choose_so_too():
+def test_sparse_rows_kernels_and_sparse_directions_use_the_same_folds():
     X, y = blobs(30, 45, 2)
     exact = LDG().fit(X, y)
     wide = LDG().fit(sparse.csr_matrix(X), y)

@@ -1,4 +1,4 @@
-"""LDG in a kernel's feature space: equation 3.29, the linear case, singular kernels, contract."""
+"""LDG in a kernel's feature space: equation 3.29, linear and singular kernels, errors."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_equation_3_29(rows, kernel, parameters, names):
     F = model.dual_coef_
     assert_allclose(F.T @ K @ F, np.eye(2), atol=1e-8)
     assert (F[np.abs(F).argmax(axis=0), [0, 1]] > 0).all()
-    # (3.28): K L K F = K F M. F itself holds nothing that K takes to 0.
+    # (3.28): K L K F = K F M. F has no part in the null space of K.
     left, right = K @ L @ K @ F, K @ F * model.eigenvalues_
     assert_allclose(left, right, atol=1e-9 * np.abs(left).max())
     every = np.linalg.eigvals(L @ K).real

@@ -1,4 +1,4 @@
-"""Sparse LDG: both deflations, certificates, the thesis's figures on Wine, contract."""
+"""Sparse LDG: both deflations, certificates, the thesis's figures on Wine, errors."""
 
 import numpy as np
 import pytest

@@ -52,7 +52,7 @@ def test_scatters_by_plain_loops(domains):
     assert_allclose(in_source, S @ model.components_.T, atol=1e-12)
 
 
-def test_choices_are_reported_and_serve(domains):
+def test_chosen_parameters_are_reported_and_reproduce_the_fit(domains):
     model = fitted(TransferLDG(), *domains)
     assert model.components_.shape == (9, 9)
     tried = model.cv_results_
@@ -68,7 +68,7 @@ def test_choices_are_reported_and_serve(domains):
     assert_array_equal(model.classes_, list("abcd"))
 
 
-def test_rows_that_are_asked_have_no_part_in_the_directions(rng):
+def test_held_out_rows_have_no_part_in_the_directions(rng):
     # Labels of the target are noise: directions that had seen a row would put it right.
     ys, yt = np.repeat(range(4), 30), np.tile(range(4), 10)
     Xs, Xt = rng.standard_normal((120, 60)), rng.standard_normal((40, 60))
@@ -145,7 +145,7 @@ def test_bad_domains_are_named(domain, message):
         TransferLDG(1).fit(X, [0, 1, 1], sample_domain=domain)
 
 
-def test_each_domain_is_standardised_apart_in_any_units(rng):
+def test_each_domain_has_its_own_standardisation(rng):
     domain = rng.permutation(np.where(np.arange(50) < 35, 3, -2))
     X = rng.standard_normal((50, 4)) * [1.0, 1e-200, 1e200, 3.0] + [0.0, 0.0, 0.0, 1e6]
     X[domain < 0] *= 7

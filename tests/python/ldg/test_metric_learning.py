@@ -59,7 +59,7 @@ def test_features_are_the_metrics_and_do_not_depend_on_units():
 
 
 def test_fewer_rows_than_columns(rng):
-    """Inside the rows' span the metric is that of rotated rows, and outside the identity."""
+    """In the span of the rows the metric is that of rotated rows; outside it is the identity."""
     y = np.repeat([0, 1, 2], 4)
     few = rng.standard_normal((12, 5)) * [3, 2, 1, 1, 1] + y[:, None]
     frame = np.linalg.qr(rng.standard_normal((30, 30)))[0]

@@ -36,7 +36,7 @@ def overlapping(rng):
 
 
 def simplex_by_bisection(rows):
-    """Subtract from each row what leaves a sum of 1 of its positive part."""
+    """Subtract a number from each row so that its positive entries sum to 1."""
     low, high = rows.min(axis=1, keepdims=True) - 1, rows.max(axis=1, keepdims=True)
     for _ in range(200):
         middle = (low + high) / 2
@@ -71,7 +71,7 @@ def reference(X, y, weight=None, *, steps, ridge=0.5, powers=4, calibration_ridg
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 6])
-def test_the_steps_are_those_of_the_formulas(overlapping, steps):
+def test_steps_agree_with_the_formulas(overlapping, steps):
     X, y = overlapping
     model = CalibratedLeastSquares(n_iterations=steps).fit(X, y)
     W, P, errors = reference(X, y, steps=steps)
@@ -84,13 +84,13 @@ def test_the_steps_are_those_of_the_formulas(overlapping, steps):
     assert model.n_iter_ == steps
 
 
-def test_the_ridge_is_that_of_the_formulas(overlapping):
+def test_the_ridge_agrees_with_the_formulas(overlapping):
     X, y = overlapping
     model = CalibratedLeastSquares(n_iterations=3, ridge=3.0).fit(X, y)
     assert_allclose(model.error_history_, reference(X, y, steps=3, ridge=3.0)[2], rtol=1e-4)
 
 
-def test_weights_are_those_of_the_formulas(overlapping, rng):
+def test_weights_agree_with_the_formulas(overlapping, rng):
     X, y = overlapping
     weight = rng.integers(0, 4, 400).astype(float)
     kept = weight > 0
@@ -111,7 +111,7 @@ def test_calibration_clips_new_scores():
 # ---- rows of every kind --------------------------------------------------------------------------
 
 
-def test_features_that_are_not_formed(digits):
+def test_features_with_stored_projections_and_as_arrays(digits):
     X, y, rest, _ = digits
     expected = CalibratedLeastSquares().fit(X, y)
     for rows, queries in ((X.stored(), rest.stored()), (X.toarray(), rest.toarray())):

@@ -1,4 +1,4 @@
-"""Columns and features without spread, relative to their size and to rounding, have no weight."""
+"""Columns and features whose variance is at most rounding error get no weight."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def constants():
         *((name, "total of parts, standardised") for name in MODELS),
     ],
 )
-def test_they_have_no_weight_and_no_part_in_others(name, column):
+def test_constant_columns_have_no_weight_and_change_no_other(name, column):
     X, y = genes(80, 1)
     X = StandardScaler().fit_transform(X)
     given = np.insert(X, 10, constants()[column], axis=1)
@@ -71,7 +71,7 @@ def test_other_kinds_of_rows(kind):
 @pytest.mark.parametrize(
     "model", [MODELS["columns"], MODELS["least squares"], gem_classifier(expansion="with_input")]
 )
-def test_new_values_do_not_decide(model):
+def test_new_values_of_constant_columns_change_no_prediction(model):
     X, y = genes(80, 1)
     T, t = genes(200, 2)
     X[:, 10] = np.log2(20)
@@ -90,7 +90,7 @@ def test_without_an_intercept_ones_are_a_feature():
     assert residue.coef_[0, 0] == 0.0
 
 
-def test_small_units_are_no_rounding():
+def test_columns_of_small_units_are_not_constant():
     """A column of a small unit counts as much as in any other unit."""
     X, y = genes(80, 1)
     units = np.where(np.arange(20) == 1, 1e-20, 1.0)
@@ -101,8 +101,8 @@ def test_small_units_are_no_rounding():
 
 @pytest.mark.parametrize(("dtype", "large"), [(np.float64, 1.7e18), (np.float32, 1e6)])
 @pytest.mark.parametrize("model", [MultinomialLogit(), CalibratedLeastSquares(), TableClassifier()])
-def test_indicators_beside_nanoseconds_are_no_rounding(model, dtype, large):
-    """Column of times in nanoseconds, say, of which an indicator is less than the last digit."""
+def test_indicators_added_to_nanoseconds_are_not_constant(model, dtype, large):
+    """An indicator that is smaller than the last digit of a column of times in nanoseconds."""
     rng = np.random.default_rng(0)
     X, y = np.zeros((80, 3), dtype=dtype), np.arange(80) % 2
     X[:, 0] = large * (1 + 0.1 * rng.standard_normal(80))
@@ -132,7 +132,7 @@ def test_rare_categories_leave_folds_features_of_rounding(model):
 
 @pytest.mark.parametrize("ridge_scale", ["columns", "common"])
 @pytest.mark.parametrize("l2", [0.0, 1.0])
-def test_columns_that_a_penalty_holds_down(ridge_scale, l2):
+def test_columns_with_a_large_penalty(ridge_scale, l2):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((90, 3)), np.arange(90) % 3
     X[:, 0] += y

@@ -1,4 +1,4 @@
-"""Gaussian classes of one covariance: closed form, leave-one-out, and when "auto" takes them."""
+"""Gaussian classes of one covariance: closed form, leave-one-out, and when "auto" chooses them."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def many(rng, k=105, n=6, d=12):
 
 
 def reference(X, y, weight, common, shrinkage, without=None):
-    """Means, H and weights of the classes, from the definition; D^2 and n are those of all rows."""
+    """Means, H and weights of the classes by definition. D^2 and n are those of all rows."""
     total, k = weight.sum(), y.max() + 1
 
     def moments(kept):
@@ -70,7 +70,7 @@ def gaussian_classes(X, y, weight, common):
 
 
 @pytest.mark.parametrize(("common", "weighted"), [(False, True), (True, False)])
-def test_weights_are_those_of_the_definition(classes, common, weighted):
+def test_weights_agree_with_the_definition(classes, common, weighted):
     X, y, weight = classes
     weight = weight if weighted else np.ones(len(y))
     found = gaussian_classes(X, y, weight if weighted else None, common).shrunk(0.1)
@@ -83,7 +83,7 @@ def test_weights_are_those_of_the_definition(classes, common, weighted):
 
 
 @pytest.mark.parametrize(("common", "weighted"), [(False, True), (True, False)])
-def test_rows_left_out_are_those_of_other_fits(classes, common, weighted):
+def test_left_out_logits_are_those_of_refits(classes, common, weighted):
     X, y, weight = classes
     weight = weight if weighted else np.ones(len(y))
     gaussian = gaussian_classes(X, y, weight if weighted else None, common)
@@ -158,7 +158,7 @@ def test_two_classes(classes):
     assert_allclose(model.predict_proba(X), softmax(np.c_[np.zeros(160), logit], axis=1), rtol=1e-5)
 
 
-def test_what_it_cannot_do(classes):
+def test_unsupported_arguments_are_refused(classes):
     X, y, _ = classes
     with pytest.raises(ValueError, match="fit_intercept: expected True with solver='gaussian'"):
         MultinomialLogit(solver="gaussian", fit_intercept=False).fit(X, y)

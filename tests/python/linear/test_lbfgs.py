@@ -1,4 +1,4 @@
-"""The minimiser: quadratics in their own metric, hard functions, noise, and what it reports."""
+"""L-BFGS: quadratics in the metric of their Hessian, hard functions, noise, and reports."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_one_step_where_the_metric_is_the_hessian(rng):
     found = run(evaluate, lambda G: np.linalg.solve(H, G), np.zeros_like(best))
     assert found.reason in {"converged", "precision"}
     assert found.gap <= 1e-12
-    # One step to the minimum, at most two more to see that nothing is left.
+    # One step to the minimum, and at most two more to find that it is one.
     assert found.iterations <= 3
     assert found.history[1] == pytest.approx(1.0, abs=1e-9)
     assert_allclose(found.point, best, atol=1e-8)

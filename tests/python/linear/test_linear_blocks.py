@@ -20,7 +20,7 @@ def digits():
 
 
 def agree(found, memory, X, rtol):
-    """Rare columns' coefficients are hardly determined, so that scores are compared."""
+    """Compare scores, as coefficients of rare columns are hardly determined."""
     ours, theirs = found.decision_function(X), memory.decision_function(X)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=rtol * np.abs(theirs).max())
     np.testing.assert_array_equal(found.classes_, memory.classes_)
@@ -67,7 +67,7 @@ def test_options_mean_the_same_on_blocks(digits, make, options):
     agree(found, memory, X, 1e-4 if make is logit else 1e-3)
 
 
-def test_a_path_goes_by_blocks(digits):
+def test_a_path_of_penalties_on_blocks(digits):
     X, y = digits
     blocks = FarBlocks(X, y, block_rows=200)
     memory = list(logit().iterate_path(X, y, [0.3, 0.03]))
@@ -80,7 +80,7 @@ def test_a_path_goes_by_blocks(digits):
 
 
 class Changing(FarBlocks):
-    """Other samples take the place of X and y before the pass of this number."""
+    """Blocks that `change` replaces by others before pass number `at`."""
 
     def __init__(self, X, y, at, change):
         super().__init__(X, y, block_rows=100)

@@ -1,4 +1,4 @@
-"""MultinomialLogit: scikit-learn's optimum, kinds of rows, units, its gap, errors."""
+"""MultinomialLogit: scikit-learn's optimum, kinds of rows, units, `gap_`, errors."""
 
 import pickle
 import warnings
@@ -67,7 +67,7 @@ def test_optimum_of_scikit_learn(name, intercept, l2):
     [("iris", False), ("wine", True), ("cancer", False), ("digits", True)],
 )
 def test_gradient_of_the_documented_objective_vanishes(name, intercept, rng):
-    """No random direction leads downhill, and the recorded objective is the documented one."""
+    """The objective falls in no random direction, and `objective_` agrees with its formula."""
     X, y = problem(name)
     weight = rng.random(len(y)) + 0.5
     model = tight(penalty=0.05, l2=0.3, fit_intercept=intercept).fit(X, y, weight)
@@ -84,7 +84,7 @@ def test_gradient_of_the_documented_objective_vanishes(name, intercept, rng):
 
 @pytest.mark.parametrize("name", ["wine", "cancer", "digits"])
 def test_a_common_ridge_holds_back_small_features(name, rng):
-    """It does not depend on the unit that features share, only on each one's size beside others."""
+    """The penalty depends on the size of each feature relative to others, not on a common unit."""
     X, y = problem(name)
     X = X * np.exp(rng.standard_normal(X.shape[1]))
     X[:, 0] = 0.0
@@ -141,7 +141,7 @@ def test_float32():
     assert narrow.decision_function(X.astype(np.float32)).dtype == np.float32
     assert narrow.coef_.dtype == np.float64
     assert np.mean(narrow.predict(X) != wide.predict(X)) < 0.005
-    # A tolerance that float32 cannot reach ends by itself.
+    # The search ends at the rounding of float32, which cannot reach this tolerance.
     final = MultinomialLogit(tol=1e-14, max_iter=300).fit(X.astype(np.float32), y)
     assert final.stop_reason_ in {"precision", "converged"}
     assert final.objective_ == pytest.approx(wide.objective_, rel=1e-6)
@@ -151,7 +151,7 @@ def test_float32():
 
 
 def test_badly_scaled_columns_with_a_plain_penalty(rng):
-    """Small columns are left out, large ones unpenalised: no change of any size leads downhill."""
+    """Small columns get no weight, large ones no penalty: no change lowers the objective."""
     X, y = problem("wine")
     units = np.geomspace(1e-8, 1e8, X.shape[1])
     model = tight(penalty=0, l2=1.0).fit(X * units, y)
@@ -168,7 +168,7 @@ def test_badly_scaled_columns_with_a_plain_penalty(rng):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_columns_far_from_zero(dtype):
-    """Their loss is that of the centred columns: 1e6 deviations cost no accuracy in float64."""
+    """The loss is that of centred columns: means of 1e6 deviations cost no accuracy in float64."""
     X, y = standardised(load_wine)
     far = X.copy()
     far[:, ::2] += 1e6 if dtype == np.float64 else 1e3
@@ -255,7 +255,7 @@ def test_separable_rows_without_a_penalty(parameters):
     assert model.objective_ < 1e-3
 
 
-# ---- what the fit says of itself -----------------------------------------------------------------
+# ---- reports of the fit --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``penalty="auto"``: the least log loss of held-out rows, then the fit of that penalty."""
+"""``penalty="auto"``: the penalty with the least log loss of held-out rows, and its fit."""
 
 import numpy as np
 import pytest
@@ -35,14 +35,14 @@ def exact_folds(request, digits):
 
 
 @pytest.mark.parametrize("fixed", ["auto", 1.0, 0.1])
-def test_it_has_the_least_held_out_loss_of_exact_fits(exact_folds, fixed):
+def test_the_penalty_has_the_least_held_out_loss_of_exact_fits(exact_folds, fixed):
     X, y, held_out = exact_folds
     model = MultinomialLogit("auto", temperature=fixed, ridge_scale="common").fit(X, y)
     found = [temperature(logits) if fixed == "auto" else fixed for logits in held_out]
     losses = [log_loss(logits, T) for logits, T in zip(held_out, found, strict=True)]
     chosen = PENALTIES.index(model.penalty_)
     assert losses[chosen] <= 1.01 * min(losses)
-    # Of many columns, logits divided by their temperature serve nearly alike for each penalty.
+    # With many columns, logits over their temperature have similar losses for all penalties.
     assert 1.01 * min(losses) < max(losses) or (fixed == "auto" and X.shape[1] > len(X))
     assert model.temperature_ == pytest.approx(found[chosen], rel=0.04)
 
@@ -67,7 +67,7 @@ def test_blocks_and_threads_choose_the_same(digits):
     assert threads.temperature_ == model.temperature_
 
 
-def test_paths_take_it_as_none(digits):
+def test_paths_take_none_for_the_chosen_penalty(digits):
     one = MultinomialLogit("auto").fit(*digits)
     (same,) = list(MultinomialLogit("auto").iterate_path(*digits, None))
     assert_array_equal(same.coef_, one.coef_)
@@ -75,7 +75,7 @@ def test_paths_take_it_as_none(digits):
     assert [model.penalty_ for model in path] == [model.penalty for model in path] == [0.3, 0.1]
 
 
-def test_searches_take_numbers(digits):
+def test_searches_accept_numbers_only(digits):
     with pytest.raises(ValueError, match="grid: expected numbers as penalties"):
         GEMClassifierCV(grid={"logit__penalty": [0.1, "auto"]}).fit(*digits)
     search = GEMClassifierCV(gem_classifier(**SMALL), grid={"gem__ridge": [0.1]})

@@ -18,7 +18,7 @@ def reference(X, y, weight, penalty):
 
 
 @pytest.mark.parametrize("n", [60, 4])
-def test_it_is_ridge_on_standardised_features(rng, n):
+def test_predictions_are_those_of_ridge_on_standardised_features(rng, n):
     X, y = problem(rng, n, 6)
     weight = rng.random(n) + 0.1
     found, _ = fit_ridge(X, y, weight / weight.sum())

@@ -1,4 +1,4 @@
-"""Temperatures: least log loss of held-out logits, by any kind of rows; labels stay."""
+"""Temperatures: the least log loss of held-out logits, for all kinds of rows; same labels."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def smoothed_loss(beta, z, codes, weight):
 
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("size", [0.1, 1.0, 30.0])
-def test_it_is_the_least_loss(rng, k, size):
+def test_the_temperature_has_the_least_loss(rng, k, size):
     codes = rng.integers(0, k, 300)
     weight = rng.random(300) + 0.1
     z = size * (np.eye(k)[codes] + rng.standard_normal((300, k)))
@@ -56,7 +56,7 @@ def test_classes_of_one_sample_have_no_fold():
 
 
 @pytest.mark.parametrize("two", [False, True])
-def test_it_divides_the_weights_and_leaves_labels(digits, two):
+def test_the_temperature_divides_weights_and_keeps_labels(digits, two):
     X, y = digits
     y = y % 2 if two else y
     plain = gem_classifier(**SMALL, temperature=1.0).fit(X, y)
@@ -83,7 +83,7 @@ def many():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_it_is_that_of_an_exact_fit_of_the_fold(many, weighted, rng):
+def test_the_temperature_is_that_of_an_exact_fit_of_the_fold(many, weighted, rng):
     X, y = many
     weight = 0.1 + rng.random(len(y)) if weighted else None
     model = MultinomialLogit(temperature="auto").fit(X, y, weight)

@@ -23,7 +23,7 @@ def digits():
 
 
 def plain_objective(M, X, y, W, b, C, sigma2):
-    """J by loops, at means M of rows X."""
+    """The objective J for means M of rows X, by loops."""
     value = 0.5 * ((W**2).sum() + (b**2).sum())
     for m, x, own in zip(M, X, y, strict=True):
         hinge = max((c != own) + (W[c] - W[own]) @ m + b[c] - b[own] for c in range(len(W)))
@@ -53,7 +53,7 @@ def test_joint_moves_are_a_stationary_point(digits, sigma2, intercept):
     assert_allclose(shift.objective_, plain_objective(M, X, y, W, b, 0.1, sigma2), rtol=1e-7)
     duals = best_duals(X, y, W, b, 0.1, sigma2)
     assert_allclose(X + sigma2 * duals @ W, M, atol=1e-6 * np.abs(M - X).max())
-    # These duals and weights are feasible for the SVM of the moved rows, with next to no gap.
+    # These duals and weights are feasible for the SVM of the moved rows, and its gap is tiny.
     assert_allclose(duals.T @ M, W, atol=2e-3 * np.abs(W).max())
     primal = svm_objective(M, y, np.full(len(y), 0.1), W, b)
     gap = primal - dual_objective(M, y, duals, intercept=intercept)

@@ -1,4 +1,4 @@
-"""MaxMarginShift: the paper's identities, its conventions, and that it helps."""
+"""MaxMarginShift: the paper's identities, conventions, and gains of accuracy."""
 
 import warnings
 
@@ -136,7 +136,7 @@ def test_the_scale_is_chosen_by_folds(digits):
 
 @pytest.mark.parametrize("moves", ["once", "joint", "components"])
 def test_held_out_samples_have_no_part_in_their_score(rng, moves):
-    """Labels are noise, which moves and an SVM that had seen them would predict."""
+    """Labels are noise: only moves and an SVM fitted to them could predict them."""
     X, y = rng.standard_normal((80, 40)), np.arange(80) % 2
     given = {"scales": (0.0, 1.0), "cv": 4}
     model = MaxMarginShift(PCA(30), **given, moves="once" if moves == "components" else moves)

@@ -1,4 +1,4 @@
-"""MulticlassSVM: its optimum, its duals and gap, and its invariances."""
+"""MulticlassSVM: optimum, duals, gap, and invariances."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_the_optimum_is_liblinears(k, intercept):
     check_certificate(model, X, y, costs, intercept=intercept)
 
 
-def test_frank_wolfe_goes_the_same_way(rng):
+def test_frank_wolfe_finds_the_same_weights(rng):
     X, y = blobs(rng)
     best = MulticlassSVM(C=0.02, **TIGHT).fit(X, y)
     model = MulticlassSVM(C=0.02, solver="frank_wolfe", tol=1e-3, max_iter=5000)
@@ -141,7 +141,7 @@ def test_expanded_rows(rng):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_constant_columns_are_the_intercepts(kind):
-    """They would take most epochs without saying anything."""
+    """Otherwise constant columns would take most epochs of the solver."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
     X[:, 0] += y
@@ -175,7 +175,7 @@ def test_a_column_that_varies_in_one_sample_is_not_constant():
 
 
 @pytest.mark.parametrize("model", [MaxMarginShift(PCA(2), sigma2=0.5), MaxMarginPCA(2, sigma2=0.5)])
-def test_constant_columns_scale_no_others(model):
+def test_constant_columns_do_not_scale_others(model):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 3)), np.arange(60) % 2
     X[:, 0] += y

@@ -56,7 +56,7 @@ def test_the_moves_are_those_of_a_weighted_svm(rows):
 
 
 def test_scales_are_compared_by_weighted_accuracy(rows):
-    """Rows that are labelled wrongly and weigh next to nothing change no accuracy."""
+    """Wrongly labelled rows of tiny weight do not change the accuracy."""
     X, y, _ = rows
     wrong = np.arange(90) % 5 == 0
     labels = np.where(wrong, (y + 1) % 3, y)

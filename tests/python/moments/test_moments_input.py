@@ -1,4 +1,4 @@
-"""Class moments are strict about their input, and an object like any other."""
+"""Class moments: equality, errors, given classes, and the type of products."""
 
 import pickle
 
@@ -138,7 +138,7 @@ def test_too_many_classes_is_an_error_before_memory_is_taken():
     assert kept.weight(0) == 1
 
 
-def test_products_of_float32_are_remembered(rng, tmp_path):
+def test_products_in_float32_survive_saving(rng, tmp_path):
     X, y = sample(rng)
     assert ClassMoments().update(X.astype(np.float64), y).product_dtype == np.float64
     assert ClassMoments().update(X.astype(np.uint8), y).product_dtype == np.float64

@@ -27,7 +27,7 @@ def nearest(X, allowed, row, k):
     return out
 
 
-def test_neighbours_are_those_of_plain_sorting(rng):
+def test_neighbours_agree_with_plain_sorting(rng):
     X, codes = draw(rng, 90, 5, 3, np.float64)
     queries, groups = rng.standard_normal((20, 5)), rng.integers(5, size=90)
     own = local_neighbours(X, codes, 3, 40)
@@ -71,7 +71,7 @@ def test_scatters_are_sums_about_local_means(rng, method, dtype):
     assert_array_equal(found.weighted, found.weighted.T)
 
 
-def test_one_search_serves_smaller_numbers(rng):
+def test_a_search_contains_those_for_fewer_neighbours(rng):
     X, codes = draw(rng, 120, 4, 3, np.float64)
     neighbours = local_neighbours(X, codes, 3, 9)
     for k in (1, 4, 9):
@@ -81,7 +81,7 @@ def test_one_search_serves_smaller_numbers(rng):
         assert_array_equal(sliced.weighted, direct.weighted)
 
 
-def test_short_classes_use_what_there_is(rng):
+def test_small_classes_use_all_their_samples(rng):
     X = rng.standard_normal((23, 3))
     codes = np.array([0] * 20 + [1] * 3)
     found = local_scatters(X, codes, 3, 5)

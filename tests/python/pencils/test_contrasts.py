@@ -1,4 +1,4 @@
-"""Problems between groups of classes: every matrix against sums over the rows themselves."""
+"""Problems between groups of classes: every matrix against sums over rows."""
 
 import numpy as np
 import pytest
@@ -150,7 +150,7 @@ def test_weights_of_no_rows_and_classes_without_rows(rng):
 
 
 def test_the_rest_of_a_huge_class_keeps_its_digits(rng):
-    """A difference from the total would leave nothing of the small ones."""
+    """The moments of small classes would be lost in a difference from the total."""
     X, y, _ = sample(rng, k=9)
     X[y == 4] *= 1e12
     moments = ClassMoments().update(X, y)

@@ -1,4 +1,4 @@
-"""Crawford numbers against plain search, and bounds that random perturbations try to break."""
+"""Crawford numbers against plain search, and their bounds against random perturbations."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def symmetric(rng, d, norm):
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("indefinite", [False, True])
-def test_the_number_is_what_a_search_finds(rng, d, indefinite):
+def test_crawford_numbers_agree_with_a_search(rng, d, indefinite):
     for _ in range(2):
         A, B = pencil(rng, d, indefinite=indefinite)
         found = crawford_number(A, B)
@@ -84,7 +84,7 @@ def test_perturbations_stay_within_the_bounds(rng, share, d):
 
 
 def test_bounds_are_reached():
-    """One dimension turned across the ray to it: the bound is no wider than it must be."""
+    """In one dimension, the perturbation that turns the pencil most reaches the bound."""
     a = b = 2.0
     c = crawford_number([[a]], [[b]])
     assert_allclose(c.lower, np.hypot(a, b), rtol=1e-9)
@@ -96,7 +96,7 @@ def test_bounds_are_reached():
     assert_allclose(eigenvalue_bounds([1.0], c.lower, epsilon)[0, 1], A / B, rtol=1e-6)
 
 
-def test_nothing_is_known_of_perturbations_as_large_as_the_number():
+def test_bounds_of_perturbations_as_large_as_the_number_are_infinite():
     assert eigenvalue_bounds([2.0], 1.0, 1.0).tolist() == [[-np.inf, np.inf]]
     assert eigenvalue_bounds([], 1.0, 0.5).shape == (0, 2)
     assert eigenvalue_bounds([1e9], 1.0, 0.5)[0, 1] == np.inf
@@ -137,7 +137,7 @@ def test_conditions_are_those_of_the_pencils_that_are_solved(rng, options):
 
 @pytest.mark.parametrize("sizes", [(20_000, 20_000), (20_000, 1000), (1000, 20_000)], ids=str)
 def test_bounds_of_an_estimator_hold_for_its_population(rng, sizes):
-    """Of two Gaussian classes: the population's eigenvalues are within, whichever is small."""
+    """Eigenvalues of two Gaussian populations are within the bounds, if either sample is small."""
     scales = np.array([[2.0, 1.0, 1.0], [1.0, 1.0, 1.5]])
     y = np.repeat([0, 1], sizes)
     X = rng.standard_normal((len(y), 3)) * scales[y]

@@ -206,7 +206,7 @@ def test_automatic_pairs(rng, k, kind):
         ("confusion", "second_moment"),
     ],
 )
-def test_many_batches_find_what_one_does(rng, monkeypatch, pairs, denominator):
+def test_many_batches_give_the_directions_of_one(rng, monkeypatch, pairs, denominator):
     moments = ClassMoments().update(*sample(rng, n=300, d=5, k=8))
     options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
     one = pair_directions(moments, pairs, **options)

@@ -26,7 +26,7 @@ def test_every_class_occurs(k, seed, kind):
     assert_sound(class_pairs(np.arange(k), kind, random_state=seed), k)
 
 
-def test_all_is_all():
+def test_all_gives_every_pair():
     assert class_pairs(["x", "y", "z"]).tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
 
 
@@ -84,7 +84,7 @@ def cloud(rng, k=7, d=4, n=50):
 
 
 def squared_distances(X, y, ridge, scale=1.0):
-    """Mahalanobis distances of class means, the obvious way."""
+    """Mahalanobis distances of class means, by plain loops."""
     X, labels = X / scale, np.unique(y)
     within = np.concatenate([X[y == c] - X[y == c].mean(axis=0) for c in labels])
     pooled = within.T @ within / len(X)
@@ -120,7 +120,7 @@ def test_confusion_with_a_budget_covers_every_class(k, seed, share):
     assert len(found) >= n_pairs
 
 
-def test_confusion_knows_names_and_leaves_out_classes_without_rows(rng):
+def test_confusion_takes_labels_and_leaves_out_classes_without_rows(rng):
     X, y = cloud(rng, k=4)
     names = np.array(["w", "x", "y", "z"])
     plain = confusion_pairs(ClassMoments().update(X, y), 4)

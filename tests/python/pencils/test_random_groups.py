@@ -1,4 +1,4 @@
-"""Pairs between random groups of classes, and what bounds the directions of many classes."""
+"""Pairs between random groups of classes, and bounds of the number of directions."""
 
 import numpy as np
 import pytest

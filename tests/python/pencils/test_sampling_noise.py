@@ -1,4 +1,4 @@
-"""Ridges and thresholds that follow from numbers of rows: noise gives no directions."""
+"""Ridges and thresholds from numbers of rows, with which noise gives no directions."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def spectrum_of(rows):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_edges_are_where_noise_ends(rng, case):
+def test_edges_bound_the_eigenvalues_of_noise(rng, case):
     d, below, above, decay, ridge = case
     s = np.arange(1, d + 1.0) ** -decay
     edges, largest = [], []
