@@ -47,9 +47,10 @@ for ax, (title, values) in zip(axes.flat, panels.items(), strict=True):
 # ---------------
 #
 # Section 3.2.1 of the thesis: two classes of thirty samples with means (-0.1, -1) and (0.1, 1) and
-# the variances 0.01 and 1 of both columns. With `gamma` 0 it is the direction of least variance
-# within classes, (1, 0); with `gamma` 1 it is that of the means' difference, (0.0995, 0.995); with
-# 0.5 it is between the two. Each class has one Gaussian, its neighbours are all of its samples.
+# the variances 0.01 and 1 of both columns. With `gamma` 0 the direction of LDG has the least
+# variance within classes, (1, 0); with `gamma` 1 it is that of the means' difference,
+# (0.0995, 0.995); with 0.5 it is between the two. All samples of a class are neighbours, so that it
+# has one Gaussian.
 
 rng = np.random.default_rng(0)
 labels = np.repeat([0, 1], 30)

@@ -46,6 +46,6 @@ axes[0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# With `gamma` 0 same classes of both domains lie on each other and target samples have little
-# spread; with `gamma` 1 target samples are far from source samples of the other class; 0.5 is
+# With `gamma` 0 the domains' samples of one class overlap and target samples have a small variance;
+# with `gamma` 1 target samples are far from source samples of the other class; 0.5 is
 # between the two.
