@@ -25,7 +25,8 @@ import eigenfeat as ef
 
 @pytest.fixture
 def files(insects):
-    assert run("fit", "train.csv", "--target", "kind", "-o", "model.efm")[0] == 0
+    fit = ["fit", "train.csv", "--target", "kind", "-o", "model.efm", "--set", "views=columns,gem"]
+    assert run(*fit)[0] == 0
     X, kinds = insects
     return X[300:], kinds[300:]
 
@@ -218,7 +219,7 @@ def test_what_cannot_be_evaluated_is_named(files):
     assert status == 1
     assert "other.csv: column 'kind': expected labels among those of model.efm, " in err
     assert "['ant', 'bee', 'moth'], got ['0', '1', '2']" in err
-    ef.save(ef.TableRegressor().fit(X, X[:, 0]), "regressor.efm")
+    ef.save(ef.TableRegressor("columns").fit(X, X[:, 0]), "regressor.efm")
     status, _, err = run("evaluate", "regressor.efm", "test.csv", "--target", "kind")
     assert status == 1
     assert "test.csv: line 2, column 'kind': expected a number, got" in err

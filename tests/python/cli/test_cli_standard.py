@@ -15,6 +15,7 @@ from table_files import csv_text
 from eigenfeat import load, open_rows, save
 
 COMMAND = [sys.executable, "-m", "eigenfeat"]
+FIT = ["--target", "kind", "--set", "views=columns,gem"]
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def files(tmp_path, rng, monkeypatch):
     X = rng.standard_normal((90, 3)) * (1 + 2 * y[:, None])
     text = csv_text(X, np.array(["in", "out"])[y])
     (tmp_path / "rows.csv").write_text(text)
-    assert run("fit", "rows.csv", "--target", "kind", "-o", "model.efm")[0] == 0
+    assert run("fit", "rows.csv", *FIT, "-o", "model.efm")[0] == 0
     return text
 
 
@@ -44,7 +45,7 @@ def test_predictions_through_pipes_are_those_of_files(files, tmp_path, monkeypat
 
 
 def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, monkeypatch):
-    command = ["fit", "-", "--format", "csv", "--target", "kind", "-o", "piped.efm"]
+    command = ["fit", "-", "--format", "csv", *FIT, "-o", "piped.efm"]
     status, _, err = piped(monkeypatch, files, *command)
     assert (status, err) == (0, "")
     models = [load(tmp_path / name) for name in ("piped.efm", "model.efm")]

@@ -25,15 +25,16 @@ def houses(tmp_path, monkeypatch):
 
 
 FIT = ("fit", "train.csv", "--target", "price", "-o", "m.efm")
+QUICK = (*FIT, "--set", "views=columns")
 
 
 def test_many_numbers_are_fitted_by_a_regression(houses):
-    status, out, err = run(*FIT)
+    status, out, err = run(*QUICK)
     assert status == 0
     assert out.startswith("m.efm: TableRegressor, 400 rows in memory, 2 features, target 'price'; ")
     assert "153 different numbers in the target 'price': fitting a regression (--task cl" in err
     X, y = houses.drop(columns="price"), houses["price"]
-    expected = ef.TableRegressor().fit(X[:400], y[:400])
+    expected = ef.TableRegressor("columns").fit(X[:400], y[:400])
     assert run("predict", "m.efm", "new.csv", "-o", "found.npy")[0] == 0
     np.testing.assert_allclose(np.load("found.npy"), expected.predict(X[400:]), rtol=1e-9)
     np.testing.assert_allclose(ef.load("m.efm").predict(X[400:]), np.load("found.npy"))
@@ -48,15 +49,15 @@ def test_many_numbers_are_fitted_by_a_regression(houses):
 
 
 def test_the_task_can_be_said(houses):
-    status, out, err = run(*FIT, "--task", "regression", "--seed", "3", "--json")
+    status, out, err = run(*QUICK, "--task", "regression", "--seed", "3", "--json")
     assert (status, err) == (0, "")
     assert json.loads(out)["target"] == "price"
     assert ef.load("m.efm").random_state == 3
     houses["price"] = houses["price"] // 50_000  # a few numbers are classes
     houses.to_csv("train.csv", index=False)
-    found = json.loads(run(*FIT, "--json", "--set", "views=columns")[1])
+    found = json.loads(run(*QUICK, "--json")[1])
     assert found["classes"] == [*range(6)]
-    assert run(*FIT, "--task", "regression")[0] == 0
+    assert run(*QUICK, "--task", "regression")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_whole_numbers_that_may_be_classes_are_asked_about(houses):
 
 def test_numbers_with_fractions_are_classes_as_text_alone(houses):
     houses.assign(price=np.arange(len(houses)) % 3 / 2).to_csv("train.csv", index=False)
-    command = (*FIT, "--set", "views=columns")
+    command = QUICK
     for task in ("auto", "classification"):
         status, _, err = run(*command, "--task", task)
         said = f"expected regression for numbers such as 0.5 in the target 'price', got {task}"
@@ -115,14 +116,14 @@ def test_columns_without_a_value_are_left_out_by_name(houses):
     """Also where the columns are numbers, without an encoder."""
     for columns in (["area", "zone"], ["area"]):
         houses[[*columns, "price"]].assign(void=np.nan).to_csv("train.csv", index=False)
-        out = run(*FIT, "--task", "regression", "--set", "views=columns")[1]
+        out = run(*QUICK, "--task", "regression")[1]
         assert "  left out  void (no value" in out
         assert f"  columns   1 number{', 1 category' * (len(columns) - 1)}\n" in out
         assert "left out: 'void'" in run("inspect", "m.efm")[1]
 
 
 def test_inspect_says_that_rows_of_the_fit_are_measured(houses):
-    run(*FIT, "--set", "views=columns", "--task", "regression")
+    run(*QUICK, "--task", "regression")
     warning = "a file of the fit is measured: importances are too large"
     assert warning in run("inspect", "m.efm", "train.csv")[2]
     assert warning not in run("inspect", "m.efm", "new.csv")[2]
@@ -131,13 +132,13 @@ def test_inspect_says_that_rows_of_the_fit_are_measured(houses):
 def test_errors_of_numbers_have_equal_decimals(houses):
     houses["price"] = np.arange(500.0) % 61  # whose mean absolute error is 15.25
     houses[:488].to_csv("train.csv", index=False)
-    out = run(*FIT, "--set", "views=columns", "--task", "regression")[1]
+    out = run(*QUICK, "--task", "regression")[1]
     digits = [line.split()[3:5] for line in out.splitlines() if line.startswith("mean absolute")]
     assert [len(text.partition(".")[2]) for text in digits[0]] == [4, 4]
 
 
 def test_intervals_of_predictions(houses):
-    assert run(*FIT)[0] == 0
+    assert run(*QUICK)[0] == 0
     status, _, err = run("predict", "m.efm", "new.csv", "--coverage", "0.8", "-o", "p.csv")
     assert (status, err) == (0, "")
     found, model = pd.read_csv("p.csv"), ef.load("m.efm")

@@ -144,7 +144,9 @@ def test_an_error_is_a_line_and_a_status_and_changes_no_file(files, command, mon
 
 def test_a_model_with_names_takes_columns_without(files, monkeypatch):
     monkeypatch.chdir(files)
-    assert run(*FIT)[0] == 0  # a model that knows the names of its columns
+    assert (
+        run(*FIT, "--set", "views=columns")[0] == 0
+    )  # a model that knows the names of its columns
     status, _, err = run("predict", "out.efm", "other.npy", "-o", "x.csv")
     assert (status, err) == (0, "")
 
@@ -191,7 +193,8 @@ def test_escape_sequences_do_not_reach_the_terminal(files, monkeypatch):
 def test_fields_between_tabs(files, monkeypatch):
     monkeypatch.chdir(files)
     (files / "tabs.csv").write_text((files / "rows.csv").read_text().replace(",", "\t"))
-    status, out, err = run("fit", "tabs.csv", *FIT[2:], "--delimiter", "tab", "--columns", "x0")
+    command = ("fit", "tabs.csv", *FIT[2:], "--set", "views=columns")
+    status, out, err = run(*command, "--delimiter", "tab", "--columns", "x0")
     assert (status, " 1 feature, 3 classes" in out, err) == (0, True, "")
 
 
@@ -235,7 +238,7 @@ def test_a_model_remembers_how_its_files_are_written(tmp_path, monkeypatch):
 def test_progress_ends_at_the_end(files, monkeypatch):
     monkeypatch.chdir(files)
     predict = ("predict", "out.efm", "rows.csv", "-o", "x.csv")
-    for command in (FIT, predict, ("moments", *FIT[1:])):
+    for command in ((*FIT, "--set", "views=columns"), predict, ("moments", *FIT[1:])):
         status, _, err = run(*command, "--progress")
         assert status == 0
         lines = err.splitlines()
@@ -315,7 +318,8 @@ def test_warnings_are_one_line_without_code(files, monkeypatch):
     lines = (files / "rows.csv").read_text().splitlines()
     notes = [f"note {i} of many,{line}" for i, line in enumerate(lines)]
     (files / "notes.csv").write_text("\n".join(["note," + lines[0], *notes[1:]]) + "\n")
-    status, _, err = run("fit", "notes.csv", "--target", "kind", "-o", "out.efm")
+    fit = ("fit", "notes.csv", *FIT[2:], "--set", "views=columns")
+    status, _, err = run(*fit)
     assert status == 0
     assert re.fullmatch(r"warning: [^\n]*'note'[^\n]*\n", err)
 

@@ -201,8 +201,11 @@ def grid(n):
     return rows, y + 0.1 * rng.standard_normal(n)
 
 
+POOL = ["columns", "splines", "kernel"]
+
+
 @pytest.mark.parametrize(
-    ("view", "outputs"), [*((view, 1 + i % 2) for i, view in enumerate(VIEWS)), ("auto", 2)]
+    ("view", "outputs"), [*((view, 1 + i % 2) for i, view in enumerate(VIEWS)), (POOL, 2)]
 )
 def test_regressors(view, outputs):
     rows, target = grid(500)
@@ -217,7 +220,7 @@ def test_regressors(view, outputs):
         assert list(found) == ["prediction"]
         assert found["prediction"].dtype == dtype
         # Kernels are float32 in the model, too.
-        kernel = 100.0 if "kernel" in view or view == "auto" else 1.0
+        kernel = 100.0 if "kernel" in view else 1.0
         assert_allclose(found["prediction"], expected, rtol=0, atol=2e-4 * kernel * y_scale)
         assert np.abs(found["prediction"] - expected).mean() < 3e-5 * kernel * y_scale
 
