@@ -199,7 +199,7 @@ def test_new_fits_measure_rows_that_they_have_not_seen(files, rng):
 def test_unknown_labels_and_bad_rows_are_counted(files):
     text = Path("test.csv").read_text().splitlines()
     text[3] = text[3].replace("ant", "wasp").replace("bee", "wasp").replace("moth", "wasp")
-    text[5] = "nan" + text[5][text[5].index(",") :]
+    text[5] = "far" + text[5][text[5].index(",") :]
     Path("test.csv").write_text("\n".join(text) + "\n")
     command = ["evaluate", "model.efm", "test.csv", "--target", "kind"]
     assert run(*command)[0] == 1
