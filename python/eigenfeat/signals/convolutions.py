@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, clone
@@ -28,6 +31,7 @@ _Array = NDArray[np.float64]
 _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # candidate weights of interval summaries
 _CONTESTS = 0.5  # weight of the contests
 _ALPHAS = np.logspace(-3, 3, 10)  # candidate penalties, times thresholds / 1000
+_MAX_TRIED = 400  # series with which the weight of the summaries is chosen
 _BLOCK = 1 << 25  # features computed at once
 
 
@@ -264,32 +268,31 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
         Thresholds and summaries each have a total variance of the number of thresholds, contests
         half of it. The summaries' further weight and alpha minimise the mean square of the
-        leave-one-out errors ``e_i / (1 - 1/n - h_i)``. Eigenvalues are computed from the smaller of
-        ``Z Z^T`` and ``Z^T Z``.
+        leave-one-out errors ``e_i / (1 - 1/n - h_i)``. With many series, the weight is chosen with
+        some of them, as the eigenproblem of each weight costs more than a Cholesky factor.
         """
         n, dtype, n_thresholds = len(values), values.dtype, len(self.features_.thresholds_)
-        parts = (*np.split(values, [n_thresholds], axis=1), summaries)
+        blocks = (*np.split(values, [n_thresholds], axis=1), summaries)
         variances = n_thresholds, _CONTESTS * n_thresholds, n_thresholds
-        means, scales = zip(*map(_standardise, parts, variances), strict=True)
+        means, scales = zip(*map(_standardise, blocks, variances), strict=True)
         level = targets.mean(axis=0)
         Y = targets - level
-        best = np.inf
-        for weight, spectrum, U in _spectra(values, summaries):
-            projected = U.T @ Y
-            for alpha in _ALPHAS * n_thresholds / 1000:
-                shares = spectrum / (spectrum + alpha)
-                fitted = U @ (shares[:, None] * projected)
-                leverage = 1.0 / n + np.square(U) @ shares
-                left = (Y - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
-                loss = float(np.square(left).mean())
-                if loss < best:
-                    best, self.alpha_, self.interval_weight_ = loss, float(alpha), weight
-                    self.loo_scores_ = targets - left
-                    dual = (U @ (projected / (spectrum + alpha)[:, None])).astype(dtype)
-        weights = np.concatenate([values.T @ dual, self.interval_weight_ * (summaries.T @ dual)])
-        weights = weights.astype(np.float64) / np.concatenate(scales)[:, None]
-        self.coef_ = np.ascontiguousarray(weights.T.astype(dtype))
-        self.intercept_ = level - np.concatenate(means) @ weights
+        alphas, weights = _ALPHAS * n_thresholds / 1000, _WEIGHTS if summaries.size else (0.0,)
+        if n <= _MAX_TRIED or n > values.shape[1] + summaries.shape[1]:
+            best = _best_ridge(_spectra(values, summaries, weights), Y, alphas)
+        else:
+            some = np.sort(np.random.default_rng(0).permutation(n)[:_MAX_TRIED])
+            spectra = _spectra(values[some], summaries[some], weights)
+            first = _best_ridge(spectra, Y[some], alphas)
+            gram = _gram(values, summaries, first.weight)
+            best = _nearby_ridge(gram, Y, first, alphas)
+        self.alpha_, self.interval_weight_ = float(best.alpha), best.weight
+        self.loo_scores_ = targets - best.errors
+        dual = best.dual.astype(dtype)
+        coef = np.concatenate([values.T @ dual, self.interval_weight_ * (summaries.T @ dual)])
+        coef = coef.astype(np.float64) / np.concatenate(scales)[:, None]
+        self.coef_ = np.ascontiguousarray(coef.T.astype(dtype))
+        self.intercept_ = level - np.concatenate(means) @ coef
 
 
 def _standardise(features: Floats, variance: float) -> tuple[_Array, _Array]:
@@ -308,9 +311,78 @@ def _standardise(features: Floats, variance: float) -> tuple[_Array, _Array]:
     return mean, scale
 
 
-def _spectra(values: Floats, summaries: Floats) -> Iterator[tuple[float, _Array, _Array]]:
-    """Yield each candidate weight of the summaries, and the nonzero eigenpairs of Z Z^T."""
-    weights = _WEIGHTS if summaries.shape[1] else (0.0,)
+@dataclass(frozen=True, eq=False)
+class _Ridge:
+    """A ridge regression of centred targets, by the weight of the summaries and the penalty."""
+
+    weight: float
+    alpha: float
+    errors: _Array  # (n, k), leave-one-out
+    dual: _Array  # (n, k), so that Z^T dual are the coefficients
+
+    @property
+    def loss(self) -> float:
+        return float(np.square(self.errors).mean())
+
+
+def _best_ridge(
+    spectra: Iterable[tuple[float, _Array, _Array]], Y: _Array, alphas: _Array
+) -> _Ridge:
+    """The ridge of least leave-one-out loss among all weights and penalties."""
+    found = []
+    for weight, spectrum, U in spectra:
+        projected, squares = U.T @ Y, np.square(U)
+        for alpha in alphas:
+            shares = spectrum / (spectrum + alpha)
+            fitted = U @ (shares[:, None] * projected)
+            leverage = 1.0 / len(Y) + squares @ shares
+            errors = (Y - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
+            dual = U @ (projected / (spectrum + alpha)[:, None])
+            found.append(_Ridge(weight, alpha, errors, dual))
+        found = [min(found, key=lambda ridge: ridge.loss)]
+    return found[0]
+
+
+def _nearby_ridge(gram: _Array, Y: _Array, first: _Ridge, alphas: _Array) -> _Ridge:
+    """The ridge of least leave-one-out loss near the penalty of a ridge of some of the series.
+
+    The search steps through the penalties, downwards and upwards, while the loss decreases. With
+    ``C = (Z Z^T + alpha I)^-1``, the errors are ``alpha C Y / (alpha diag(C) - 1 / n)``.
+    """
+
+    def ridge(place: int) -> _Ridge:
+        alpha = alphas[place]
+        factor, failed = dpotrf(gram + alpha * np.eye(len(gram)), lower=True, overwrite_a=True)
+        if failed:  # the rounding errors of single precision exceed alpha
+            return _Ridge(first.weight, alpha, np.full_like(Y, np.inf), Y)
+        dual = cho_solve((factor, True), Y)
+        free = alpha * np.diagonal(dpotri(factor, lower=True)[0]) - 1.0 / len(Y)
+        errors = alpha * dual / np.maximum(free, 1e-10)[:, None]
+        return _Ridge(first.weight, alpha, errors, dual)
+
+    start = int(np.flatnonzero(alphas == first.alpha)[0])
+    best = ridge(start)
+    for places in (range(start - 1, -1, -1), range(start + 1, len(alphas))):
+        for found in map(ridge, places):
+            if found.loss > best.loss:
+                break
+            best = found
+    return best
+
+
+def _gram(values: Floats, summaries: Floats, weight: float) -> _Array:
+    """Z Z^T."""
+    gram = (values @ values.T).astype(np.float64)
+    return gram + weight * (summaries @ summaries.T) if weight else gram
+
+
+def _spectra(
+    values: Floats, summaries: Floats, weights: Sequence[float]
+) -> Iterator[tuple[float, _Array, _Array]]:
+    """Yield each candidate weight of the summaries, and the nonzero eigenpairs of Z Z^T.
+
+    Eigenvalues are computed from the smaller of ``Z Z^T`` and ``Z^T Z``.
+    """
     if len(values) <= values.shape[1] + summaries.shape[1]:
         grams = [(part @ part.T).astype(np.float64) for part in (values, summaries)]
         for weight in weights:

@@ -304,6 +304,32 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
         model.fit([X[0], X[1, :9]], y[:2])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_series_have_the_penalty_of_least_loo_error(rng, dtype):
+    """The weight of the summaries is chosen with some of them, the penalty with all."""
+    y = np.arange(450) % 3
+    X = (rng.standard_normal((450, 30)) + 0.3 * y[:, None]).astype(dtype)
+    model = ConvolutionClassifier(
+        504, differences=False, contests=False, intervals=True, random_state=0
+    ).fit(X, y)
+    assert model.interval_weight_ > 0
+    blocks = [StandardScaler().fit_transform(model.features_.transform(X).astype(float))]
+    blocks += [StandardScaler().fit_transform(interval_summaries(X))]
+    grams = [504 / np.count_nonzero(one.std(axis=0) > 0) * one @ one.T for one in blocks]
+    gram = grams[0] + model.interval_weight_ * grams[1]
+    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    level = targets.mean(axis=0)
+    losses, scores, alphas = [], [], np.logspace(-3, 3, 10) * 504 / 1000
+    for alpha in alphas:
+        hat = gram @ np.linalg.inv(gram + alpha * np.eye(450)) + 1 / 450
+        errors = (targets - hat @ (targets - level) - level) / (1 - np.diag(hat))[:, None]
+        losses.append(np.square(errors).mean())
+        scores.append(targets - errors)
+    best = int(np.argmin(losses))
+    assert model.alpha_ == pytest.approx(alphas[best])
+    assert_allclose(model.loo_scores_, scores[best], atol=1e-4 if dtype == np.float32 else 1e-9)
+
+
 def test_summaries_are_added_to_series_of_one_length(rng):
     y = np.arange(60) % 2
     X = rng.standard_normal((60, 40)) + 0.5 * y[:, None]
