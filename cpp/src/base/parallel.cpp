@@ -65,7 +65,7 @@ class Region {
 
   void work(int thread) {
     const RegionScope scope;
-    // Every taken block runs, so that all blocks below a failing block have run.
+    // Threads finish all blocks that they took, so that all blocks below a failing one have run.
     while (!failed_.load(std::memory_order_relaxed)) {
       const index_t block = next_.fetch_add(1);
       if (block >= n_blocks_) return;

@@ -20,9 +20,9 @@ struct LaneLogs {
   using Mask = Register<double>::integers;
 
   static constexpr index_t kLanes = kWidth<double>;
-  // Flush smaller squares, and parts of an entry below kNothing, to zero to avoid denormals.
+  // Flush smaller squares, and parts of an entry below kNegligible, to zero to avoid denormals.
   static constexpr double kSmallest = 2.2250738585072014e-308;
-  static constexpr double kNothing = 1e-100;
+  static constexpr double kNegligible = 1e-100;
 
   static EIGENFEAT_INLINE V get(const double* from) { return load(from); }
   static EIGENFEAT_INLINE void put(const V& v, double* to) { store<double>(v, to); }
@@ -358,7 +358,7 @@ struct LaneLogs {
       if ((q - p) % kCheck != 0) continue;
       Mask some = Mask{};
       for (index_t g = 0; g < kNodes; ++g) {
-        const Mask left = magnitudes(way[g]) > all(kNothing);
+        const Mask left = magnitudes(way[g]) > all(kNegligible);
         way[g] = choose(left, way[g], V{});
         some |= left;
       }

@@ -19,7 +19,7 @@ constexpr index_t kMaxKept = 2048;  // maximum number of rows of a class whose A
 constexpr index_t kMaxHeld = kMaxKept * kMaxKept;  // numbers of all stored A at a time
 constexpr index_t kGroups = 32;                    // maximum number of column sums of a class
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNothing = -kInfinity;  // the inner product of rows without affinity
+constexpr double kNoAffinity = -kInfinity;  // the inner product of rows without affinity
 
 index_t blocks_in(index_t count) {
   return (count + kRows - 1) / kRows;
@@ -143,7 +143,7 @@ void LocalLaplacian::multiply(const Block& b, index_t tile, double* out) const {
   add_scores<double>(given_.block(c.begin + b.first, 0, b.size(), d),
                      transposed_.data() + (c.place + first) * d, kTileWidth, kTileWidth, out);
   for (index_t i = std::max(first, b.first); i < std::min(first + kTileWidth, b.last); ++i)
-    out[(i - b.first) * kTileWidth + i - first] = kNothing;
+    out[(i - b.first) * kTileWidth + i - first] = kNoAffinity;
 }
 
 // Adds affinities X to the rows of the block, in a panel of z.
@@ -314,7 +314,7 @@ void LocalLaplacian::stream_affinities(const Block& b, double* column_sums, Scra
       multiply(b, t, dots);
       for (index_t i = t * kTileWidth; i < b.last; ++i) {
         double* row = dots + (i - b.first) * kTileWidth;
-        std::fill(row, row + std::min(i - t * kTileWidth, kTileWidth), kNothing);
+        std::fill(row, row + std::min(i - t * kTileWidth, kTileWidth), kNoAffinity);
       }
       kernels<AffinityKernels>().affinities(dots, b.size(), norms_of(c, b.first),
                                             norms_of(c, t * kTileWidth));

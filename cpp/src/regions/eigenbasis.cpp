@@ -49,7 +49,7 @@ void Eigenbasis::measure() {
                column_major(product.data(), d_, d_));
   for (index_t i = 0; i < d_; ++i) product[i * (d_ + 1)] -= 1.0;
   double h = size() * (1.0 + 2 * rounding);
-  h = 1.01 * (h + order * rounding);  // 1 + h is near 1; a larger h is useless
+  h = 1.01 * (h + order * rounding);  // the 1% covers factors 1 + h, as h must be small
 
   double sum = 0.0, largest = 0.0;
   for (index_t j = 0; j < d_; ++j) {

@@ -4,7 +4,7 @@ Reliability diagrams of predicted probabilities
 
 This example draws reliability diagrams of ``TableClassifier`` and of logistic regression on one
 split. The ``penalty`` of the logit shrinks the probabilities long before it changes the predicted
-class. If you need probabilities, choose it by the log loss.
+class. If you need probabilities, choose the penalty by the log loss.
 """
 
 import matplotlib.pyplot as plt

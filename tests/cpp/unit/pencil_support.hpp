@@ -91,11 +91,11 @@ inline PencilOptions with(Solver solver, index_t n_vectors, int n_threads = 1) {
   return options;
 }
 
-// Checks that hold for any solution of item `item`, whatever the true spectrum is:
-//   scaled residual ||A v - lambda B v|| / ((||A|| + |lambda| ||B||) ||v||) <= slack d eps, or the
-// tolerance;
-//   |v_i^T B v_j - delta_ij| <= slack d eps cond(B);  the largest entry is positive;  lambda
-// descends.
+// Checks the solution of item `item`, for any spectrum:
+//   - scaled residual ||A v - lambda B v|| / ((||A|| + |lambda| ||B||) ||v||) <= slack d eps or
+//     the tolerance;
+//   - |v_i^T B v_j - delta_ij| <= slack d eps cond(B);
+//   - the largest entry of each v is positive, and lambda is in descending order.
 template <class T>
 void check_pairs(const Matrix<T>& a, const Matrix<T>& b, T shift, const Solved<T>& solved,
                  index_t item, long double a_norm, long double b_norm, long double b_condition,

@@ -218,7 +218,7 @@ TEST_CASE_TEMPLATE("every number of threads gives the same bits", T, float, doub
   }
 }
 
-TEST_CASE_TEMPLATE("misuse of the SVM names the argument", T, float, double) {
+TEST_CASE_TEMPLATE("errors of the SVM name the argument", T, float, double) {
   Random random(906);
   const Case<T> good(random, 6, 4, 3);
   const auto error = [&](const SvmProblem& problem, const SvmOptions& options = {}) {

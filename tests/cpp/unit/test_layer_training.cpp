@@ -203,7 +203,8 @@ TEST_CASE("the loss of shifted rows grows with the shift") {
   }
 }
 
-TEST_CASE_TEMPLATE("threads change nothing, and confident rows stay finite", T, float, double) {
+TEST_CASE_TEMPLATE("the number of threads changes nothing, and certain rows give finite numbers", T,
+                   float, double) {
   Random random(5);
   Model<T> model(random, 150, 60, 300, 3);
   for (index_t c = 0; c < 3; ++c) model.intercept[c] = T(c == 0 ? 200 : 0);
@@ -249,7 +250,7 @@ TEST_CASE_TEMPLATE("standardised samples are rounded once, and constant columns 
       std::invalid_argument);
 }
 
-TEST_CASE("misuse names the argument") {
+TEST_CASE("errors name the argument") {
   Random random(6);
   const Model<double> model(random, 5, 4, 3, 2);
   LayerTraining<double> training = model.begin();

@@ -209,14 +209,14 @@ def test_zero_constant_and_duplicate_columns(parameters, intercept):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_many_columns_with_a_common_direction(rng, dtype):
-    """The metric stays positive with next to no damping: the search goes on."""
+    """With almost no damping the metric stays positive, and the search goes on."""
     X = (rng.standard_normal((120, 1500)) + 3).astype(dtype)
     y = (X[:, :20].sum(axis=1) + 4 * rng.standard_normal(120) > 60).astype(int)
     model = MultinomialLogit(penalty=0, l2=1e-2, tol=1e-3, max_iter=500)
     assert model.fit(X, y).stop_reason_ == "converged"
     least = tight(penalty=0, l2=1e-2, max_iter=5000).fit(X.astype(float), y).objective_
-    # Nearly separable rows: a plateau on which the gap's estimate is 7 times too small, and with
-    # some BLAS's rounding of a float32 metric of all rows 20 times.
+    # Nearly separable rows: on this plateau `gap_` is 7 times too small; with a float32 metric of
+    # all rows, 20 times with the rounding of some BLAS.
     excess = 3e-2 if dtype == np.float32 else 1e-2
     assert model.objective_ <= least * (1 + excess)
 
@@ -312,7 +312,7 @@ def test_probabilities():
     assert scores.shape == (len(X),)
     assert_allclose(two.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)), rtol=1e-9)
     assert_array_equal(two.predict(X), scores > 0)
-    # Logits beyond exp's range.
+    # exp overflows for these logits.
     model.coef_ = 1e4 * model.coef_
     assert np.isfinite(model.predict_log_proba(X)).all()
 
