@@ -299,9 +299,10 @@ def test_the_order_of_many_samples_does_not_matter():
 
 
 EMPTY = [GEM(), TableClassifier(views=["columns", "gem"]), FisherLDA(), QuadraticDiscriminant()]
+REGRESSOR = TableRegressor(["columns", "splines", "gem"])
 
 
-@pytest.mark.parametrize("estimator", [*EMPTY, TableRegressor()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [*EMPTY, REGRESSOR], ids=lambda e: type(e).__name__)
 def test_a_column_without_values_is_left_out_by_name(rng, estimator):
     X = pd.DataFrame(rng.standard_normal((120, 3)), columns=list("abc"))
     X.iloc[::7, 1] = np.nan
