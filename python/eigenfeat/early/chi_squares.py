@@ -13,7 +13,7 @@ times the tail, the bound of Laurent and Massart (2000, Lemma 1)
 
 .. math:: P(Q > \sum w + 2 |w|_2 \sqrt{s} + 2 w_{max} s) \le e^{-s}
 
-is used instead. It needs three moments of the weights only, and also serves for matrices that are
+replaces the tail. It needs only three moments of the weights, and also serves for matrices that are
 too large for eigenvalues.
 
 References
@@ -37,30 +37,30 @@ BLOCK_NUMBERS = 2**20  # complex numbers in memory at a time
 
 
 def moments_of(weights: _Array) -> _Array:
-    """(..., 3): the weights' sum, Euclidean length and largest."""
+    """Sum, Euclidean length and maximum (..., 3) of weights (..., m)."""
     return np.stack(
         [weights.sum(axis=-1), np.sqrt((weights**2).sum(axis=-1)), weights.max(axis=-1, initial=0)],
         axis=-1,
     )
 
 
-def tail(weights: _Array, x: _Array, most: _Array | float = 1.0) -> _Array:
+def tail(weights: _Array, x: _Array, limit: _Array | float = 1.0) -> _Array:
     """Tails P(Q > x) (n,) for ascending weights (n, m), to a relative accuracy of `TOLERANCE`.
 
-    Upper bounds replace tails that are inaccurate or above `most`. ``Q >= w_j chi2_j``, with the
-    j-th largest weight w_j and a chi-square of j degrees of freedom, shows which tails are above
-    `most`.
+    Upper bounds replace tails that are inaccurate or above `limit`. By ``Q >= w_j chi2_j``, with
+    the j-th largest weight w_j and a chi-square of j degrees of freedom, many tails are known to be
+    above `limit`.
     """
     out = bounded_tail(moments_of(weights), x)
     largest = weights.max(axis=1, initial=0.0)
     possible = (largest > 0) & (x > 0) & (out > 0)
     for j in 2 ** np.arange(weights.shape[1].bit_length()):
         with np.errstate(divide="ignore", invalid="ignore"):
-            possible &= ~(chdtrc(j, x / weights[:, -j]) > most)
-    left = np.flatnonzero(possible)
+            possible &= ~(chdtrc(j, x / weights[:, -j]) > limit)
+    inverted = np.flatnonzero(possible)
     width = max(1, BLOCK_NUMBERS // (NODES * max(weights.shape[1], 1)))
-    for begin in range(0, len(left), width):
-        rows = left[begin : begin + width]
+    for begin in range(0, len(inverted), width):
+        rows = inverted[begin : begin + width]
         scale = largest[rows]
         value, accurate = _inverted(weights[rows] / scale[:, None], x[rows] / scale)
         out[rows] = np.where(accurate, value, out[rows])
@@ -69,17 +69,17 @@ def tail(weights: _Array, x: _Array, most: _Array | float = 1.0) -> _Array:
 
 def bounded_tail(moments: _Array, x: _Array) -> _Array:
     """Laurent and Massart's bound of P(Q > x), from sum, length and largest weight."""
-    apart, length, largest = x - moments[..., 0], moments[..., 1], moments[..., 2]
+    excess, length, largest = x - moments[..., 0], moments[..., 1], moments[..., 2]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # The positive root of 2 largest r^2 + 2 length r = apart.
-        root = apart / (length + np.sqrt(length**2 + 2 * largest * np.maximum(apart, 0)))
+        # The positive root of 2 largest r^2 + 2 length r = excess.
+        root = excess / (length + np.sqrt(length**2 + 2 * largest * np.maximum(excess, 0)))
         out = np.exp(-(root**2))
-    return np.asarray(np.where(apart > 0, out, np.where(moments[..., 0] > 0, 1.0, 0.0)))
+    return np.asarray(np.where(excess > 0, out, np.where(moments[..., 0] > 0, 1.0, 0.0)))
 
 
 def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
-    """Tails and whether they are accurate, with largest weights of 1, for x > 0."""
-    # The path passes the pole at 0 at a distance: on its left for small tails, else on its right.
+    """Tails (n,) and whether they are accurate (n,), for weights of maximum 1 and x > 0."""
+    # The path passes the pole at 0 at a distance: on the left for small tails, else on the right.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
     p = _saddle(w, x)
     upper = p < -0.4 * unit
@@ -98,9 +98,8 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     total, every_third = terms.sum(axis=1), 3 * terms[:, 1::3].sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = total * np.exp(size)
-        left = np.abs(every_third / total - 1)
-    # The cube of the error with every third node estimates the error with all nodes.
-    accurate = np.isfinite(left) & (left**3 <= TOLERANCE)
+        error = np.abs(every_third / total - 1)  # with every third node
+    accurate = np.isfinite(error) & (error**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
     return np.clip(value, 0.0, 1.0), accurate
 
@@ -110,31 +109,31 @@ def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128
 
     Arguments of the factors are in (0, pi). The argument of a partial product increases by less
     than pi with each factor: it passes a multiple of pi if the imaginary part changes sign.
-    Logarithms are computed of products of up to 16 factors only.
+    Logarithms are taken of products of up to 16 factors, which do not overflow.
     """
     total = np.zeros(at.shape, dtype=np.complex128)
     w = w[:, w.any(axis=0)]
-    twice = 2 * at
-    together = 16 if np.abs(twice).max(initial=0.0) < 1e15 else 2
-    for start in range(0, w.shape[1], together):
-        product = 1 + twice * w[:, start, None]
-        below = np.zeros(at.shape, dtype=bool)
+    two_p = 2 * at
+    n_factors = 16 if np.abs(two_p).max(initial=0.0) < 1e15 else 2
+    for start in range(0, w.shape[1], n_factors):
+        product = 1 + two_p * w[:, start, None]
+        negative = np.zeros(at.shape, dtype=bool)  # imaginary part
         turns = np.zeros(at.shape, dtype=np.int8)
-        for i in range(start + 1, min(start + together, w.shape[1])):
-            product *= 1 + twice * w[:, i, None]
-            now = product.imag < 0
-            turns += now != below
-            below = now
-        np.negative(product, out=product, where=below)
+        for i in range(start + 1, min(start + n_factors, w.shape[1])):
+            product *= 1 + two_p * w[:, i, None]
+            is_negative = product.imag < 0
+            turns += is_negative != negative
+            negative = is_negative
+        np.negative(product, out=product, where=negative)
         total += np.log(product)
         total.imag += np.pi * turns
     return total
 
 
 def _saddle(w: _Array, x: _Array) -> _Array:
-    """Approximate the p > -1/2 at which ``sum w / (1 + 2 p w) = x``, for largest weights of 1.
+    """Approximate the p > -1/2 at which ``sum w / (1 + 2 p w) = x``, for weights of maximum 1.
 
-    The logarithm of q = 1 / (1 + 2 p) is bisected: terms are at most q, and the largest is q.
+    The logarithm of q = 1 / (1 + 2 p), the largest term of the sum, is bisected.
     """
     low, high = x / w.shape[1], x
     for _ in range(14):

@@ -35,7 +35,7 @@ from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, valid
 
 _Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
-MAX_CACHED_BYTES = 128 * 2**20  # of factorised Gaussians; beyond, the cache is cleared
+MAX_CACHED_BYTES = 128 * 2**20  # size of factorised Gaussians above which the cache is cleared
 
 
 # ---- mixtures of Gaussians
@@ -64,9 +64,9 @@ class Affine(OmitsCaches):
 
 
 def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
-    """The affine map of a fitted transformer, by its images of 0 and of the unit vectors.
+    """The affine map of a fitted transformer, from its images of 0 and of the unit vectors.
 
-    None for None. ValueError if the transformer is not affine.
+    None without a transformer. ValueError if the transformer is not affine.
     """
     if features is None:
         return None
@@ -87,7 +87,7 @@ def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
 
 
 class Pattern:
-    """Pattern of known entries; the known columns come first, in their order."""
+    """Pattern of known entries, with an order of the columns in which known columns come first."""
 
     def __init__(self, known: NDArray[np.bool_]) -> None:
         self.known = int(known.sum())
@@ -107,11 +107,10 @@ def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class PatternGaussians:
-    """The parts of a mixture given the known entries of each of q patterns.
+    """The Gaussians of a mixture, its parts, given the known entries of each of q patterns.
 
-    An item of `groups` belongs to the p patterns that share an order of the entries in which known
-    entries come first. It has the parts, factorised in this order, and the numbers (p,) of known
-    entries.
+    Each item of `groups` stands for p patterns with one order of the entries, in which known
+    entries come first: the parts, factorised in this order, and the numbers (p,) of known entries.
     """
 
     groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]]
@@ -204,10 +203,10 @@ class Conditional:
         if self.means.shape[1] == 1:
             return within[:, 0]
         mean = self.mean[:, None]
-        apart = self.means - mean
-        # Known entries have no variance; means of the parts differ by rounding errors only.
-        apart[np.abs(apart) <= 8 * apart.shape[1] * _EPS * np.abs(mean)] = 0.0
-        return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + apart**2))
+        difference = self.means - mean
+        # Known entries have no variance: their means differ between parts only by rounding errors.
+        difference[np.abs(difference) <= 8 * difference.shape[1] * _EPS * np.abs(mean)] = 0.0
+        return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + difference**2))
 
     @property
     def covariance(self) -> _Array:
@@ -215,8 +214,8 @@ class Conditional:
         within = self.patterns.covariances[self.pattern]
         if self.means.shape[1] == 1:
             return within[:, 0]
-        apart = self.means - self.mean[:, None]
-        between = np.einsum("ng,ngi,ngj->nij", self.weights, apart, apart)
+        difference = self.means - self.mean[:, None]
+        between = np.einsum("ng,ngi,ngj->nij", self.weights, difference, difference)
         return np.asarray(np.einsum("ng,ngij->nij", self.weights, within) + between)
 
 
@@ -244,7 +243,7 @@ class GaussianMixture(OmitsCaches):
     def condition(
         self, rows: _Array, affine: Affine | None, *, n_threads: int | None
     ) -> Conditional:
-        """Conditional distributions of samples (n, d), or of features of them; NaN is missing."""
+        """Conditional distributions of samples (n, d), or of their features; NaN is missing."""
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
         n, parts = len(rows), len(self.weights)
         weights, means = np.empty((n, parts)), np.empty((n, parts, ell))
@@ -273,7 +272,7 @@ class GaussianMixture(OmitsCaches):
         )
 
     def running(self, statistics: RunningStatistics, rows: Codes) -> Conditional:
-        """Condition the series `rows`, whose `statistics` include equally many first entries."""
+        """Condition the series `rows`, of which `statistics` include equal numbers of entries."""
         densities, known = statistics.log_densities[:, rows].T, statistics.known[rows[:1]]
         return Conditional(
             np.ones_like(densities) if len(self.weights) == 1 else self._posterior(densities),
@@ -303,7 +302,7 @@ class GaussianMixture(OmitsCaches):
         return weights
 
     def averaged(self, other: GaussianMixture, weight: float) -> GaussianMixture:
-        """The average with `other`, a single Gaussian, which always has the given weight."""
+        """The average with `other`, a single Gaussian; known entries do not change its `weight`."""
         return GaussianMixture(
             np.append(weight, (1.0 - weight) * self.weights),
             np.concatenate([other.means, self.means]),
@@ -316,9 +315,9 @@ class GaussianMixture(OmitsCaches):
     def prefix_models(
         self, affine: Affine | None = None, *, n_threads: int | None
     ) -> list[PrefixGaussian]:
-        """Factorised parts, with the columns in their order."""
-        every_entry = Pattern(np.ones(self.means.shape[1], dtype=bool))
-        return self.models(every_entry, affine, n_threads)
+        """Factorised parts, with the columns in their original order."""
+        all_known = Pattern(np.ones(self.means.shape[1], dtype=bool))
+        return self.models(all_known, affine, n_threads)
 
     def models(
         self, pattern: Pattern, affine: Affine | None, n_threads: int | None
@@ -340,7 +339,7 @@ class GaussianMixture(OmitsCaches):
             threads = _threads.resolve(n_threads)
             pairs = zip(self.means, self.covariances, strict=True)
             return [PrefixGaussian.of(mean, R, pattern.order, threads) for mean, R in pairs]
-        # Keep the factors of prefixes without features; those of other patterns are seldom needed.
+        # Factors of prefixes without features are cached; factors of other patterns seldom recur.
         factorised = self.models if pattern.is_prefix else self._factorised
         plain = factorised(pattern, None, n_threads)
         means = affine(self.means)
@@ -481,7 +480,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Estimate and factorise the mixture; return the shrinkages. `classes` are for messages."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN without values
         if np.all(low == high):
-            raise ValueError("X: expected samples that differ, got equal ones")
+            raise ValueError("X: expected samples that differ, got equal samples")
         spread = None
         if np.isnan(X).any():
             X, codes, spread = completed_classes(X, codes, classes, self.n_threads)
@@ -498,11 +497,11 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Advice about covariances that are not positive definite."""
         traces = np.trace(covariances, axis1=1, axis2=2)
         if classes is not None and not traces.any():
-            return "X: expected a class of samples that differ, got equal ones in each class"
-        least = np.linalg.eigvalsh(covariances)[:, 0] / np.where(traces > 0, traces, 1.0)
-        whose = "" if classes is None else f" of class {show(classes[int(least.argmin())])}"
+            return "X: expected a class of samples that differ, got equal samples in each class"
+        smallest = np.linalg.eigvalsh(covariances)[:, 0] / np.where(traces > 0, traces, 1.0)
+        of_class = "" if classes is None else f" of class {show(classes[int(smallest.argmin())])}"
         return (
-            f"ridge: expected one that makes the covariance{whose} positive definite, got "
+            f"ridge: expected a number that makes the covariance{of_class} positive definite, got "
             f"{self.ridge} with shrinkage={self.shrinkage!r}"
         )
 
@@ -532,7 +531,7 @@ class GaussianCompletion(Completion):
     Use it to complete missing entries, and as the model of `ReliableClassifier`. Tune `shrinkage`.
     User guide: :doc:`/guide/early`.
 
-    Given the known part z of a sample, the rest is Gaussian with
+    Given the known part z of a sample, the missing part is Gaussian with
 
     .. math::
 
@@ -555,11 +554,11 @@ class GaussianCompletion(Completion):
     Attributes
     ----------
     mean_ : (d,) array
-        Mean.
+        Mean of the training samples.
     covariance_ : (d, d) array
         Covariance, with shrinkage and ridge.
     shrinkage_ : float
-        The shrinkage that was used.
+        Shrinkage in [0, 1]: `shrinkage`, or its estimate.
     mixture_ : object
         The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
     n_features_in_ : int
@@ -568,8 +567,8 @@ class GaussianCompletion(Completion):
     See Also
     --------
     MixtureCompletion : One Gaussian for each class.
-    ReliableClassifier : Decides with it.
-    sklearn.impute.SimpleImputer : Means or medians.
+    ReliableClassifier : Decides incomplete samples by their completions.
+    sklearn.impute.SimpleImputer : Fills missing entries by means or medians.
 
     References
     ----------
@@ -613,9 +612,9 @@ class MixtureCompletion(Completion):
     r"""Complete samples by a mixture with one Gaussian for each class.
 
     Use it if covariances of classes differ much and each class has enough samples to estimate its
-    covariance. Alone, it is often later than one Gaussian; the average of both (``overall=0.5``),
-    the default of `ReliableClassifier` for linear discriminants, is earlier on most data sets. Tune
-    `shrinkage`. User guide: :doc:`/guide/early`.
+    covariance. Decisions with the mixture alone are often later than with one Gaussian; decisions
+    with the average of both (``overall=0.5``), the default of `ReliableClassifier` for linear
+    discriminants, are earlier on most data sets. Tune `shrinkage`. User guide: :doc:`/guide/early`.
 
     Given the known part z, the sample is a mixture of the classes' conditional Gaussians with
     weights :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g`, its
@@ -629,8 +628,8 @@ class MixtureCompletion(Completion):
     ridge : float >= 0, default=1e-6
         Multiple of the mean variance within classes that is added to every diagonal.
     overall : float in [0, 1), default=0
-        Weight of a Gaussian of all samples, which is averaged with the mixture. It does not depend
-        on the known entries.
+        Weight of a Gaussian of all samples, which is averaged with the mixture. The weight does not
+        depend on the known entries.
     n_threads
         As in `GaussianCompletion`.
 
@@ -645,7 +644,7 @@ class MixtureCompletion(Completion):
     covariances_ : (G, d, d) array
         Covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
-        The shrinkages that were used.
+        Shrinkage of each class in [0, 1]: `shrinkage`, or its estimates.
     mixture_ : object
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
     n_features_in_ : int
@@ -709,8 +708,8 @@ class MixtureCompletion(Completion):
         self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
         self.shrinkages_ = shares
         if self.overall > 0:
-            one = GaussianCompletion(self.shrinkage, self.ridge, self.n_threads).fit(rows)
-            self.mixture_ = self.mixture_.averaged(one.mixture_, self.overall)
+            single = GaussianCompletion(self.shrinkage, self.ridge, self.n_threads).fit(rows)
+            self.mixture_ = self.mixture_.averaged(single.mixture_, self.overall)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -754,10 +753,10 @@ def class_gaussians(
 def completed_classes(
     X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None, n_threads: int | None
 ) -> tuple[_Array, NDArray[np.int32], _Array]:
-    """Completed samples with a known entry, their codes, and mean conditional covariances.
+    """Completed samples (m, d), their codes (m,), and mean conditional covariances (G, d, d).
 
-    A Gaussian of each class completes its samples; columns without a known entry in the class get
-    the mean of all samples. Covariances (G, d, d) are those of the completed entries.
+    Samples without any known entry are left out. A Gaussian of each class completes its samples;
+    columns without a known entry in the class get the mean of all samples.
     """
     known = known_entries(X).any(axis=1)
     X, codes, n_classes = X[known], codes[known], int(codes.max()) + 1
@@ -770,11 +769,12 @@ def completed_classes(
         )
     out, spread = X.copy(), np.empty((n_classes, X.shape[1], X.shape[1]))
     for g in range(n_classes):
-        own = X[codes == g]
-        unknown = np.isnan(own).all(axis=0)
-        own[:, unknown] = np.nanmean(X[:, unknown], axis=0)
-        imputer = GaussianImputer.fit(own, n_threads=n_threads)
-        out[codes == g] = imputer.filled(own, n_threads)
-        one_class = np.zeros(len(own), dtype=np.int32)
-        spread[g] = imputer.spread(np.isnan(own), one_class, 1, n_threads=n_threads)[0] / len(own)
+        members = X[codes == g]
+        unknown = np.isnan(members).all(axis=0)
+        members[:, unknown] = np.nanmean(X[:, unknown], axis=0)
+        imputer = GaussianImputer.fit(members, n_threads=n_threads)
+        out[codes == g] = imputer.filled(members, n_threads)
+        one_class = np.zeros(len(members), dtype=np.int32)
+        total = imputer.spread(np.isnan(members), one_class, 1, n_threads=n_threads)[0]
+        spread[g] = total / len(members)
     return out, codes, spread

@@ -6,9 +6,9 @@ threshold. Held-out samples choose the threshold, so that the promise does not d
 behind the score. With the rule "prefixes" the threshold alone decides. For promises by time the
 number of known entries comes first: decisions begin at one time, at which many samples are decided.
 
-**One threshold.** :math:`S` of a held-out sample is the largest score of its wrong decisions, those
-that differ from the complete sample, over all times. Above a threshold :math:`s \ge S` the sample
-is never decided wrongly, whichever times are used.
+**One threshold.** :math:`S` of a held-out sample is the largest score, over all times, of a label
+other than the label of the complete sample. Above a threshold :math:`s \ge S` the sample is never
+decided wrongly, whichever times are used.
 
 *All samples* (``conditional=None``). :math:`s` is the smallest threshold at which the lower bound
 (Clopper and Pearson) of :math:`P(S \le s)` reaches tau. As :math:`P(S \le s)` grows with s, the
@@ -79,7 +79,7 @@ def _supported(count: NDArray[np.int64], n: Any, confidence: float) -> _Array:
 
 
 def least_samples(tau: float, confidence: float) -> int:
-    """Number of samples that support tau if all of them agree."""
+    """Number of samples that support tau if all early labels are final."""
     if confidence > 0:
         return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
     return int(np.ceil(tau / (1 - tau)))
@@ -93,13 +93,13 @@ class HeldOutDecisions:
     """Decisions about m samples at q times by rules that were not fitted to them."""
 
     score: _Array  # (m, q); infinite after the end of a series, which is then decided
-    code: _Codes  # (m, q + 1) classes; the last one is that of the complete sample
+    code: _Codes  # (m, q + 1) classes; the last column has the classes of the complete samples
 
     @classmethod
     def joined(cls, parts: Sequence[HeldOutDecisions]) -> HeldOutDecisions:
         """The samples of several folds."""
-        scores, codes = [one.score for one in parts], [one.code for one in parts]
-        return cls(np.concatenate(scores), np.concatenate(codes))
+        scores = np.concatenate([part.score for part in parts])
+        return cls(scores, np.concatenate([part.code for part in parts]))
 
     @property
     def largest_wrong(self) -> _Array:
@@ -120,9 +120,9 @@ class ClassGroups:
     group: _Codes  # (G,)
 
     @classmethod
-    def of(cls, classes: Labels, counts: NDArray[np.int64], least: int) -> ClassGroups:
-        """Put all classes with fewer than `least` samples into one group."""
-        large = counts >= least
+    def of(cls, classes: Labels, counts: NDArray[np.int64], min_count: int) -> ClassGroups:
+        """Put all classes with fewer than `min_count` samples into one group."""
+        large = counts >= min_count
         return cls(classes, counts, np.where(large, np.cumsum(large) - 1, large.sum()))
 
     @property
@@ -130,9 +130,9 @@ class ClassGroups:
         """Number of groups."""
         return int(self.group.max()) + 1
 
-    def is_enough(self, least: int) -> bool:
-        """Whether every group has at least `least` samples."""
-        return bool((np.bincount(self.group, self.counts) >= least).all())
+    def all_have(self, min_count: int) -> bool:
+        """Whether every group has at least `min_count` samples."""
+        return bool((np.bincount(self.group, self.counts) >= min_count).all())
 
     def __call__(self, labels: Labels) -> _Codes:
         """Groups of labels, an array of any shape."""
@@ -150,18 +150,18 @@ def promised_shares(
 ) -> _Array:
     """Certified shares (r, q) of final labels in the cells of a promise, at each threshold.
 
-    `labels` (m,) are the true labels of the held-out samples, `classes` those of the decisions.
+    `labels` (m,) are the true labels of the held-out samples; `decisions.code` indexes `classes`.
     """
     if promise == "all":
-        everyone = np.zeros(len(labels), dtype=np.intp)
-        return _stable_shares(decisions, thresholds, everyone, 1, confidence)
+        one_group = np.zeros(len(labels), dtype=np.intp)
+        return _stable_shares(decisions, thresholds, one_group, 1, confidence)
     if promise == "true":
         return _stable_shares(decisions, thresholds, groups(labels), groups.n_groups, confidence)
     shares = [
-        _label_shares(at, code, right, groups(classes), groups.n_groups, confidence)
+        _label_shares(code, final, groups(classes), groups.n_groups, confidence)
         if promise == "predicted"
-        else _time_shares(at, right, decisions.code.shape[1], confidence)
-        for at, code, right in (_first_decisions(decisions, s) for s in thresholds)
+        else _time_shares(at, final, decisions.code.shape[1], confidence)
+        for at, code, final in (_first_decisions(decisions, s) for s in thresholds)
     ]
     return np.stack(shares, axis=-1)
 
@@ -179,7 +179,10 @@ def _stable_shares(
 def _first_decisions(
     decisions: HeldOutDecisions, threshold: float
 ) -> tuple[_Codes, _Codes, _Flags]:
-    """Time, class and rightness of each sample's first decision above a threshold."""
+    """First decision of each sample above a threshold: index of the time, class, and finality.
+
+    The last index stands for decisions at the end of a series.
+    """
     above = decisions.score > threshold
     at = np.where(above.any(axis=1), above.argmax(axis=1), above.shape[1])
     code = decisions.code[np.arange(len(at)), at]
@@ -187,18 +190,18 @@ def _first_decisions(
 
 
 def _label_shares(
-    at: _Codes, code: _Codes, right: _Flags, group: _Codes, n_groups: int, confidence: float
+    code: _Codes, final: _Flags, group: _Codes, n_groups: int, confidence: float
 ) -> _Array:
     """Share of final labels among the early labels of each group of classes."""
     total = np.bincount(group[code], minlength=n_groups)
-    count = np.bincount(group[code[right]], minlength=n_groups)
+    count = np.bincount(group[code[final]], minlength=n_groups)
     return np.where(total > 0, _supported(count, total, confidence), 1.0)
 
 
-def _time_shares(at: _Codes, right: _Flags, n_times: int, confidence: float) -> _Array:
+def _time_shares(at: _Codes, final: _Flags, n_times: int, confidence: float) -> _Array:
     """Smallest share (1,) of final labels among samples that are decided up to a time."""
     total = np.cumsum(np.bincount(at, minlength=n_times))
-    count = np.cumsum(np.bincount(at[right], minlength=n_times))
+    count = np.cumsum(np.bincount(at[final], minlength=n_times))
     shares = np.where(total > 0, _supported(count, total, confidence), 1.0)
     return shares.min(keepdims=True)
 
@@ -243,7 +246,7 @@ class Correction:
     time_weight : float
         A score is the rule's largest tau plus this weight times the share of known entries.
     needs_tau : bool
-        Whether the rule's largest tau must reach the required tau, too.
+        Whether the rule's largest tau must also reach the required tau.
     """
 
     thresholds: _Array

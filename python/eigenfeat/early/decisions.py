@@ -29,8 +29,8 @@ class Decisions:
     label : (n,) array
         The class of the decision, or the most likely class of an undecided sample.
     reliability : (n,) array
-        Largest tau at which the sample would be decided now; 0 if there is none, 1 for complete
-        samples.
+        Largest tau at which the sample would be decided now; 0 if it is undecided at every tau, 1
+        for complete samples.
     missing : (n,) array of int
         Number of missing entries.
     """
@@ -43,9 +43,9 @@ class Decisions:
     @property
     def labels(self) -> Labels:
         """Labels (n,), None for undecided samples."""
-        out = self.label.astype(object)
-        out[~self.decided] = None
-        return out
+        labels = self.label.astype(object)
+        labels[~self.decided] = None
+        return labels
 
     def __len__(self) -> int:
         return len(self.decided)
@@ -60,13 +60,13 @@ class EarlyDecisions:
     label : (n,) array
         Labels at the time of decision.
     time : (n,) array of int
-        Number of values used, 1 to d.
+        Number of values used, from 1 to the length of the series.
     reliability : (n,) array or None
-        By `ReliableClassifier`: the largest tau at which the series is decided at that time; 1 at
-        its end.
+        By `ReliableClassifier`: the largest tau at which the series is decided at `time`; 1 at its
+        end.
     cost : (n,) array or None
-        By `MinimumCostClassifier`: expected cost of misclassification and delay at that time, by
-        the classifier's probabilities.
+        By `MinimumCostClassifier`: expected cost of misclassification and delay at `time`, by the
+        classifier's probabilities.
     steps : (p,) array of int or None
         By `ReliableClassifier`: the times at which series were evaluated.
     trace_label : (n, p) array or None
@@ -89,7 +89,7 @@ class EarlyDecisions:
 
 @dataclass(frozen=True)
 class StreamDecision:
-    """Label of a series, number of values used, and the largest tau at that time."""
+    """Decision about a series: label, number of values used, and largest tau of the decision."""
 
     label: Any
     time: int
@@ -162,10 +162,10 @@ def _batches(
 ) -> Iterator[tuple[NDArray[np.intp], slice]]:
     """Yield indices of series and slices of the times from `first` to `stop`.
 
-    Series with gaps are apart from the others.
+    Series with gaps and series without gaps are in separate batches.
     """
-    numbers, together = model.numbers_per_row(), 16 if model.rule.cost == 1 else 1
-    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, together))
+    numbers, max_times = model.numbers_per_row(), 16 if model.rule.cost == 1 else 1
+    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, max_times))
     for group in (np.flatnonzero(~gaps), np.flatnonzero(gaps)):
         for part in blocks(len(group), numbers * span):
             for begin in range(first, stop, span):

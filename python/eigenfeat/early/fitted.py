@@ -78,9 +78,9 @@ CONFIDENCE = 0.9  # confidence of corrections with correct=True
 MAX_TIMES = 48  # times of evaluation
 MAX_SAMPLED_TIMES = 16  # times of evaluation of rules that draw completions
 MAX_SAMPLES = 3000  # held-out samples
-MAX_PREDICTIONS = 4e6  # labels of drawn completions
+MAX_PREDICTIONS = 4e6  # predicted labels of drawn completions
 MAX_THRESHOLDS = 200  # thresholds of promises by label
-TIMES_PER_BATCH = 8
+TIMES_PER_BATCH = 8  # times that are evaluated together
 MAX_NAMED_CLASSES = 5  # classes that a warning names
 
 # Up to these limits, default completions have a Gaussian for each class.
@@ -116,7 +116,7 @@ class FittedModel:
 
     @property
     def gaussians(self) -> list[PrefixGaussian]:
-        """The parts of the completion, given the first entries."""
+        """The Gaussians of the completion, factorised for prefixes."""
         threads = self.completion.n_threads
         return self.completion.mixture_.prefix_models(self.conditioned_map, n_threads=threads)
 
@@ -138,7 +138,7 @@ class FittedModel:
     def rule_input(self, rows: _Array) -> RuleInput:
         """Condition samples (NaN is missing) on their known entries.
 
-        Classifiers of the known values take the values up to the last known one.
+        Classifiers of the known values take the values up to the last known value.
         """
         prefixes = None
         if self.stages is not None:
@@ -159,7 +159,7 @@ class FittedModel:
         return self._input(conditional, self._prefixes(rows, times))
 
     def running_input(self, statistics: RunningStatistics, series: _Codes, X: _Array) -> RuleInput:
-        """Inputs of series without gaps, by running statistics of equally many entries."""
+        """Inputs of series without gaps, by running statistics of equal numbers of entries."""
         conditional = self.completion.mixture_.running(statistics, series)
         prefixes = None
         if self.stages is not None:
@@ -177,7 +177,8 @@ class FittedModel:
         series = self.layout.series(rows)
         known = self.stages.after(series, -(-times // self.layout.channels))
         out = np.zeros((known.shape[0] * known.shape[1], len(self.classes)))
-        shared = np.isin(self.stages.classes, self.classes)  # a frozen classifier has its own
+        # A frozen classifier may have other classes.
+        shared = np.isin(self.stages.classes, self.classes)
         columns = self.classes.searchsorted(self.stages.classes[shared])
         out[:, columns] = known.reshape(len(out), -1)[:, shared]
         return out
@@ -197,8 +198,8 @@ class FittedModel:
     def score(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """The rule's largest tau (n,) for the class `best`, without the correction.
 
-        It is 0 for classes other than the targets. Classifiers of the known values multiply it by
-        their probability of the class.
+        0 for classes other than the targets. With classifiers of the known values, tau is
+        multiplied by their probability of the class.
         """
         tau = self.rule.bound(rule_input, best)
         if rule_input.prefixes is not None:
@@ -226,7 +227,7 @@ class FittedModel:
     def may_decide(self, tau: _Array, known: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Mask (p,) of numbers of known entries after which a decision at a tau (n,) is possible.
 
-        The correction of too few held-out samples lets samples wait for their end.
+        With too few held-out samples, the correction allows no decision before the end.
         """
         if self.correction is None or not len(tau):
             return np.ones(len(known), dtype=bool)
@@ -330,7 +331,7 @@ def fits_gaussian_per_class(n_classes: int, width: int) -> bool:
 
 
 def _default_completion(name: str, X: _Array, y: Labels, n_threads: int | None) -> Completion:
-    """The completion of complete samples by the name of the rule, fitted."""
+    """The default completion for a rule, fitted to complete samples."""
     if name == "pairwise" and fits_gaussian_per_class(len(np.unique(y)), X.shape[1]):
         try:
             return MixtureCompletion(overall=0.5, n_threads=n_threads).fit(X, y)
@@ -340,7 +341,7 @@ def _default_completion(name: str, X: _Array, y: Labels, n_threads: int | None) 
 
 
 def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants | None:
-    """The classifier's discriminants, if the rule uses them; ValueError if it needs others."""
+    """Discriminants of the classifier, or None; ValueError if the rule needs others."""
     if name == "sampled":
         return None
     plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
@@ -350,20 +351,23 @@ def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants 
         if name != "auto":
             raise
         return None
-    of_linear = name in ("pairwise", "mahalanobis") and not isinstance(functions, Linear)
-    if of_linear or (name == "box" and isinstance(functions, Quadratic) and not functions.diagonal):
-        takes = "linear discriminants" if of_linear else "discriminants that are sums over columns"
+    needs_linear = name in ("pairwise", "mahalanobis") and not isinstance(functions, Linear)
+    has_products = isinstance(functions, Quadratic) and not functions.diagonal
+    if needs_linear or (name == "box" and has_products):
+        needed = (
+            "linear discriminants" if needs_linear else "discriminants that are sums over columns"
+        )
         raise ValueError(
             f"rule: expected 'quadratic', 'chebyshev' or 'sampled', got {name!r}, which takes "
-            f"{takes}, with {show(classifier)}"
+            f"{needed}, with {show(classifier)}"
         )
     return functions
 
 
 def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
-    """Linear discriminants as a map of samples.
+    """Linear discriminants, less their mean, as a map of samples.
 
-    Their mean is subtracted, so that a common part of the scores does not cancel in differences.
+    Without a common term of the scores, differences of scores do not suffer from cancellation.
     """
     slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
     offsets = discriminants.offsets - discriminants.offsets.mean()
@@ -417,10 +421,10 @@ def correct_rule(
 ) -> tuple[Correction, NDArray[np.int64], _Array]:
     """Learn the correction of a `ReliableClassifier` from held-out samples.
 
-    `by_folds`: the samples are those of the fit, and each is tested by a model that is fitted
-    without its fold; `known` has the out-of-fold probabilities of the classifiers of the known
-    values. `classes` are the labels of the fit. Returns the correction, the numbers of values after
-    which the rule was tested, and the share of final labels that is certified for each class.
+    With `by_folds`, the samples are the training samples, and each is tested by a model that is
+    fitted without its fold; `known` has the out-of-fold probabilities of the classifiers of the
+    known values. `classes` are the labels of the fit. Returns the correction, the numbers of values
+    after which the rule was tested, and the certified share of final labels of each class.
     """
     layout = model.layout
     confidence = 0.0 if estimator.correct == "average" else float(estimator.correct)
@@ -441,10 +445,10 @@ def correct_rule(
     needs_tau = model.stages is None or "time" in promises
     floor = tau if needs_tau else LEAST_TAU
     parts, order = [], []
-    for fitted, own in models if len(steps) else ():  # no times if samples have one entry
+    for fitted, indices in models if len(steps) else ():  # no times if samples have one entry
         times = steps * layout.channels
-        parts.append(_held_out_decisions(fitted, rows.take(own), times, promises, floor))
-        order.append(own)
+        parts.append(_held_out_decisions(fitted, rows.take(indices), times, promises, floor))
+        order.append(indices)
     if not parts:
         if len(steps):
             warn_caller(
@@ -452,14 +456,14 @@ def correct_rule(
                 "are decided when they are complete",
                 UserWarning,
             )
-        nothing = Correction(np.zeros(1), np.zeros(1), confidence, 0, layout.width)
-        return nothing, steps, np.full(len(model.classes), np.nan)
+        no_promise = Correction(np.zeros(1), np.zeros(1), confidence, 0, layout.width)
+        return no_promise, steps, np.full(len(model.classes), np.nan)
     decisions, labels = HeldOutDecisions.joined(parts), labels[np.concatenate(order)]
     thresholds = _thresholds(decisions, promises, steps, layout.length)
-    given = decisions, thresholds, labels, groups, model.classes, confidence
+    arguments = decisions, thresholds, labels, groups, model.classes, confidence
     correction = Correction(
         thresholds,
-        strictest(np.concatenate([promised_shares(name, *given) for name in promises])),
+        strictest(np.concatenate([promised_shares(name, *arguments) for name in promises])),
         confidence,
         len(labels),
         layout.width,
@@ -471,12 +475,12 @@ def correct_rule(
 
 
 def _draw_more(
-    drawn: NDArray[np.bool_], group: _Codes, least: int, random: np.random.RandomState
+    drawn: NDArray[np.bool_], group: _Codes, min_count: int, random: np.random.RandomState
 ) -> None:
-    """Draw further samples of groups with fewer than `least`, if they have more."""
-    for number in range(group.max(initial=-1) + 1):
-        lacking = least - np.count_nonzero(drawn & (group == number))
-        others = np.flatnonzero(~drawn & (group == number))
+    """Draw further samples until each group has `min_count` or all of its samples."""
+    for g in range(group.max(initial=-1) + 1):
+        lacking = min_count - np.count_nonzero(drawn & (group == g))
+        others = np.flatnonzero(~drawn & (group == g))
         drawn[random.permutation(others)[: max(lacking, 0)]] = True
 
 
@@ -489,7 +493,7 @@ def _thresholds(
     decisions: HeldOutDecisions, promises: Sequence[str], steps: NDArray[np.int64], length: int
 ) -> _Array:
     """Thresholds of the score to test."""
-    if "time" in promises:  # decisions begin after a time, whatever the rule's tau
+    if "time" in promises:  # decisions begin at a time, at any tau of the rule
         return np.append(0.0, TIME_FIRST * steps / length + 1.0)
     thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
     if "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:
@@ -535,26 +539,26 @@ def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> 
     names = names_of(conditional)
     total = int(groups.counts.sum())
     waits = "" if total >= least else ", and all samples wait for their end"
-    few = [
+    small = [
         f"{count} of class {show(label)}"
         for label, count in zip(groups.classes.tolist(), groups.counts.tolist(), strict=True)
         if count < least
     ]
-    if len(few) > MAX_NAMED_CLASSES:
-        few[MAX_NAMED_CLASSES:] = [f"and too few of {len(few) - MAX_NAMED_CLASSES} more"]
-    got = ", ".join(few)
-    if few and names == ("auto",):
+    if len(small) > MAX_NAMED_CLASSES:
+        small[MAX_NAMED_CLASSES:] = [f"and too few of {len(small) - MAX_NAMED_CLASSES} more"]
+    got = ", ".join(small)
+    if small and names == ("auto",):
         warn_caller(
             f"conditional: expected at least {least} held-out samples of each class for a promise "
             f"by class at a reliability of {tau:g}, got {got}; the promise is a share of all "
             f"samples together (None){waits}",
             UserWarning,
         )
-    elif few and {"true", "predicted"} & {*names}:
+    elif small and {"true", "predicted"} & {*names}:
         warn_caller(
             f"conditional: expected at least {least} held-out samples of each class, got {got}; "
             "these classes share one promise"
-            + ("" if groups.is_enough(least) else ", and all samples wait for their end"),
+            + ("" if groups.all_have(least) else ", and all samples wait for their end"),
             UserWarning,
         )
     elif waits:
@@ -564,7 +568,7 @@ def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> 
             UserWarning,
         )
     if names == ("auto",):
-        names = () if few else ("true",)
+        names = () if small else ("true",)
     return names or ("all",)
 
 
@@ -579,15 +583,15 @@ def _fold_models(
 ) -> Iterator[tuple[FittedModel, _Codes]]:
     """For each fold, the model fitted without it and the indices of the drawn samples in it."""
     for fold in fold_masks(y, int(estimator.held_out), random):
-        own = np.flatnonzero(fold & drawn)
-        if not len(own):
+        indices = np.flatnonzero(fold & drawn)
+        if not len(indices):
             continue
         try:
             model = fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
         except ValueError:  # for example, if a class is too small without the fold
             continue
-        stages = None if known is None else known.take(own)
-        yield replace(model, stages=stages), own
+        stages = None if known is None else known.take(indices)
+        yield replace(model, stages=stages), indices
 
 
 def _held_out_decisions(
@@ -600,27 +604,27 @@ def _held_out_decisions(
     """Decisions about samples outside of the model's fit.
 
     Decisions that do not affect the promises have the score 0. For promises by label or time, these
-    are decisions with a tau below `least`; for others, decisions for the label of the complete
-    sample.
+    are decisions with a tau below `least`; for other promises, decisions for the label of the
+    complete sample.
     """
-    right_too = bool({"predicted", "time"} & {*promises})
-    full = filled(model.completion, samples.rows)
-    final = model.predict_codes(full)
-    shown = np.where(samples.have_gaps[:, None], samples.rows, full)
+    scores_final = bool({"predicted", "time"} & {*promises})  # also decisions for the final label
+    complete = filled(model.completion, samples.rows)
+    final = model.predict_codes(complete)
+    rows = np.where(samples.have_gaps[:, None], samples.rows, complete)
     running = times < samples.ends[:, None]
     codes = np.repeat(final[:, None], len(times) + 1, axis=1)
     score = np.where(running, 0.0, np.inf)
     for begin in range(0, len(times), TIMES_PER_BATCH):
         at = slice(begin, min(begin + TIMES_PER_BATCH, len(times)))
-        rule_input = model.prefix_input(shown, times[at])
+        rule_input = model.prefix_input(rows, times[at])
         best = model.rule.best_classes(rule_input)
         now = best.reshape(len(final), -1)
         codes[:, at] = np.where(running[:, at], now, codes[:, at])
-        row, time = np.nonzero(running[:, at] & (right_too | (now != final[:, None])))
+        row, time = np.nonzero(running[:, at] & (scores_final | (now != final[:, None])))
         if len(row):
             items = row * (at.stop - at.start) + time
             tau = model.score(rule_input.take(items), best[items])
             scores = tau + _time_weight(promises) * times[at][time] / model.layout.width
-            decided = tau >= (least if right_too else LEAST_TAU)
+            decided = tau >= (least if scores_final else LEAST_TAU)
             score[row, begin + time] = np.where(decided, scores, 0.0)
     return HeldOutDecisions(score, codes)

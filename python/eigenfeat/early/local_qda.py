@@ -32,9 +32,9 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     Use it where the boundary is curved and each class has hundreds of samples. Tune `n_neighbors`,
     which cross-validation chooses by default. User guide: :doc:`/guide/early`.
 
-    For a sample x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those
-    of its `n_neighbors` training samples nearest to x. With `variance_floor` added to the
-    variances, the discriminants are
+    For a sample x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are
+    computed from the `n_neighbors` training samples of class g that are nearest to x. With
+    `variance_floor` added to the variances, the discriminants are
 
     .. math::
 
@@ -47,7 +47,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     ----------
     n_neighbors : int or "cv", default="cv"
         Neighbours in each class; smaller classes use all samples. "cv" chooses the number among
-        1, 2, 4, ..., 128 with the fewest errors in cross-validation, and the smallest in a tie.
+        1, 2, 4, ..., 128 with the fewest errors in cross-validation, the smallest in a tie.
     variance_floor : float > 0, default=1e-4
         Added to the variances, as a fraction of the mean variance of the training samples' columns;
         constant columns do not count. The thesis adds it to variances of standardised columns.
@@ -137,7 +137,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             self._rows, self._codes = rows, codes
             self.__dict__.pop("cv_errors_", None)
             if self.n_neighbors == "cv":
-                self.cv_errors_ = self._errors(rows, codes)
+                self.cv_errors_ = self._cross_validated_errors(rows, codes)
                 self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
             else:
                 self.n_neighbors_ = int(self.n_neighbors)
@@ -181,9 +181,13 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         shape = (len(rows), len(self.classes_), rows.shape[1])
         means, variances = np.empty(shape), np.empty(shape)
         for part in blocks(len(rows), self._numbers_per_row()):
-            near = self._neighbours(rows[part], self.n_neighbors_, self._rows, self._codes)
+            neighbours = self._neighbours(rows[part], self.n_neighbors_, self._rows, self._codes)
             means[part], variances[part] = local_gaussians(
-                self._rows, near, ridge=self._floor, queries=rows[part], n_threads=self.n_threads
+                self._rows,
+                neighbours,
+                ridge=self._floor,
+                queries=rows[part],
+                n_threads=self.n_threads,
             )
         return means, variances
 
@@ -213,9 +217,9 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         self, points: _Array, counts: list[int], rows: _Array, codes: NDArray[np.intp]
     ) -> _Array:
         """Discriminants (c, n, G) for c ascending numbers of neighbours, from one search."""
-        near = self._neighbours(points, counts[-1], rows, codes)
+        neighbours = self._neighbours(points, counts[-1], rows, codes)
         scores = local_discriminants(
-            rows, near, counts, ridge=self._floor, queries=points, n_threads=self.n_threads
+            rows, neighbours, counts, ridge=self._floor, queries=points, n_threads=self.n_threads
         )
         return np.asarray(scores + np.log(self.priors_))
 
@@ -226,8 +230,8 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     def _numbers_per_row(self) -> int:
         return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
 
-    def _errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
-        """Cross-validated error rate of each candidate."""
+    def _cross_validated_errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
+        """Error rate of each number of neighbours."""
         largest = int(np.bincount(codes).max())
         counts = [m for m in self.CANDIDATES if m == 1 or m <= largest]
         folds = np.empty(len(codes), dtype=np.intp)

@@ -21,10 +21,10 @@ from eigenfeat._base.validation import MOST, real_array, show, warn_caller
 from eigenfeat.early.decisions import EarlyDecisions
 from eigenfeat.early.series import (
     Layout,
+    ended_rows,
     ignore_single_sample_warning,
     pushed_value,
     training_rows,
-    whole_rows,
 )
 from eigenfeat.early.stages import convolutions, fit_stages
 from eigenfeat.early.stopping import fitted_policy
@@ -38,7 +38,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CostDecision:
-    """Label of a series, number of values used, and expected cost at that time."""
+    """Decision about a series: label, number of values used, and expected cost."""
 
     label: Any
     time: int
@@ -78,7 +78,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     classes_ : (G,) array
         Labels, sorted.
     onset_ : int
-        Number of leading values that are equal in all training series. They are left out.
+        Number of leading values that are equal in all training series, and are left out.
     classifiers_ : list of estimators
         The classifier of each time.
     times_ : (p,) array of int
@@ -92,7 +92,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     n_timepoints_ : int
         Number of values of the longest series.
     n_features_in_ : int
-        The product of both.
+        Number of entries of a sample, ``n_channels_ * n_timepoints_``.
 
     See Also
     --------
@@ -155,16 +155,16 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, T) or (n, channels, T) array-like, or list of series
-            Complete series; a shorter one is complete at its own end. Only arrays with channels and
-            lists may have missing values. NaN is a missing value, also at the end, and is replaced
-            by the last known value; leave it out where a series has ended.
+            Complete series; a shorter series is complete at its own end. Only arrays with channels
+            and lists may have missing values. NaN is a missing value, also at the end, and is
+            replaced by the last known value; leave out NaN after the end of a series.
         y : (n,) array-like
             Labels.
 
         Returns
         -------
         MinimumCostClassifier
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself; an error leaves it unchanged.
         """
         self._validate_params()
         with unchanged_on_error(self), ignore_single_sample_warning():
@@ -194,11 +194,11 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
                 )
             self.costs_ = self._costs()
             probabilities, of_row = held_out.stacked()
-            paid = [
+            costs_of_deciding = [
                 table[codes[of_row], (p @ table).argmin(axis=1)]
                 for table, p in zip(self.costs_, probabilities, strict=True)
             ]
-            self.policy_ = fitted_policy(probabilities, np.stack(paid))
+            self.policy_ = fitted_policy(probabilities, np.stack(costs_of_deciding))
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -223,7 +223,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (m, T) or (m, channels, T) array-like, or list of series
-            Complete series; at each time only the values up to it are used. A shorter one is
+            Complete series; at each time only the values up to it are used. A shorter series is
             decided at its own end. NaN is as in `fit`: a series with NaN at its end goes on.
 
         Returns
@@ -236,22 +236,22 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         time = np.zeros(len(series), dtype=np.int64)
         cost = np.zeros(len(series))
         waiting = np.ones(len(series), dtype=bool)
-        together = 2  # number of times computed together; it doubles, as most decisions are early
+        batch = 2  # number of times computed together; it doubles, as most decisions are early
         begin = 0
         while begin < len(self.times_) and waiting.any():
-            group = range(begin, min(begin + together, len(self.times_)))
+            group = range(begin, min(begin + batch, len(self.times_)))
             undecided = np.flatnonzero(waiting)
             by_time = self._stages.probabilities(group, series[undecided])
             for k, probabilities in enumerate(by_time, begin):
-                t, still = self.times_[k], waiting[undecided]
-                left, probability = undecided[still], probabilities[still]
+                t, is_waiting = self.times_[k], waiting[undecided]
+                rows, probability = undecided[is_waiting], probabilities[is_waiting]
                 expected = probability @ self.costs_[k]
-                code[left] = expected.argmin(axis=1)
-                cost[left] = expected[np.arange(len(left)), code[left]]
-                stop = self._stops(k, probability) | (ends[left] <= t)
-                time[left[stop]] = np.minimum(t, ends[left[stop]])
-                waiting[left[stop]] = False
-            begin, together = begin + together, 2 * together
+                code[rows] = expected.argmin(axis=1)
+                cost[rows] = expected[np.arange(len(rows)), code[rows]]
+                stop = self._stops(k, probability) | (ends[rows] <= t)
+                time[rows[stop]] = np.minimum(t, ends[rows[stop]])
+                waiting[rows[stop]] = False
+            begin, batch = begin + batch, 2 * batch
         return EarlyDecisions(self.classes_[code], time, cost=cost)
 
     def stream(self) -> CostStream:
@@ -260,16 +260,17 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         CostStream
-            Its `push` returns None until there is a decision, as `predict_early` makes it.
+            Its `push` returns None, and from the time at which `predict_early` would decide on, the
+            decision.
         """
         return CostStream(self)
 
     def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
         """Series (n, channels, T) without missing values, and their numbers of samples."""
         check_is_fitted(self)
-        count_cores()  # before a nested classifier counts them, with warnings
+        count_cores()  # before a nested classifier counts the cores, with warnings
         layout = Layout(self.n_channels_, self.n_timepoints_)
-        checked = whole_rows(self, X, layout)
+        checked = ended_rows(self, X, layout)
         series = self._stages.filled(layout.series(checked.rows))
         return series, checked.ends // layout.channels
 
@@ -300,15 +301,15 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
                 f"delay_cost: expected a number or shape ({d},), got shape {delay.shape}"
             )
         by_time = delay * self.times_ / d if delay.ndim == 0 else delay[self.times_ - 1]
-        given = self.misclassification_cost
-        wrong = _finite(1.0 if given is None else given, "misclassification_cost")
-        if wrong.ndim == 0:
-            wrong = np.where(np.eye(k) > 0, 0.0, wrong)
-        if wrong.shape != (k, k):
+        table: Any = self.misclassification_cost
+        table = _finite(1.0 if table is None else table, "misclassification_cost")
+        if table.ndim == 0:
+            table = np.where(np.eye(k) > 0, 0.0, table)
+        if table.shape != (k, k):
             raise ValueError(
-                f"misclassification_cost: expected a number or shape {(k, k)}, got {wrong.shape}"
+                f"misclassification_cost: expected a number or shape {(k, k)}, got {table.shape}"
             )
-        return np.asarray(wrong + by_time[:, None, None])
+        return np.asarray(table + by_time[:, None, None])
 
     def _times_after(self, onset: int) -> NDArray[np.int64]:
         """Times of decision after the onset, up to which all series are equal."""
@@ -350,7 +351,7 @@ class CostStream:
 
     @property
     def seen(self) -> int:
-        """Number of values up to the decision, including the last."""
+        """Number of values that the series has received, at most until its decision."""
         return self._seen
 
     @property
@@ -377,7 +378,7 @@ class CostStream:
             As in `Stream.push`; then nothing is pushed.
         """
         length = self._model.n_timepoints_
-        given = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)
+        sample = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)
         if self._decision is not None:
             return self._decision
         at = self._seen + 1 if time is None else time
@@ -386,12 +387,12 @@ class CostStream:
                 f"time: expected an integer in {self._seen + 1}..{length}, got {show(time)}"
             )
         times = self._model.times_
-        # Skipped values are missing; the series may be decided at their times.
+        # Skipped values are missing; the series may be decided at the times of such values.
         for k in np.flatnonzero((times > self._seen) & (times < at)):
             if self._decide(int(k), int(times[k])) is not None:
                 return self._decision
         self._seen = int(at)
-        self._samples[self._seen - 1] = given
+        self._samples[self._seen - 1] = sample
         k = int(np.searchsorted(times, self._seen))
         return self._decide(k, self._seen) if times[k] == self._seen else None
 

@@ -32,11 +32,11 @@ from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound
 from eigenfeat.early.series import (
     Rows,
     decision_times,
+    ended_rows,
     known_rows,
     stratified_draw,
     taus_of,
     training_rows,
-    whole_rows,
 )
 from eigenfeat.early.set_rules import SETS
 from eigenfeat.early.streams import Stream, Streams
@@ -77,7 +77,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         other classifiers. "mahalanobis", "box" and "chebyshev" are more cautious. "prefixes" also
         fits `ConvolutionClassifier` to the first values at up to 24 times, and decides earlier.
     reliability : float in (0, 1), default=0.95
-        Required probability that the complete sample has the same label.
+        Required probability that an early label is the label of the complete sample.
     features : transformer or None, default=None
         Linear map of samples to the features that are classified, such as LDG or PCA.
     conditional : str, sequence of str or None, default="auto"
@@ -127,7 +127,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     n_timepoints_ : int
         Number of values of the longest series.
     n_features_in_ : int
-        The product of both.
+        Number of entries of a sample, ``n_channels_ * n_timepoints_``.
 
     See Also
     --------
@@ -254,11 +254,11 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             allowed, options = ("true",), " with correct='average'"
         elif not self.correct:
             allowed, options = (), " with correct=False"
-        known = set(names) <= {*allowed} and len(set(names)) == len(names) > 0
-        if self.conditional is not None and names != ("auto",) and not known:
-            some = f", or some of {list(allowed)}" if allowed else ""
+        valid = set(names) <= {*allowed} and len(set(names)) == len(names) > 0
+        if self.conditional is not None and names != ("auto",) and not valid:
+            groups = f", or some of {list(allowed)}" if allowed else ""
             raise ValueError(
-                f"conditional: expected 'auto', None{some}{options}, got {show(self.conditional)}"
+                f"conditional: expected 'auto', None{groups}{options}, got {show(self.conditional)}"
             )
         if self.target is None:
             return
@@ -270,9 +270,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _held_out_mask(self, y: Labels) -> NDArray[np.bool_]:
-        """Mask (n,) of a random share of each class, which leaves at least one sample.
+        """Mask (n,) of a random share of each class, never of all its samples.
 
-        It is False throughout if folds or nothing correct the rule.
+        All entries are False if the rule is corrected by folds or not at all.
         """
         n = len(y)
         if not self.correct or self.held_out > 1:
@@ -334,7 +334,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         (n,) array
         """
         model = self._model()
-        rows = model.transform(filled(model.completion, whole_rows(self, X, model.layout).rows))
+        rows = model.transform(filled(model.completion, ended_rows(self, X, model.layout).rows))
         return np.asarray(model.classifier.predict(rows))
 
     def decide(self, X: ArrayLike, reliability: ArrayLike | None = None) -> Decisions:
@@ -345,7 +345,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         X : (n, d) or (n, channels, times) array-like, or list of series
             Samples, or the known values of series so far; NaN is missing, also at the end.
         reliability : float or (n,) array-like, optional
-            tau in (0, 1); that of the estimator by default.
+            tau in (0, 1); by default `reliability_`, or `reliability` without a correction.
 
         Returns
         -------
@@ -373,7 +373,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             decided. Only arrays with channels and lists may have missing values. NaN is a missing
             value, also at the end; leave it out where a series has ended.
         reliability : float or (n,) array-like, optional
-            tau; that of the estimator by default.
+            tau in (0, 1); by default `reliability_`, or `reliability` without a correction.
         steps : ascending integers in ``1..n_timepoints_``, optional
             Times of decision; the end is always included. The default is `decision_times_`, or all
             times if the rule is not corrected.
@@ -386,7 +386,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             Labels, times and reliabilities.
         """
         model = self._model()
-        series = whole_rows(self, X, layout := model.layout)
+        series = ended_rows(self, X, layout := model.layout)
         tau = taus_of(self, reliability, len(series.rows))
         at = decision_times(self, steps, layout.length)
         times = np.union1d(at[at > 0], [layout.length]).astype(np.int64) * layout.channels
@@ -427,9 +427,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     def calibrate(
         self: _Model, X: ArrayLike, y: ArrayLike, *, agreement: float | None = None
     ) -> _Model:
-        """Replace the correction of `fit` by that of further samples.
+        """Replace the correction of `fit` by a correction from further samples.
 
-        The promises are then theorems, as with ``held_out=0.5``, and the fit uses all of its
+        The promises are then theorems, as with ``held_out=0.5``, although `fit` held out no
         samples.
 
         Parameters
@@ -451,7 +451,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         if not 0 < tau < 1:
             raise ValueError(f"agreement: expected a number in (0, 1), got {show(agreement)}")
         with unchanged_on_error(self):
-            rows = whole_rows(self, X, model.layout)
+            rows = ended_rows(self, X, model.layout)
             labels = column_or_1d(plain_labels(y))
             if len(labels) != len(rows.rows):
                 raise ValueError(f"y: expected {len(rows.rows)} labels, got {len(labels)}")

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReliableClassifierCV"]
 
-# Rules with sets, such as "chebyshev", decide late even at small reliabilities.
-SMALL = (1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05)
-TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
+# Default candidates for tau. With rules such as "chebyshev" even small ones decide late.
+_SMALL_TAUS = (1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05)
+TAUS = (*_SMALL_TAUS, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
 
 class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
@@ -48,9 +48,9 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     candidates : dict of str to ReliableClassifier or None, default=None
-        Candidates. None: shrinkage LDA with one Gaussian as completion ("LDA") and, with at most 32
-        classes whose covariances have at most 8 million entries, with one for each class ("LDA,
-        mixture"). All are used with ``correct=False``.
+        Candidates, which are used with ``correct=False``. None: shrinkage LDA with one Gaussian as
+        completion ("LDA"), and with a Gaussian for each class ("LDA, mixture") if there are at most
+        32 classes whose covariances have at most 8 million entries.
     tau : ascending numbers in (0, 1) or None, default=None
         Candidate reliabilities. None: 23 numbers from 1e-12 to 0.99.
     n_folds : int >= 2, default=5
@@ -68,7 +68,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     best_estimator_ : ReliableClassifier
         The candidate fitted to all series, for example for streams and calibration.
     cv_results_ : dict
-        Harmonic means by column, as in ``GridSearchCV``, with an entry for each candidate and tau.
+        Columns as in ``GridSearchCV``, with an entry for each candidate and tau; scores are
+        harmonic means.
     best_index_ : int
         The chosen entry of `cv_results_`.
     best_score_ : float
@@ -78,11 +79,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     classes_ : (G,) array
         Labels.
     n_features_in_ : int
-        As in `ReliableClassifier`.
+        Number of entries of a sample, ``n_channels_ * n_timepoints_``.
     n_channels_ : int
-        As in `ReliableClassifier`.
+        Number of channels.
     n_timepoints_ : int
-        As in `ReliableClassifier`.
+        Number of values of the longest series.
 
     See Also
     --------
@@ -217,7 +218,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
                 f"y: expected a class of two samples or more for {self.n_folds} folds, got one "
                 f"sample of each of {len(np.unique(y))} classes"
             )
-        ended = [one[:, :end] for one, end in zip(series, ends, strict=True)]
+        ended = [values[:, :end] for values, end in zip(series, ends, strict=True)]
         scores: list[NDArray[np.float64]] = []
         failure = None
         for model in candidates.values():
@@ -226,7 +227,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
                 for fold in folds:
                     fitted = clone(model).set_params(correct=False).fit(series[~fold], y[~fold])
                     curve = reliability_curve(fitted, list(compress(ended, fold)), y[fold], taus)
-                    curves.append([one.harmonic_mean for one in curve])
+                    curves.append([scored.harmonic_mean for scored in curve])
             except ValueError as error:  # for example, a class is too small for its own Gaussian
                 failure = failure or error
                 curves = [[np.nan] * len(taus)] * len(folds)
@@ -246,14 +247,14 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     def _candidates(self, n_classes: int, width: int) -> dict[str, ReliableClassifier]:
         if self.candidates is None:
             lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-            one = GaussianCompletion(n_threads=self.n_threads)
+            gaussian = GaussianCompletion(n_threads=self.n_threads)
             mixture = MixtureCompletion(n_threads=self.n_threads)
             # tau is chosen by the harmonic mean, without a promise.
             options: dict[str, Any] = {"correct": False, "n_threads": self.n_threads}
-            found = {"LDA": ReliableClassifier(lda, one, **options)}
+            candidates = {"LDA": ReliableClassifier(lda, gaussian, **options)}
             if fits_gaussian_per_class(n_classes, width):
-                found["LDA, mixture"] = ReliableClassifier(lda, mixture, **options)
-            return found
+                candidates["LDA, mixture"] = ReliableClassifier(lda, mixture, **options)
+            return candidates
         if not self.candidates or not all(
             isinstance(name, str) and isinstance(model, ReliableClassifier)
             for name, model in self.candidates.items()

@@ -1,9 +1,9 @@
 """Discriminants of classifiers, and the rules by which incomplete samples may be decided.
 
-The prediction of a classifier is the argmax of linear or quadratic functions of a sample. Each kind
-of functions has a class, which evaluates scores at points. If differences of the functions are sums
-over columns, `separable` has them in the form of the core's kernels; `Quadratic` has the forms and
-gradients of any quadratic differences.
+The prediction of a classifier is the argmax of linear or quadratic functions of a sample. `Linear`,
+`Quadratic` and `Local` evaluate such functions at points. If differences of the functions are sums
+over columns, `separable` has their coefficients in the form of the core's kernels; `Quadratic` has
+the forms and gradients of any quadratic differences.
 
 A `RuleInput` has the discriminants and the conditional distribution of their arguments. A rule
 returns a class for every sample, whether it is decided at a reliability tau, and the largest such
@@ -56,7 +56,7 @@ class ClassCodes:
     classifier: Any
 
     def __call__(self, inputs: _Array) -> NDArray[np.intp]:
-        """Class indices of samples of features."""
+        """Class indices (n,) of samples (n, d) in the classifier's features."""
         labels = np.asarray(self.classifier.predict(inputs))
         if labels.shape != (len(inputs),):
             raise ValueError(
@@ -64,9 +64,9 @@ class ClassCodes:
                 f"{labels.shape}"
             )
         codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
-        strange = self.classes[codes] != labels
-        if np.any(strange):
-            known, got = show(self.classes.tolist()), show(labels[np.argmax(strange)])
+        unknown = self.classes[codes] != labels
+        if np.any(unknown):
+            known, got = show(self.classes.tolist()), show(labels[np.argmax(unknown)])
             raise ValueError(f"classifier: expected predict to return labels in {known}, got {got}")
         return codes
 
@@ -135,15 +135,15 @@ class Quadratic(Discriminants):
 
     def pull(self, points: _Array, c: int) -> tuple[_Array, _Array]:
         """Points less the mean of class c, and the negative gradients of f_c, both (n, d)."""
-        apart = points - self.means[:, c]
+        difference = points - self.means[:, c]
         if self.diagonal:
-            return apart, self.precisions[:, c] * apart
-        return apart, _products(apart, self.precisions[0, c])
+            return difference, self.precisions[:, c] * difference
+        return difference, _products(difference, self.precisions[0, c])
 
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
         pulls = (self.pull(points, c) for c in range(self.means.shape[1]))
-        squares = [np.einsum("ni,ni->n", apart, pull) for apart, pull in pulls]
+        squares = [np.einsum("ni,ni->n", difference, pull) for difference, pull in pulls]
         return np.asarray(self.offsets - 0.5 * np.stack(squares, axis=1))
 
     @property
@@ -152,7 +152,7 @@ class Quadratic(Discriminants):
         if not self.diagonal:
             return None
         arrays = self.offsets, 0.5 * self.precisions, self.means
-        offsets, precisions, centres = (np.ascontiguousarray(one) for one in arrays)
+        offsets, precisions, centres = map(np.ascontiguousarray, arrays)
         return offsets, None, precisions, centres
 
     def forms(self, rows: _Codes, c: _Codes, h: _Codes) -> _Array:
@@ -165,12 +165,12 @@ class Quadratic(Discriminants):
         """Bounds (n, k) of the magnitudes of the terms of V, of the half gradient and of f_c."""
         axes = tuple(range(2, self.precisions.ndim))
         curved = np.sqrt((0.25 * self.precisions**2).sum(axis=axes))
-        apart = np.stack(
+        distance = np.stack(
             [np.linalg.norm(points - self.means[:, c], axis=1) for c in range(curved.shape[1])],
             axis=1,
         )
-        curved = np.broadcast_to(curved, apart.shape)
-        return curved, curved * apart, np.abs(self.offsets) + curved * apart**2
+        curved = np.broadcast_to(curved, distance.shape)
+        return curved, curved * distance, np.abs(self.offsets) + curved * distance**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,9 +189,9 @@ class Local(Discriminants):
         return self.about(points).scores(points)
 
 
-def _products(apart: _Array, precision: _Array) -> _Array:
+def _products(X: _Array, precision: _Array) -> _Array:
     """Products P x (n, d); the rounding errors of a point do not depend on the other points."""
-    return np.asarray(expand(apart, np.ascontiguousarray(precision.T), None, expansion="none"))
+    return np.asarray(expand(X, np.ascontiguousarray(precision.T), None, expansion="none"))
 
 
 def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
@@ -199,8 +199,8 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     functions = _read(classifier)
     if functions is None:
         raise ValueError(
-            "classifier: expected one with linear or quadratic discriminants (coef_ and intercept_ "
-            f"for each class, QDA, GaussianNB or LocalQDA), got {show(classifier)}"
+            "classifier: expected linear or quadratic discriminants (coef_ and intercept_ for each "
+            f"class, QDA, GaussianNB or LocalQDA), got {show(classifier)}"
         )
     scores = functions.scores(X)
     expected = np.searchsorted(classifier.classes_, classifier.predict(X))
@@ -289,7 +289,7 @@ class RuleInput:
     prefixes: _Array | None = None  # (n, k) probabilities by classifiers of the known values
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
-        """Inputs of the samples `rows`, conditioned on part g of the mixture."""
+        """Inputs of the samples `rows`, conditioned on component g of the mixture."""
         functions = self.discriminants if self.by_scores else self.functions.take(rows)
         conditional = self.conditional.part(g, rows)
         return replace(self, conditional=conditional, discriminants=functions)
@@ -392,17 +392,17 @@ class PairwiseRule(Rule):
         """As `Rule.bound`."""
         conditional = rule_input.conditional
         weights = conditional.weights
-        # Parts with smaller weights change the sum less than its rounding errors.
-        rows, parts = np.nonzero(weights > EPS)
+        # Components with smaller weights change the sum less than its rounding errors.
+        rows, components = np.nonzero(weights > EPS)
         variances = all_pair_variances(conditional.patterns.covariances)
-        variances = variances[conditional.pattern[rows], parts, best[rows]]
-        means = conditional.means[rows, parts]
-        behind = means - means[np.arange(len(rows)), best[rows]][:, None]
+        variances = variances[conditional.pattern[rows], components, best[rows]]
+        means = conditional.means[rows, components]
+        lead = means - means[np.arange(len(rows)), best[rows]][:, None]  # of h over `best`
         random = variances > 0
         deviations = np.sqrt(np.where(random, variances, 1.0))
         # Without variance, as for `best` itself, the larger score wins; `best` wins a tie.
-        tails = np.where(random, ndtr(behind / deviations), behind > 0).sum(axis=1)
-        total = np.bincount(rows, weights[rows, parts] * tails, minlength=len(best))
+        tails = np.where(random, ndtr(lead / deviations), lead > 0).sum(axis=1)
+        total = np.bincount(rows, weights[rows, components] * tails, minlength=len(best))
         return np.maximum(1.0 - total, 0.0)
 
 

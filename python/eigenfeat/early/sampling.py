@@ -31,8 +31,8 @@ from eigenfeat.early.series import BLOCK_NUMBERS
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-MIN_SAMPLES = 1024  # completions with "auto"
-MAX_SAMPLES = 2**20
+MIN_SAMPLES = 1024  # fewest completions with "auto"
+MAX_SAMPLES = 2**20  # completions of a sample
 RISK = 0.01  # probability that a bound of a sample is too large
 PILOT = 32  # completions that choose the class
 FIRST = 32  # completions of the first stage
@@ -56,8 +56,8 @@ class Sampled:
 
     def __post_init__(self) -> None:
         n = self.n_samples
-        whole = isinstance(n, Integral) and not isinstance(n, bool) and 2 <= n <= MAX_SAMPLES
-        if n != "auto" and not (whole and int(n) & (int(n) - 1) == 0):
+        valid = isinstance(n, Integral) and not isinstance(n, bool) and 2 <= n <= MAX_SAMPLES
+        if n != "auto" and not (valid and int(n) & (int(n) - 1) == 0):
             raise ValueError(
                 f"n_samples: expected a power of two in 2..{MAX_SAMPLES} or 'auto', got {show(n)}"
             )
@@ -161,10 +161,10 @@ def samples_of(sampled: Sampled, tau: float) -> int:
     few completions of other classes can be decided.
     """
     auto = sampled.n_samples == "auto"
-    n = _enough(MIN_SAMPLES, (1 + tau) / 2) if auto else int(sampled.n_samples)
+    n = _samples_for(MIN_SAMPLES, (1 + tau) / 2) if auto else int(sampled.n_samples)
     if largest_bound(n) < tau:
-        enough = _enough(n, tau)
-        hint = f"at least {enough}" if largest_bound(enough) >= tau else "a smaller reliability"
+        needed = _samples_for(n, tau)
+        hint = f"at least {needed}" if largest_bound(needed) >= tau else "a smaller reliability"
         warn_caller(
             f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
             f"up to {largest_bound(n):.6f}; at {tau:g} samples are decided when they are complete",
@@ -173,8 +173,8 @@ def samples_of(sampled: Sampled, tau: float) -> int:
     return n
 
 
-def _enough(n: int, tau: float) -> int:
-    """The smallest power of two, from n on, whose bound reaches tau, or the largest allowed."""
+def _samples_for(n: int, tau: float) -> int:
+    """The smallest power of two, from n on, whose bound reaches tau, at most MAX_SAMPLES."""
     while n < MAX_SAMPLES and largest_bound(n) < tau:
         n *= 2
     return n
@@ -212,21 +212,24 @@ def _completions(
 
 
 def _drawn(conditional: Conditional, rows: _Codes, noise: list[_Array], share: _Array) -> _Array:
-    """Completions (b, s, ell) by the parts' noise (s, ell); `share` (s,) chooses the parts."""
+    """Completions (b, s, ell) from the components' noise (s, ell).
+
+    `share` (s,), uniform in (0, 1), chooses the component of each completion.
+    """
     if len(noise) == 1:
         return np.asarray(conditional.means[rows, 0][:, None] + noise[0])
     ends = np.cumsum(conditional.weights[rows], axis=1)
-    parts = (share[None] * ends[:, -1:])[:, :, None] >= ends[:, None, :-1]
-    part = parts.sum(axis=2)  # (b, s)
-    drawn = conditional.means[rows[:, None], part]
-    for g, of_part in enumerate(noise):
-        row, sample = np.nonzero(part == g)
-        drawn[row, sample] += of_part[sample]
+    above = (share[None] * ends[:, -1:])[:, :, None] >= ends[:, None, :-1]
+    component = above.sum(axis=2)  # (b, s)
+    drawn = conditional.means[rows[:, None], component]
+    for g, of_component in enumerate(noise):
+        row, sample = np.nonzero(component == g)
+        drawn[row, sample] += of_component[sample]
     return np.asarray(drawn)
 
 
 @lru_cache(maxsize=8)
 def _chunk(seed: int, d: int, chunk: int) -> tuple[_Array, _Array]:
-    """Normal numbers (CHUNK, d), and uniform numbers that choose the parts of mixtures."""
+    """Normal numbers (CHUNK, d), and uniform numbers (CHUNK,) that choose components."""
     random = np.random.default_rng([seed, d, chunk])
     return random.standard_normal((CHUNK, d)), random.random(CHUNK)

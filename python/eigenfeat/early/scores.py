@@ -29,7 +29,8 @@ class EarlyScores:
     n : int
         Number of series.
     reliability : float or None
-        Share of early labels that are the label of the complete series; None without these.
+        Share of early labels that are the label of the complete series; None without labels of
+        complete series.
     accuracy : float or None
         Share of early labels that are the true label; None without true labels.
     mean_time : float
@@ -60,7 +61,7 @@ def early_scores(
 
     Parameters
     ----------
-    early : EarlyDecisions, or anything with `label` and `time`
+    early : EarlyDecisions, or an object with `label` and `time`
         Result of an early classifier's `predict_early`.
     n_samples : int
         Number of values of a complete series, d.
@@ -86,8 +87,8 @@ def early_scores(
         raise ValueError(f"early: expected times in 1..{d}, got {time.min()}..{time.max()}")
     accuracy = None if y is None else _agreement(label, y, "y")
     earliness = float(time.mean()) / d
-    right, saved = accuracy or 0.0, 1.0 - earliness
-    mean = 2.0 * right * saved / (right + saved) if right + saved > 0 else 0.0
+    a, saved = accuracy or 0.0, 1.0 - earliness
+    mean = 2.0 * a * saved / (a + saved) if a + saved > 0 else 0.0
     return EarlyScores(
         n=len(label),
         reliability=None if complete is None else _agreement(label, complete, "complete"),
@@ -104,7 +105,7 @@ def reliability_curve(
     """Score a fitted `ReliableClassifier` at several reliabilities.
 
     Every series is evaluated once at each time, and decided at the first time at which its largest
-    tau reaches the required one.
+    tau reaches the required tau.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
 def checked_taus(tau: ArrayLike) -> _Array:
     """Ascending numbers in (0, 1), at least one."""
     taus = np.atleast_1d(real_array(tau, "tau", np.dtype(np.float64)))
-    good = taus.ndim == 1 and taus.size and bool(np.all((taus > 0) & (taus < 1)))
-    if not good or np.any(np.diff(taus) <= 0):
+    in_range = taus.ndim == 1 and taus.size and bool(np.all((taus > 0) & (taus < 1)))
+    if not in_range or np.any(np.diff(taus) <= 0):
         raise ValueError(f"tau: expected ascending numbers in (0, 1), got {show(tau)}")
     return taus

@@ -83,7 +83,7 @@ def training_rows(
             "X: expected at least two series and as many labels, got "
             f"{len(series)} and {len(labels)}"
         )
-    layout = Layout(len(series[0]), max(one.shape[1] for one in series))
+    layout = Layout(len(series[0]), max(values.shape[1] for values in series))
     laid_out = _laid_out(series, layout, ended=True)
     empty = np.isnan(laid_out.rows).all(axis=1)
     if empty.any():
@@ -94,7 +94,7 @@ def training_rows(
     return laid_out, labels, layout
 
 
-def whole_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
+def ended_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
     """Rows of series that have ended."""
     series = series_of(X)
     if series is None:
@@ -109,16 +109,16 @@ def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
     Raises
     ------
     ValueError
-        If it has another shape, or is infinite and the stream not decided yet.
+        If the value has another shape, or is infinite while the stream is not decided.
     """
-    given = real_array(value, "value", np.dtype(np.float64))
+    sample = real_array(value, "value", np.dtype(np.float64))
     shape = () if channels == 1 else (channels,)
-    if given.shape != shape:
-        wanted = "a number" if channels == 1 else f"shape {shape}"
-        raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
-    if not decided and np.isinf(given).any():
-        raise ValueError(f"value: expected finite numbers or NaN, got {given}")
-    return given.reshape(channels)
+    if sample.shape != shape:
+        expected = "a number" if channels == 1 else f"shape {shape}"
+        raise ValueError(f"value: expected {expected}, got shape {sample.shape}")
+    if not decided and np.isinf(sample).any():
+        raise ValueError(f"value: expected finite numbers or NaN, got {sample}")
+    return sample.reshape(channels)
 
 
 def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array:
@@ -133,9 +133,9 @@ def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array
 
 _ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
 ENDED = "; pass series that have ended as a list of arrays, without NaN at their ends"
-_SERIES = "; pass series with missing values as X[:, None] or as a list" + ENDED
-_DECIDE = "; decide takes incomplete samples"
-_FIT = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
+_SERIES_ADVICE = "; pass series with missing values as X[:, None] or as a list" + ENDED
+_DECIDE_ADVICE = "; decide takes incomplete samples"
+_FIT_ADVICE = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
 
 
 def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
@@ -146,9 +146,9 @@ def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
         place = f"row {i}, column {j}" if names is None else f"row {i}, column {j} ({names[j]!r})"
         if not np.isnan(rows[i, j]):
             raise ValueError(f"X: expected finite rows, got {rows[i, j]} in {place}")
-        advice = _SERIES
+        advice = _SERIES_ADVICE
         if hasattr(estimator, "decide"):
-            advice = (_FIT if fit else "") + _DECIDE + _SERIES
+            advice = (_FIT_ADVICE if fit else "") + _DECIDE_ADVICE + _SERIES_ADVICE
         raise ValueError(f"X: expected complete samples, got NaN in {place}{advice}")
     return Rows(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
 
@@ -164,15 +164,15 @@ def _check_one_channel(X: Any, layout: Layout) -> None:
 
 def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
     rows = np.full((len(series), layout.length, layout.channels), np.nan)
-    for i, one in enumerate(series):
-        channels, samples = one.shape
+    for i, values in enumerate(series):
+        channels, samples = values.shape
         if channels != layout.channels:
-            wanted = "one channel" if layout.channels == 1 else f"{layout.channels} channels"
-            raise ValueError(f"X[{i}]: expected {wanted}, got {channels} in shape {one.shape}")
+            expected = "one channel" if layout.channels == 1 else f"{layout.channels} channels"
+            raise ValueError(f"X[{i}]: expected {expected}, got {channels} in shape {values.shape}")
         if samples > layout.length:
             raise ValueError(f"X[{i}]: expected at most {layout.length} samples, got {samples}")
-        rows[i, :samples] = one.T
-    lengths = np.array([one.shape[1] for one in series], dtype=np.int64)
+        rows[i, :samples] = values.T
+    lengths = np.array([values.shape[1] for values in series], dtype=np.int64)
     if ended:
         rows = padded(rows, lengths)
     return Rows(rows.reshape(len(series), layout.width), lengths * layout.channels)
@@ -191,25 +191,24 @@ def carried(series: _Array) -> _Array:
 
 
 def series_of(X: Any) -> list[_Array] | None:
-    """Series (channels, times), if X is an array of them or a list of unequal lengths."""
+    """Arrays (channels, times) if X is a list of series or a 3-D array; None for other samples."""
     refuse_nested(X)
     X = _array_of_epochs(X)
     if not _are_series(X):
         return None
-    out = []
-    for i, given in enumerate(X):
-        one = real_array(
-            plain_rows(given, f"X[{i}]", missing=True), f"X[{i}]", np.dtype(np.float64)
-        )
-        one = one[None] if one.ndim == 1 else one
-        if one.ndim != 2 or not one.size:
-            raise ValueError(f"X[{i}]: expected shape (channels, samples), got {np.shape(given)}")
-        if np.isinf(one).any():
-            raise ValueError(f"X[{i}]: expected finite samples, or NaN, got {show(np.inf)}")
-        out.append(one)
-    if not out:
+    series = []
+    for i, item in enumerate(X):
+        name = f"X[{i}]"
+        values = real_array(plain_rows(item, name, missing=True), name, np.dtype(np.float64))
+        values = values[None] if values.ndim == 1 else values
+        if values.ndim != 2 or not values.size:
+            raise ValueError(f"{name}: expected shape (channels, samples), got {np.shape(item)}")
+        if np.isinf(values).any():
+            raise ValueError(f"{name}: expected finite samples, or NaN, got {show(np.inf)}")
+        series.append(values)
+    if not series:
         raise ValueError("X: expected at least one series, got none")
-    return out
+    return series
 
 
 def _array_of_epochs(X: Any) -> Any:
@@ -231,14 +230,14 @@ def _are_series(X: Any) -> bool:
         return X.ndim == 3
     if not isinstance(X, (list, tuple, np.ndarray)) or not len(X) or np.ndim(X[0]) == 0:
         return getattr(X, "ndim", 0) == 3
-    shapes = {_shape(one) for one in X}
+    shapes = {_shape(item) for item in X}
     dimensions = {len(shape) for shape in shapes}
     return dimensions == {2} or (dimensions <= {1, 2} and len(shapes) > 1)
 
 
-def _shape(one: Any) -> tuple[int, ...]:
+def _shape(item: Any) -> tuple[int, ...]:
     try:
-        return np.shape(one)
+        return np.shape(item)
     except ValueError:  # channels of unequal lengths
         return (0, 0)
 
@@ -246,12 +245,12 @@ def _shape(one: Any) -> tuple[int, ...]:
 # ---- times and reliabilities
 
 
-def spread_steps(length: int, most: int) -> NDArray[np.int64]:
-    """At most `most` evenly spaced numbers in 1..length - 1; empty for length 1."""
+def spread_steps(length: int, max_count: int) -> NDArray[np.int64]:
+    """At most `max_count` evenly spaced numbers in 1..length - 1; empty for length 1."""
     if length < 2:
         return np.empty(0, dtype=np.int64)
-    at = np.linspace(1, length - 1, min(length - 1, most))
-    return np.unique(at.round().astype(np.int64))
+    steps = np.linspace(1, length - 1, min(length - 1, max_count))
+    return np.unique(steps.round().astype(np.int64))
 
 
 def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
@@ -267,14 +266,13 @@ def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -
 
 def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """Tau (n,) of each sample; None means the tau of the model."""
-    given = (
-        getattr(model, "reliability_", model.reliability) if reliability is None else reliability
-    )
-    tau = real_array(given, "reliability", np.dtype(np.float64))
+    if reliability is None:
+        reliability = getattr(model, "reliability_", model.reliability)
+    tau = real_array(reliability, "reliability", np.dtype(np.float64))
     if tau.ndim > 1 or (tau.ndim == 1 and len(tau) != n):
         raise ValueError(f"reliability: expected a number or shape ({n},), got {tau.shape}")
     if not np.all((tau > 0) & (tau < 1)):
-        raise ValueError(f"reliability: expected numbers in (0, 1), got {show(given)}")
+        raise ValueError(f"reliability: expected numbers in (0, 1), got {show(reliability)}")
     return np.ascontiguousarray(np.broadcast_to(tau, (n,)))
 
 

@@ -4,10 +4,10 @@ Each set is a ball or a box about the conditional mean, in units of standard dev
 that dominates all others on a set of probability tau may be decided at tau. `SetRule` finds the
 largest set on which the class dominates; its probability is
 
-- "chebyshev": at least that of Chebyshev's inequality in several dimensions, for any distribution;
-- "quadratic": that of a weighted sum of chi-squares, for Gaussians of any correlation;
-- "mahalanobis": that of the chi-square distribution, for Gaussians of any correlation;
-- "box": at least that of Sidak's inequality, for Gaussians of any correlation.
+- "chebyshev": bounded below by Chebyshev's inequality in several dimensions, for any distribution;
+- "quadratic": given by a weighted sum of chi-squares, for Gaussians of any correlation;
+- "mahalanobis": given by the chi-square distribution, for Gaussians of any correlation;
+- "box": bounded below by Sidak's inequality, for Gaussians of any correlation.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LEVELS = 128  # number of radii that are tried together
 
 
 class ConfidenceSet(ABC):
-    """A kind of sets about the conditional mean."""
+    """A family of sets about the conditional mean, one for each radius."""
 
     shape = "ball"  # "ball" or "box"
-    full_covariance = False  # whether the covariance scales the set, instead of each variance
+    full_covariance = False  # whether the covariance scales the set, or else the variances
     any_distribution = False  # whether the probability holds for every distribution
     # Largest radius of the search, in roots of the number of features; its probability is 1.
     largest_radius = 10.0
@@ -61,11 +61,11 @@ class ConfidenceSet(ABC):
     def degrees(self, rule_input: RuleInput) -> _Codes:
         """Degrees of freedom (n,), the smallest for which the theorems hold.
 
-        - Sets scaled by each variance: the number of components with a variance.
-        - Sets scaled by the covariance: a bound of its rank by this number and the number of
-          missing entries. For linear discriminants the set is of differences of scores, of which k
-          classes have k - 1: Chebyshev's and the chi-square inequality hold for any affine image of
-          a sample, here of dimension min(missing, classes - 1).
+        - Sets scaled by the variances: the number of entries with positive variance.
+        - Sets scaled by the covariance: a bound of its rank, the smaller of this number and the
+          number of missing entries. For linear discriminants the set consists of differences of
+          scores: Chebyshev's and the chi-square inequality hold for any affine image of a sample,
+          here of dimension min(missing, classes - 1).
         """
         conditional = rule_input.conditional
         if rule_input.by_scores:
@@ -146,16 +146,16 @@ SETS: dict[str, ConfidenceSet] = {
 class SetRule(Rule):
     """(5.2): decide a class that dominates on a set of probability tau.
 
-    Under a mixture the set is the union of a set for each part, of probabilities t_g; by the law of
-    total probability the union has at least probability sum_g p(g|z) t_g. Sets for any distribution
-    need no union.
+    Under a mixture the set is the union of a set for each component g, of probability t_g; by the
+    law of total probability the union has at least probability sum_g p(g|z) t_g. Sets for any
+    distribution need no union.
     """
 
     def __init__(self, kind: ConfidenceSet) -> None:
         self.kind = kind
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_classes`: with parts, the class of the means with the most weight."""
+        """As `Rule.best_classes`: for a mixture, the class of the means with the most weight."""
         if not self._in_parts(rule_input):
             return np.asarray(rule_input.scores.argmax(axis=1))
         weights, of_part = rule_input.conditional.weights, _classes_of_parts(rule_input)
@@ -165,7 +165,7 @@ class SetRule(Rule):
         return np.asarray(votes.argmax(axis=1))
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """As `Rule.bound`: with parts, sum_g p(g|z) t_g over the parts whose mean has the class."""
+        """As `Rule.bound`: for a mixture, sum_g p(g|z) t_g over components with mean in `best`."""
         if not self._in_parts(rule_input):
             return self._probability(rule_input, best, np.zeros(len(best)))
         weights, total = rule_input.conditional.weights, np.zeros(len(best))
@@ -191,7 +191,7 @@ class SetRule(Rule):
 
 
 def _classes_of_parts(rule_input: RuleInput) -> _Codes:
-    """Classes (n, parts) of the parts' means."""
+    """Classes (n, p) of the means of the p components of a mixture."""
     columns = list(rule_input.conditional.means.swapaxes(0, 1))
     if not rule_input.by_scores:
         columns = [rule_input.functions.scores(points) for points in columns]
@@ -206,8 +206,8 @@ def largest_radii(
 ) -> _Array:
     """Lower bounds (n,) of the largest radii of sets on which the class `best` dominates.
 
-    They are 0 where it does not dominate. Radii of sets with a probability below `least` (n,) may
-    be underestimated.
+    0 if the class does not dominate at the mean. Radii of sets with a probability below `least`
+    (n,) may be underestimated.
     """
     if rule_input.by_scores:
         return _radii_of_ellipsoids(rule_input, best)
@@ -224,12 +224,12 @@ def _radii_of_ellipsoids(rule_input: RuleInput, best: _Codes) -> _Array:
     """Proposition 2: (f_c - f_h)(m) against radius |R^(1/2) (beta_c - beta_h)|, up to rounding."""
     scores, rows = rule_input.scores, np.arange(len(best))
     share = rounding_share(rule_input.n_features)
-    own = scores[rows, best][:, None]
-    lead = own - scores - share * (np.abs(own) + np.abs(scores))
+    best_score = scores[rows, best][:, None]
+    lead = best_score - scores - share * (np.abs(best_score) + np.abs(scores))
     variances = all_pair_variances(rule_input.conditional.covariance)[rows, best]
-    fall = np.sqrt(variances) * (1.0 + share)
+    deviation = np.sqrt(variances) * (1.0 + share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        radii = np.where(fall > 0, lead / fall, np.where(lead >= 0, np.inf, 0.0))
+        radii = np.where(deviation > 0, lead / deviation, np.where(lead >= 0, np.inf, 0.0))
     radii[rows, best] = np.inf
     return np.asarray(np.clip(radii.min(axis=1), 0.0, 1e150))
 
@@ -237,7 +237,7 @@ def _radii_of_ellipsoids(rule_input: RuleInput, best: _Codes) -> _Array:
 def _radii_by_levels(
     rule_input: RuleInput, kind: ConfidenceSet, limit: _Array, best: _Codes, least: _Array
 ) -> _Array:
-    """Search among many radii at a time: powers of two, then radii between two of them."""
+    """Search among many radii at a time: powers of two, then twice between two neighbours."""
     rows = np.arange(len(best))
     powers = np.minimum(2.0 ** np.arange(-40, 41), limit[:, None])
     radii = np.column_stack([np.zeros_like(limit), powers, limit])
@@ -263,7 +263,7 @@ def _dominated_levels(
 ) -> _Codes:
     """Number (n,) of the first of ascending radii (n, t) at which the class `best` dominates.
 
-    It is 0 for samples that are not `possible`.
+    0 for samples that are not `possible`.
     """
     others = -rule_input.scores
     others[np.arange(len(best)), best] = np.inf
@@ -315,7 +315,7 @@ def _proved_levels(
         widths = np.sqrt(conditional.patterns.variances[:, 0])
         size = np.linalg.norm(widths, axis=1)[pattern]
         groups = np.stack([form.reshape(-1), pattern[at]], axis=1)
-    curved, sloped, terms = (one[rows, c] + one[rows, h] for one in rule_input.quadratic_sizes)
+    curved, sloped, terms = (size[rows, c] + size[rows, h] for size in rule_input.quadratic_sizes)
     constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
     constant -= rounding_share(rule_input.n_features) * terms
     reach = size[:, None] * radii

@@ -79,7 +79,7 @@ class Stages:
         if isinstance(models[0], ConvolutionClassifier):  # by `fit_prefixes`
             return prefix_probabilities(models, series, times)
         pairs = zip(models, times, strict=True)
-        return np.stack([_probability(one, series[:, :, :t], self.classes) for one, t in pairs])
+        return np.stack([_probability(model, series[:, :, :t], self.classes) for model, t in pairs])
 
     def after(self, rows: _Array, seen: _Times) -> _Array:
         """Probabilities (n, q, G) of rows (n, T, channels) at the last times up to `seen` (q,).
@@ -135,7 +135,7 @@ def fit_stages(
     series = _filled(rows, start)
     onset = _onset_of(series)
     if onset == series.shape[2]:
-        raise ValueError("X: expected series that differ at some time, got the same in all")
+        raise ValueError("X: expected series that differ, got equal series")
     series, classes = np.ascontiguousarray(series[:, :, onset:]), np.unique(y)
     held_out = held_out_stages(candidate, series, y, classes, times_after(onset) - onset, n_folds)
     return Stages(held_out.models, held_out.times + onset, classes, onset, start), held_out
@@ -175,18 +175,19 @@ def held_out_stages(
     try:
         if isinstance(candidate, ConvolutionClassifier):
             models = list(fit_prefixes(candidate, X, y, times))
-            own = [softmax(m.factor_ * m.loo_scores_, axis=1) for m in models]
+            by_time = [softmax(m.factor_ * m.loo_scores_, axis=1) for m in models]
         elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views
             last = _fitted(candidate, X, y)
             if getattr(last, "out_of_fold_proba_", None) is not None:
                 models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), last]
-                own = [np.array(m.out_of_fold_proba_, dtype=float) for m in models]
+                by_time = [np.array(m.out_of_fold_proba_, dtype=float) for m in models]
     except _FAILURES as error:
         raise _cannot_fit(candidate, str(error)) from error
     if not models:
         return _out_of_folds(candidate, X, y, classes, times, n_folds)
-    codes, probabilities = np.searchsorted(classes, y), np.stack(own)
-    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # other series lack the class
+    codes, probabilities = np.searchsorted(classes, y), np.stack(by_time)
+    # Held out, the only series of a class is of a class that the model does not know.
+    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan
     return HeldOut(times, models, probabilities[None])
 
 
@@ -202,8 +203,8 @@ def _out_of_folds(
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
     failure, skipped, folds = "", "", 0
-    every = ((r, fold) for r in range(repeats) for fold in fold_masks(y, n_folds, r))
-    for repeat, held_out in every:
+    masks = ((r, mask) for r in range(repeats) for mask in fold_masks(y, n_folds, r))
+    for repeat, held_out in masks:
         for k in range(len(times) - 1, -1, -1):  # whole series first, to detect failing folds
             if not usable[k]:
                 continue
@@ -258,7 +259,7 @@ def _flat(X: _Array) -> _Array:
 def _takes_series(model: Any) -> bool:
     """Whether the model, or the first step of a pipeline, accepts arrays of three dimensions."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
-    if hasattr(first, "get_tag"):  # aeon's
+    if hasattr(first, "get_tag"):  # an estimator of aeon
         return bool(first.get_tag("capability:multivariate", False, raise_error=False))
     try:
         tags = get_tags(first)

@@ -22,12 +22,12 @@ from eigenfeat.moments.columns import deviations
 
 _Array = NDArray[np.float64]
 
-RIDGE = 1.0
+RIDGE = 1.0  # added to the diagonal of the kernel, which is 1
 MAX_SAMPLES = 1500  # per regression, drawn at random
 
 
 def regressors_of(probability: _Array) -> _Array:
-    """Regressors (n, G + 2): the probabilities, the largest one, and its lead."""
+    """Regressors (n, G + 2): the probabilities, the largest, and its lead over the second."""
     top = np.sort(probability, axis=1)[:, -2:]
     return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
 
@@ -39,10 +39,10 @@ class Regression:
     ----------
     mean, scale : (q,) arrays
         Means and deviations of the regressors.
-    known : (m, q) array
+    fitted : (m, q) array
         Standardised regressors of the fit.
     weights : (m,) array
-        Coefficients of the kernels at `known`.
+        Coefficients of the kernels at `fitted`.
     level : float
         Mean of the target, added to the predictions.
     """
@@ -53,9 +53,9 @@ class Regression:
         self.mean = regressors.mean(axis=0)
         spread = deviations(regressors)
         self.scale = np.where(spread > 0, spread, 1.0)
-        self.known = (regressors[chosen] - self.mean) / self.scale
+        self.fitted = (regressors[chosen] - self.mean) / self.scale
         self.level = float(target[chosen].mean())
-        kernel = self._kernel(self.known) + RIDGE * np.eye(len(chosen))
+        kernel = self._kernel(self.fitted) + RIDGE * np.eye(len(chosen))
         self.weights = solve(kernel, target[chosen] - self.level, assume_a="pos")
 
     @one_blas_thread()
@@ -66,7 +66,7 @@ class Regression:
 
     def _kernel(self, regressors: _Array) -> _Array:
         """Kernel (m, n) of standardised regressors with the fitted regressors."""
-        return np.exp(-cdist(regressors, self.known, "sqeuclidean") / self.known.shape[1])
+        return np.exp(-cdist(regressors, self.fitted, "sqeuclidean") / self.fitted.shape[1])
 
 
 @dataclass(frozen=True, eq=False)

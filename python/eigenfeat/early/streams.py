@@ -34,11 +34,11 @@ _NO_CODES = np.empty(0, dtype=np.intp)
 class Streams:
     """Decide many series that arrive value by value, each at its own time.
 
-    A value costs O(t) for the t known values of a series and each Gaussian of the completion. If
-    values are missing, a time of decision costs O(d^3), which series with equal missing values
-    share. Methods may be called from several threads; every push is atomic, and an error leaves the
-    streams unchanged. Streams can be pickled at any time. Fitting the model again does not change
-    open streams.
+    A value costs O(t) for the t known values of a series and each Gaussian of the completion. With
+    missing values, a time of decision costs O(d^3), once for all series with the same missing
+    values. Methods may be called from several threads; every push is atomic, and an error leaves
+    the streams unchanged. Streams can be pickled at any time. Fitting the model again does not
+    change open streams.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Streams:
     n_series : int >= 1
         Number of series.
     reliability : float or (n_series,) array-like, optional
-        tau; the model's by default.
+        tau in (0, 1); by default as in `ReliableClassifier.predict_early`.
     steps : ascending integers in ``1..n_timepoints_``, optional
         Numbers of values after which series may be decided, always including the last; by default
         as in `ReliableClassifier.predict_early`.
@@ -87,9 +87,8 @@ class Streams:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            left_out = ("_lock", "_statistics")
-            state = {name: value for name, value in vars(self).items() if name not in left_out}
-            return {name: copy.copy(value) for name, value in state.items()}
+            omitted = ("_lock", "_statistics")
+            return {n: copy.copy(value) for n, value in vars(self).items() if n not in omitted}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
@@ -105,9 +104,9 @@ class Streams:
     def labels(self) -> NDArray[np.object_]:
         """Labels (n,), None for undecided series."""
         with self._lock:
-            out = self._model.classes[np.maximum(self._code, 0)].astype(object)
-            out[self._code < 0] = None
-            return out
+            labels = self._model.classes[np.maximum(self._code, 0)].astype(object)
+            labels[self._code < 0] = None
+            return labels
 
     @property
     def time(self) -> NDArray[np.int64]:
@@ -162,23 +161,23 @@ class Streams:
         """
         with self._lock:
             where = self._indices(at)
-            given, waiting = self._samples(values, where), np.flatnonzero(self._code[where] < 0)
+            samples, waiting = self._samples(values, where), np.flatnonzero(self._code[where] < 0)
             times = self._times(time, where, waiting)
-            where, given = where[waiting], given[waiting]
-            if np.isinf(given).any():
-                k, j = np.argwhere(np.isinf(given))[0]
+            where, samples = where[waiting], samples[waiting]
+            if np.isinf(samples).any():
+                k, j = np.argwhere(np.isinf(samples))[0]
                 raise ValueError(
                     "values: expected finite numbers or NaN, got "
-                    f"{given[k, j]} for series {where[k]}"
+                    f"{samples[k, j]} for series {where[k]}"
                 )
             state = self._seen, self._time, self._code, self._reliability
-            before = [array[where] for array in state]
+            saved = [array[where] for array in state]
             try:
-                decided = [self._advance(t, where[k], given[k]) for t, k in _grouped(times)]
+                decided = [self._advance(t, where[k], samples[k]) for t, k in _grouped(times)]
             except BaseException:
-                for array, values_before in zip(state, before, strict=True):
+                for array, values_before in zip(state, saved, strict=True):
                     array[where] = values_before
-                later = np.arange(self._layout.width) >= before[0][:, None] * self._layout.channels
+                later = np.arange(self._layout.width) >= saved[0][:, None] * self._layout.channels
                 self._rows[where] = np.where(later, np.nan, self._rows[where])
                 self._statistics.restart(where)
                 raise
@@ -187,7 +186,7 @@ class Streams:
     def finish(self, at: _Given = None) -> _Codes:
         """Decide series that have ended, from their known values.
 
-        The values after the end are each channel's last one.
+        Each channel is padded with its last known value.
 
         Parameters
         ----------
@@ -227,7 +226,7 @@ class Streams:
         label : (n,) array
             The label that each series would get now, or the label of its decision.
         reliability : (n,) array
-            The largest tau at which it would get this label, or the tau of its decision.
+            The largest tau at which the series would get this label, or the tau of its decision.
         """
         with self._lock:
             code, reliability = self._code.copy(), self._reliability.copy()
@@ -258,20 +257,20 @@ class Streams:
         if at is None:
             return np.arange(n)
         where = np.asarray(at)
-        whole = where.ndim == 1 and (where.dtype.kind in "iu" or not where.size)
-        good = whole and (not where.size or (where.min() >= 0 and where.max() < n))
-        if not good or len(np.unique(where)) != len(where):
+        integers = where.ndim == 1 and (where.dtype.kind in "iu" or not where.size)
+        valid = integers and (not where.size or (where.min() >= 0 and where.max() < n))
+        if not valid or len(np.unique(where)) != len(where):
             raise ValueError(f"at: expected distinct integers in 0..{n - 1}, got {show(at)}")
         return where.astype(np.intp)
 
     def _samples(self, values: Any, where: _Codes) -> _Array:
         """Checked samples (m, channels)."""
-        given = real_array(values, "values", np.dtype(np.float64))
+        samples = real_array(values, "values", np.dtype(np.float64))
         channels = self._layout.channels
         shape = where.shape if channels == 1 else (len(where), channels)
-        if given.shape != shape:
-            raise ValueError(f"values: expected shape {shape}, got {given.shape}")
-        return given.reshape(len(where), channels)
+        if samples.shape != shape:
+            raise ValueError(f"values: expected shape {shape}, got {samples.shape}")
+        return samples.reshape(len(where), channels)
 
     def _times(self, time: Any, where: _Codes, waiting: _Codes) -> NDArray[np.int64]:
         """Numbers (m,) of samples after the push, of the undecided series ``where[waiting]``."""
@@ -280,7 +279,7 @@ class Streams:
             return seen + 1
         times, n = np.asarray(time), len(where)
         if times.dtype.kind not in "iu" or times.shape not in ((), (n,)):
-            raise ValueError(f"time: expected an integer, or {n} of them, got {show(time)}")
+            raise ValueError(f"time: expected an integer or {n} integers, got {show(time)}")
         times = np.broadcast_to(times, (n,))[waiting].astype(np.int64)
         wrong = (times <= seen) | (times > self._layout.length)
         if wrong.any():
@@ -292,7 +291,7 @@ class Streams:
         return times
 
     def _advance(self, time: int, rows: _Codes, samples: _Array) -> _Codes:
-        """Take the samples of series at a time; return those decided now."""
+        """Take the samples of series at a time; return the series that are decided now."""
         channels = self._layout.channels
         self._rows[rows, (time - 1) * channels : time * channels] = samples
         self._seen[rows] = time
@@ -344,9 +343,10 @@ class Stream:
     model : ReliableClassifier
         Fitted model.
     reliability : float, optional
-        tau; the model's by default.
+        tau in (0, 1); by default as in `ReliableClassifier.predict_early`.
     steps : ascending integers in ``1..n_timepoints_``, optional
-        Numbers of values after which the series may be decided.
+        Numbers of values after which the series may be decided; by default as in
+        `ReliableClassifier.predict_early`.
 
     Examples
     --------
@@ -372,7 +372,7 @@ class Stream:
 
     @property
     def seen(self) -> int:
-        """Number of values up to the decision, including the last."""
+        """Number of values that the series has received, at most until its decision."""
         return int(self._streams.seen[0])
 
     @property
@@ -401,8 +401,8 @@ class Stream:
             If the value is infinite or of another shape, or its time is in the past; then nothing
             is pushed.
         """
-        given = pushed_value(value, self._channels, decided=self.decision is not None)
-        self._streams.push(given if self._channels == 1 else given[None], time=time)
+        sample = pushed_value(value, self._channels, decided=self.decision is not None)
+        self._streams.push(sample if self._channels == 1 else sample[None], time=time)
         return self.decision
 
     def finish(self) -> StreamDecision:

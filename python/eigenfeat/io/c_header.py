@@ -45,7 +45,7 @@ def to_c(
     The header is C99 and C++11, needs <math.h> and nothing else, and allocates no memory.
     ``NAME_begin(&state)`` begins a series, ``NAME_push(&state, sample)`` takes its next sample and
     returns the class once the series is decided, and ``NAME_finish(&state)`` decides a series that
-    has ended. Labels and times are those of ``model.stream()``, or of `predict`.
+    has ended. Labels and times are as by ``model.stream()``, labels without times as by `predict`.
 
     Parameters
     ----------
@@ -61,17 +61,19 @@ def to_c(
     name : str, optional
         Prefix of every name in the header; by default the name of the file, or ``eigenfeat``.
     reliability : float, optional
-        tau of a `ReliableClassifier`; by default the estimator's.
+        tau of a `ReliableClassifier`; by default as in its `predict_early`.
     steps : ascending integers in 1..length, optional
-        Numbers of samples after which a `ReliableClassifier` decides; by default the estimator's.
-        Each adds a table of k (k - 1) / 2 numbers for each part of the completion.
+        Numbers of samples after which a `ReliableClassifier` decides; by default as in its
+        `predict_early`. Each step adds a table of k (k - 1) / 2 numbers for each Gaussian of the
+        completion.
 
     Returns
     -------
     str
-        The header. Its tables have about d (d + 2 k) / 2 numbers for each part of the completion
-        (k + 1 parts by default, 1 with `GaussianCompletion`), or k numbers for each feature and
-        time; those of ``ConvolutionClassifier(840, contests=False)`` are small.
+        The header. Its tables have about d (d + 2 k) / 2 numbers for each Gaussian of the
+        completion (k + 1 by default, 1 with `GaussianCompletion`), or k numbers for each feature
+        and time of a convolution classifier. ``ConvolutionClassifier(840, contests=False)`` has
+        small tables.
 
     Raises
     ------
@@ -109,9 +111,9 @@ def to_c(
         if reliability is not None or steps is not None:
             kind = type(model).__name__
             raise ValueError(f"reliability, steps: expected None with a {kind}, got a value")
-        made = _convolution_header(model, name, numbers)
+        header = _convolution_header(model, name, numbers)
     elif isinstance(model, ReliableClassifier):
-        made = _stream_header(model, reliability, steps, name, numbers)
+        header = _stream_header(model, reliability, steps, name, numbers)
     else:
         raise ValueError(
             "model: expected a fitted ReliableClassifier, MinimumCostClassifier or "
@@ -119,8 +121,8 @@ def to_c(
         )
     if path is not None:
         with replacing(path) as file:
-            file.write(made.encode())
-    return made
+            file.write(header.encode())
+    return header
 
 
 def _name_of(path: Any, name: Any) -> str:
@@ -147,44 +149,44 @@ def _stream_header(
             f"{model.rule_!r} with {show(fitted.classifier)}"
         )
     times = times[(times > 0) & (times < layout.length)]
-    least = np.full(len(times), tau)  # tau without a correction
+    rule_tau = np.full(len(times), tau)  # tau of the rule alone at each time
     if fitted.correction is not None:
-        least = fitted.correction.least_tau(least, times * layout.channels)
-        times, least = times[least <= 1], least[least <= 1]
+        rule_tau = fitted.correction.least_tau(rule_tau, times * layout.channels)
+        times, rule_tau = times[rule_tau <= 1], rule_tau[rule_tau <= 1]
     is_target = np.ones(len(fitted.classes), dtype=bool)
     if fitted.is_target is not None:
         is_target = fitted.is_target
-    mixture, parts = fitted.completion.mixture_, fitted.gaussians
-    factors = np.stack([one.factor for one in parts])
+    mixture, gaussians = fitted.completion.mixture_, fitted.gaussians
+    factors = np.stack([gaussian.factor for gaussian in gaussians])
     d, k = layout.width, len(fitted.classes)
     diagonals = np.einsum("gtt->gt", factors)
     rows, columns = np.tril_indices(d, -1)
     higher, lower = np.tril_indices(k, -1)
-    scales = np.zeros((len(times), len(parts), len(higher)))  # 0 for constant differences
-    for g, one in enumerate(parts):
+    scales = np.zeros((len(times), len(gaussians), len(higher)))  # 0 for constant differences
+    for g, gaussian in enumerate(gaussians):
         for i, t in enumerate(times):
-            variances = all_pair_variances(one.covariances(int(t) * layout.channels)[0])
-            apart = np.sqrt(variances[higher, lower])
+            variances = all_pair_variances(gaussian.covariances(int(t) * layout.channels)[0])
+            deviation = np.sqrt(variances[higher, lower])
             with np.errstate(divide="ignore"):
-                scales[i, g] = np.where(apart > 0, 1 / (np.sqrt(2) * apart), 0.0)
+                scales[i, g] = np.where(deviation > 0, 1 / (np.sqrt(2) * deviation), 0.0)
     looks = np.full(layout.length + 1, -1)
     looks[times] = np.arange(len(times))
     arrays = {
-        "START_SCORES": np.stack([one.feature_mean for one in parts]),
+        "START_SCORES": np.stack([gaussian.feature_mean for gaussian in gaussians]),
         "START_WEIGHTS": np.log(mixture.weights),
-        "MEANS": np.stack([one.mean for one in parts]),
+        "MEANS": np.stack([gaussian.mean for gaussian in gaussians]),
         "RECIPROCALS": 1 / diagonals,
         "LOGARITHMS": -np.log(diagonals),
         "FACTORS": factors[:, rows, columns],
-        "GAINS": np.stack([one.gains for one in parts]),
-        "RISKS": 1.0 - least,  # allowed probability of other classes
+        "GAINS": np.stack([gaussian.gains for gaussian in gaussians]),
+        "RISKS": 1.0 - rule_tau,  # allowed probability of other classes
         "PAIRS": scales,
     }
     words = {
         "TAU": format(tau, ".15g"),
         "CHANNELS": layout.channels,
         "LENGTH": layout.length,
-        "PARTS": len(parts),
+        "PARTS": len(gaussians),
         "FIXED": mixture.n_fixed,
         "ENTRIES": d,
         "TARGETS": ", ".join(map(str, is_target.astype(int))),
@@ -192,7 +194,7 @@ def _stream_header(
         "N_LOOKS": max(1, len(times)),
         "N_PAIRS": max(1, len(higher)),
         "FACTOR_LENGTH": max(1, len(rows)),
-        "STATE_BYTES": numbers.itemsize * (len(parts) * (d + k + 1) + layout.channels) + 8,
+        "STATE_BYTES": numbers.itemsize * (len(gaussians) * (d + k + 1) + layout.channels) + 8,
     }
     return _filled_template("early_stream.h.in", name, fitted.classes, numbers, words, arrays)
 
@@ -205,9 +207,9 @@ def _stages_of(
     if isinstance(model, ConvolutionClassifier):
         return [model], np.array([model.n_times_ or 0]), 0
     stages = model.classifiers_
-    if not all(isinstance(one, ConvolutionClassifier) for one in stages):
+    if not all(isinstance(stage, ConvolutionClassifier) for stage in stages):
         raise ValueError(
-            "model: expected a MinimumCostClassifier with a ConvolutionClassifier, got one with "
+            "model: expected a MinimumCostClassifier with a ConvolutionClassifier, got "
             f"{show(stages[0])}"
         )
     return stages, model.times_, model.onset_
@@ -219,9 +221,9 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
     features, k, p = stages[0].features_, len(model.classes_), len(stages)
     width, length = features.n_features_out_, int(times[-1])
     contests = len(features.rivals_)
-    sums = [np.zeros((0, k)), *(one.coef_[:, width:].T for one in stages)]
-    begin = np.cumsum([len(one) for one in sums[:-1]])
-    with_summaries = any(one.n_times_ is not None for one in stages)
+    summaries = [np.zeros((0, k)), *(stage.coef_[:, width:].T for stage in stages)]
+    begin = np.cumsum([len(weights) for weights in summaries[:-1]])
+    with_summaries = any(stage.n_times_ is not None for stage in stages)
     buffer = 8 * int(features.dilations_.max()) + 1 + int(features.orders_.max())
     if with_summaries:
         buffer = length - onset
@@ -230,19 +232,19 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
     pads = isinstance(model, MinimumCostClassifier)
     if pads:
         costs, regressions = model.costs_, model.policy_.regressions
-    nothing = [np.zeros((0, k + 2))]
+    no_points = np.zeros((0, k + 2))
     arrays = {
         "THRESHOLDS": features.thresholds_,
-        "INTERCEPTS": np.stack([one.intercept_ for one in stages]),
-        "FACTORS": np.array([one.factor_ for one in stages]),
-        "WEIGHTS": np.stack([one.coef_[:, :width].T for one in stages]),
+        "INTERCEPTS": np.stack([stage.intercept_ for stage in stages]),
+        "FACTORS": np.array([stage.factor_ for stage in stages]),
+        "WEIGHTS": np.stack([stage.coef_[:, :width].T for stage in stages]),
         "COSTS": costs,
-        "SUMMARY_WEIGHTS": np.concatenate(sums),
-        "POLICY_MEAN": np.stack([*(one.mean for one in regressions), np.zeros(k + 2)]),
-        "POLICY_SCALE": np.stack([*(one.scale for one in regressions), np.ones(k + 2)]),
-        "POLICY_LEVEL": np.array([*(one.level for one in regressions), 0.0]),
-        "POLICY_POINTS": np.concatenate([*(one.known for one in regressions), *nothing]),
-        "POLICY_WEIGHTS": np.concatenate([*(one.weights for one in regressions), np.zeros(0)]),
+        "SUMMARY_WEIGHTS": np.concatenate(summaries),
+        "POLICY_MEAN": np.stack([*(r.mean for r in regressions), np.zeros(k + 2)]),
+        "POLICY_SCALE": np.stack([*(r.scale for r in regressions), np.ones(k + 2)]),
+        "POLICY_LEVEL": np.array([*(r.level for r in regressions), 0.0]),
+        "POLICY_POINTS": np.concatenate([*(r.fitted for r in regressions), no_points]),
+        "POLICY_WEIGHTS": np.concatenate([*(r.weights for r in regressions), np.zeros(0)]),
     }
     channels = features.n_channels_
     words = {
@@ -268,10 +270,10 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
         "CHANNEL": _integers(features.channels_),
         "TIMES": _integers(times),
         "SUMMARY_BEGIN": _integers(
-            [-1 if one.n_times_ is None else at for one, at in zip(stages, begin, strict=True)]
+            [-1 if stage.n_times_ is None else at for stage, at in zip(stages, begin, strict=True)]
         ),
         "N_SUMMARIES": max(1, len(arrays["SUMMARY_WEIGHTS"])),
-        "POLICY_BEGIN": _integers(np.cumsum([0, *(len(one.known) for one in regressions)])),
+        "POLICY_BEGIN": _integers(np.cumsum([0, *(len(r.fitted) for r in regressions)])),
         "N_POINTS": max(1, len(arrays["POLICY_POINTS"])),
         "STATE_BYTES": numbers.itemsize * (channels * (buffer + 1) + k + 168 * contests)
         + 4 * len(features.thresholds_)
@@ -284,7 +286,7 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
 
 
 class _Numbers:
-    """Arrays and numbers of a type as C writes them, without loss."""
+    """Text of arrays and numbers of a type in C, without loss of digits."""
 
     def __init__(self, dtype: str) -> None:
         self._dtype = np.dtype(dtype)
@@ -293,7 +295,7 @@ class _Numbers:
         self.itemsize = self._dtype.itemsize  # bytes of a number
 
     def __call__(self, array: NDArray[Any]) -> str:
-        """Initialiser of an array; C has no empty arrays, so that these become a zero."""
+        """Initialiser of an array; an empty array, which C does not have, becomes one zero."""
         if not array.size:
             array = np.zeros([max(length, 1) for length in array.shape])
         if array.ndim > 1:
@@ -326,7 +328,7 @@ def _filled_template(
     words: dict[str, Any],
     arrays: dict[str, NDArray[Any]],
 ) -> str:
-    """Replace the words of a template, and its arrays of numbers."""
+    """Replace the words @NAME@ of a template by texts and arrays."""
     kind, labels, print_as = _labels(classes)
     words = {
         "NAME": name,
@@ -349,9 +351,9 @@ def _filled_template(
 def _labels(classes: NDArray[Any]) -> tuple[str, str, str]:
     """The type of the labels in C, the labels, and their format for ``printf``."""
     if classes.dtype.kind in "iub":
-        whole = [int(label) for label in classes]
-        if max(map(abs, whole)) < 2**31:
-            return "const long", ", ".join(map(str, whole)), "%ld"
+        integers = [int(label) for label in classes]
+        if max(map(abs, integers)) < 2**31:
+            return "const long", ", ".join(map(str, integers)), "%ld"
     elif all(isinstance(label, str) for label in classes.tolist()):
         return "const char *const", ", ".join(map(_quoted, classes.tolist())), "%s"
     raise ValueError(

@@ -75,7 +75,7 @@ def test_errors_leave_the_estimator_as_it_was(holes, spoil, message):
     assert_array_equal(model.means_, before)
     with pytest.raises(ValueError, match="ridge"):
         GaussianCompletion(ridge=-1).fit(X)
-    with pytest.raises(ValueError, match="samples that differ, got equal ones"):
+    with pytest.raises(ValueError, match="samples that differ, got equal samples"):
         GaussianCompletion().fit([[1.0, np.nan], [1.0, 2.0], [np.nan, 2.0]])
-    with pytest.raises(ValueError, match="ridge: expected one that makes"):
+    with pytest.raises(ValueError, match="ridge: expected a number that makes"):
         GaussianCompletion(0, 0).fit(np.where(np.eye(3, 9) > 0, np.nan, X[:3, [0] * 9]))

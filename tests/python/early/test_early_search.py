@@ -67,7 +67,7 @@ def test_a_candidate_that_cannot_be_fitted_is_left_out(series):
     assert model.best_candidate_ == "lda"
     failed = np.array(model.cv_results_["param_candidate"]) == "singular"
     assert_array_equal(np.isnan(model.cv_results_["mean_test_score"]), failed)
-    with pytest.raises(ValueError, match="ridge: expected one that makes"):
+    with pytest.raises(ValueError, match="ridge: expected a number that makes"):
         ReliableClassifierCV({"singular": singular}).fit(X, y)
 
 
