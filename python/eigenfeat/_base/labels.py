@@ -217,7 +217,7 @@ def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> 
     if not types <= _NEVER_MISSING:
         missing = np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
         _refuse_missing(missing, name, start, what)
-    kinds = {_kind(one) for one in types}
+    kinds = {_kind(label_type) for label_type in types}
     if kinds == {bool}:
         return np.array(values, dtype=bool)
     if kinds == {int}:
@@ -227,7 +227,7 @@ def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> 
     ):
         return np.array(values, dtype=np.float64)
     if len(kinds) > 1 and what != "target":
-        names = sorted(one.__name__ for one in kinds)
+        names = sorted(kind.__name__ for kind in kinds)
         raise ValueError(
             f"{name}: expected {what}s that can be ordered, got a mixture of {', '.join(names)}"
         )
@@ -249,9 +249,9 @@ _KINDS: tuple[tuple[tuple[type[Any], ...], type[Any]], ...] = (
 )
 
 
-def _kind(one: type[Any]) -> type[Any]:
+def _kind(label_type: type[Any]) -> type[Any]:
     """Return the Python type that corresponds to a type of labels."""
-    return next((plain for those, plain in _KINDS if issubclass(one, those)), one)
+    return next((kind for types, kind in _KINDS if issubclass(label_type, types)), label_type)
 
 
 def _whole_numbers(values: list[Any], name: str, start: int) -> npt.NDArray[Any]:
@@ -388,8 +388,8 @@ def fold_indices(
     """
     fold = class_folds(codes, count, random)
     fold[(np.bincount(codes, minlength=n_classes) == 1)[codes]] = -1
-    parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
-    return [(train, held) for train, held in parts if len(train) and len(held)]
+    splits = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
+    return [(train, held_out) for train, held_out in splits if len(train) and len(held_out)]
 
 
 def by_class(indices: Codes, codes: Codes) -> Codes:
@@ -397,8 +397,8 @@ def by_class(indices: Codes, codes: Codes) -> Codes:
     return indices[np.argsort(codes[indices], kind="stable")]
 
 
-def thinned(indices: Codes, most: int) -> Codes:
-    """At most `most` of the indices at equal distances, sorted."""
-    if len(indices) > most:
-        indices = indices[np.linspace(0, len(indices) - 1, most).astype(np.intp)]
+def thinned(indices: Codes, max_count: int) -> Codes:
+    """At most `max_count` of the indices, evenly spaced, sorted."""
+    if len(indices) > max_count:
+        indices = indices[np.linspace(0, len(indices) - 1, max_count).astype(np.intp)]
     return np.sort(indices)

@@ -33,7 +33,7 @@ __all__ = [
     "taking_the_place_of",
 ]
 
-_MAX_BYTES_PER_ENTRY = 4096  # the limit for arrays without entries
+_MAX_ITEM_BYTES = 4096  # size of an item of an array without entries
 
 
 class FileFormatError(ValueError):
@@ -75,8 +75,8 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as folder, naming(str(target), Path(folder, "part")):
             scratch = Path(folder, "part")
             yield scratch
-            with open(scratch, "rb") as whole, open(target, "wb") as device:
-                shutil.copyfileobj(whole, device)
+            with open(scratch, "rb") as content, open(target, "wb") as device:
+                shutil.copyfileobj(content, device)
         return
     if mode is not None and stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
@@ -93,11 +93,11 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
         with suppress(OSError):
             scratch.unlink(missing_ok=True)
         if isinstance(error, OSError) and is_of_file(scratch, error):
-            raise _about(error, target) from None
+            raise _naming_target(error, target) from None
         raise
 
 
-def _about(error: OSError, target: Path) -> OSError:
+def _naming_target(error: OSError, target: Path) -> OSError:
     """Return an error that names the target, or its missing folder, instead of the scratch file."""
     missing = target.parent
     while not missing.parent.is_dir() and missing.parent != missing:
@@ -159,8 +159,7 @@ def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
 def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
     """Return the shape of the array in an ``npy`` member; only its header is read.
 
-    ValueError if the array has Python objects, or its size in bytes differs from that of the
-    member.
+    ValueError if the array has Python objects, or its size differs from the rest of the member.
     """
     with archive.open(member) as content:
         version = npy.read_magic(content)
@@ -171,9 +170,9 @@ def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
         if version not in headers:
             raise ValueError("an array of an unknown version of NumPy's format")
         shape, _, dtype = headers[version](content)
-        room = archive.getinfo(member).file_size - content.tell()
-    if dtype.hasobject or not 0 < dtype.itemsize <= max(room, _MAX_BYTES_PER_ENTRY):
+        n_bytes = archive.getinfo(member).file_size - content.tell()
+    if dtype.hasobject or not 0 < dtype.itemsize <= max(n_bytes, _MAX_ITEM_BYTES):
         raise ValueError(f"an array of dtype {dtype!s:.40}, not of numbers or text")
-    if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != room:
-        raise ValueError(f"an array of {prod(shape) * dtype.itemsize} bytes in {room}")
+    if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != n_bytes:
+        raise ValueError(f"an array of {prod(shape) * dtype.itemsize} bytes in {n_bytes}")
     return tuple(shape)

@@ -21,7 +21,7 @@ __all__ = [
     "resolve",
 ]
 
-_here = threading.local()
+_defaults = threading.local()  # `n_threads` of each thread
 
 
 @contextmanager
@@ -30,12 +30,12 @@ def default(n_threads: int | None) -> Iterator[None]:
 
     For workers that run several tasks at a time, each in its own thread.
     """
-    before = getattr(_here, "default", 0)
-    _here.default = resolve(n_threads)
+    before = getattr(_defaults, "n_threads", 0)
+    _defaults.n_threads = resolve(n_threads)
     try:
         yield
     finally:
-        _here.default = before
+        _defaults.n_threads = before
 
 
 def resolve(n_threads: int | None) -> int:
@@ -44,7 +44,7 @@ def resolve(n_threads: int | None) -> int:
     Results are bit-for-bit identical for any number; small problems use one thread.
     """
     if n_threads is None:
-        return int(getattr(_here, "default", 0))
+        return int(getattr(_defaults, "n_threads", 0))
     if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
         raise ValueError(f"n_threads: expected None or an integer >= 1, got {n_threads!r}")
     return min(int(n_threads), 2**20)

@@ -60,6 +60,6 @@ if TYPE_CHECKING:
     )  # a name, a name and a number, or (label, label) pairs
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
-else:  # scikit-learn, which some of them name, takes a second to import
+else:  # an import of scikit-learn for these names would take a second
     Rows = Targets = Weights = Labels = Codes = DType = Estimator = Pairs = Floats = Any
     ClassWeight = CrossValidation = RandomState = Seed = Any

@@ -69,7 +69,7 @@ __all__ = [
 
 MOST = 2**31 - 1  # largest count, which all integer types of the core can hold
 RealArray = npt.NDArray[Any]  # of float32 or float64
-FLOATS = [np.float64, np.float32]  # types that checks keep; they convert others to the first
+FLOATS = [np.float64, np.float32]  # types that checks keep; other types become float64
 Generator = np.random.RandomState | np.random.Generator
 
 
@@ -346,7 +346,7 @@ def check_memory(what: str, n_matrices: int, d: int, instead: str = "") -> None:
 
 
 def physical_memory() -> int:
-    """Return the bytes of main memory; 2^63 if the system does not tell."""
+    """Return the size of main memory in bytes; 2^63 if it is unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -396,7 +396,7 @@ def _is_inside(path: str) -> bool:
 ENCODE = (
     "encode such columns first, as skrub.tabular_pipeline(model) does, or scikit-learn's "
     "OneHotEncoder in a make_column_transformer; by default, TableClassifier and TableRegressor "
-    "take a data frame with them"
+    "accept a data frame with such columns"
 )
 
 
@@ -652,7 +652,7 @@ def differing_name(wanted: Sequence[str], got: Sequence[str]) -> tuple[int, str,
 
 
 def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Names | None:
-    """Return the names of both sides, of which one may be None; ValueError if they differ."""
+    """Return `wanted`, or `got` if `wanted` is None; ValueError if both are given and differ."""
     if wanted is None or got is None:
         return got if wanted is None else wanted
     if result := differing_name(wanted, got):
@@ -673,8 +673,8 @@ def take_names(estimator: Estimator, source: Any) -> None:
 # ---- sample weights of extreme size --------------------------------------------------------------
 
 
-_USUAL = 2.0**64  # weights are scaled if the largest is above this or below its inverse
-_LEAST = 2.0**-1000  # smallest positive weight after scaling
+_MAX_WEIGHT = 2.0**64  # weights are scaled if the largest is above this or below its inverse
+_MIN_WEIGHT = 2.0**-1000  # smallest positive weight after scaling
 
 
 def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -686,11 +686,11 @@ def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights_in(weight, weight_unit(float(weight.max(initial=0.0))))
 
 
-def weight_unit(most: float) -> float:
-    """Return the divisor of weights whose largest is `most`: 1 unless that is extreme."""
-    if most == 0.0 or 1.0 / _USUAL <= most <= _USUAL:
+def weight_unit(largest: float) -> float:
+    """Return the divisor of weights by their largest: 1 unless it is extreme."""
+    if largest == 0.0 or 1.0 / _MAX_WEIGHT <= largest <= _MAX_WEIGHT:
         return 1.0
-    return float(np.ldexp(1.0, int(np.frexp(most)[1]) - 1))
+    return float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))
 
 
 def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
@@ -698,4 +698,4 @@ def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
     if unit == 1.0:
         return weight
     with np.errstate(under="ignore"):
-        return np.where(weight > 0, np.maximum(weight / unit, _LEAST), 0.0)
+        return np.where(weight > 0, np.maximum(weight / unit, _MIN_WEIGHT), 0.0)

@@ -176,16 +176,16 @@ class BlockSamples:
         """Indices (n,) of the labels, in the smallest integer type that holds them."""
         table = LabelTable.of(self.classes)
         narrow = np.min_scalar_type(max(len(table) - 1, 0))
-        parts = []
+        by_piece = []
         for piece in self.scan.pieces:
             indices = np.array([table.index(label) for label in piece.labels], dtype=narrow)
-            parts.append(indices[piece.codes])
-        codes = np.concatenate(parts)
+            by_piece.append(indices[piece.codes])
+        codes = np.concatenate(by_piece)
         return codes if self.indices is None else codes[self.indices]
 
     @property
     def weighted(self) -> npt.NDArray[np.bool_] | None:
-        """Mask of the samples with positive weight; None if all have one."""
+        """Mask of the samples with positive weight; None if all weights are positive."""
         pieces = self.scan.pieces
         if all(piece.weighted is None for piece in pieces):
             return None
@@ -237,7 +237,7 @@ class BlockSamples:
         return replace(self, reading=replace(self.reading, **changes))
 
     def moments(self) -> ClassMoments:
-        """Moments of the classes; moments of the first pass are returned once."""
+        """Moments of the classes: of the first pass at the first call, later of a new pass."""
         result = self.scan.moments
         if result is None or self.indices is not None or self.reading.layers:
             arguments = self.classes, self.n_threads, self.completion
@@ -295,7 +295,7 @@ class BlockSamples:
     def together(self) -> Block:
         """All features, held in memory."""
         raw = self.take(np.arange(self.n_samples))
-        return Block(self.reading.whole(raw.X), raw.y, raw.weight)
+        return Block(self.reading.features_of(raw.X), raw.y, raw.weight)
 
     def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Indices among all samples of the blocks."""
@@ -349,7 +349,7 @@ def scan_blocks(
         samples = _with_statistics(samples)
     if not result.missing:
         return samples
-    result.moments = None  # they lack the blocks with missing entries
+    result.moments = None  # the moments lack the blocks with missing entries
     drawn = samples.take(sampled(samples.n_samples, samples.n_features))
     gaussian = GaussianImputer.fit(drawn.X, drawn.weight, n_threads=n_threads)
     encoder = samples.encoder
@@ -363,7 +363,7 @@ def _with_statistics(samples: BlockSamples) -> BlockSamples:
     used = np.ones(samples.n_samples, dtype=bool) if used is None else used
     sums = _class_sums(samples.scan)
     targets = Targets.of_classes(samples.classes, samples.codes, sums, used)
-    assert samples.encoder is not None  # it has codes
+    assert samples.encoder is not None
     encoder, statistics = with_statistics(samples.encoder, samples.blocks, targets)
     reading = replace(samples.reading, statistics=statistics.encoded)
     return replace(samples, reading=reading, encoder=encoder)

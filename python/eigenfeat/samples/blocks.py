@@ -69,8 +69,8 @@ __all__ = [
     "sum_of_bits",
 ]
 
-_BLOCK_BYTES = 64e6
-_MEMORY_SHARE = 0.5  # of the machine's memory; larger memory-mapped arrays are read in blocks
+_BLOCK_BYTES = 64e6  # default size of a block
+_MEMORY_SHARE = 0.5  # share of the machine's memory above which memory maps are read in blocks
 _Result = TypeVar("_Result")
 
 
@@ -97,7 +97,7 @@ class RowBlocks(ABC):
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns; None if they have none."""
+        """Names of the columns; None for columns without names."""
         return None
 
     @property
@@ -111,15 +111,15 @@ class RowBlocks(ABC):
         return None
 
     def in_memory(self) -> Block | None:
-        """All samples as one block if they are small; None if they stay in blocks."""
+        """All samples as one block if they fit into memory, otherwise None."""
         return None
 
     def table(self) -> Block | None:
-        """All samples as one block whose `X` is a data frame, if they are named and small."""
+        """As `in_memory`, with a data frame as `X`; None also for columns without names."""
         return None
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
-        """The samples as an estimator reads them, before or after its fit.
+        """The samples with the columns that an estimator reads, before or after its fit.
 
         Samples of files have their columns in the order of the fit, and NaN for missing values if
         the estimator accepts them. ValueError if a fitted estimator has columns of other names.
@@ -163,13 +163,13 @@ class RowBlocks(ABC):
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
         """Select samples by ascending indices among all samples, as one block."""
-        wanted = np.asarray(rows, dtype=np.int64)
-        parts = []
+        indices = np.asarray(rows, dtype=np.int64)
+        taken = []
         for block in self:
-            first, last = np.searchsorted(wanted, [block.start, block.start + len(block)])
+            first, last = np.searchsorted(indices, [block.start, block.start + len(block)])
             if last > first:
-                parts.append(block.take(wanted[first:last] - block.start))
-        return joined(parts)
+                taken.append(block.take(indices[first:last] - block.start))
+        return joined(taken)
 
 
 class ArrayBlocks(RowBlocks):
@@ -194,21 +194,21 @@ class ArrayBlocks(RowBlocks):
         sample_weight: ArrayLike | None = None,
         block_rows: int | None = None,
     ) -> None:
-        whole = _block_of((X, y, sample_weight), 0)
-        samples = whole.X.tocsr() if hasattr(whole.X, "tocsr") else np.asarray(whole.X)
-        self._whole, self._names = replace(whole, X=samples), names_of(X)
-        rows = _block_rows(samples) if block_rows is None else block_rows
+        block = _block_of((X, y, sample_weight), 0)
+        matrix = block.X.tocsr() if hasattr(block.X, "tocsr") else np.asarray(block.X)
+        self._samples, self._names = replace(block, X=matrix), names_of(X)
+        rows = _block_rows(matrix) if block_rows is None else block_rows
         self.block_rows = check_whole(rows, "block_rows", at_least=1)
 
     @property
     def n_rows(self) -> int:
         """Number of samples."""
-        return len(self._whole)
+        return len(self._samples)
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return int(self._whole.X.shape[1])
+        return int(self._samples.X.shape[1])
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
@@ -217,8 +217,8 @@ class ArrayBlocks(RowBlocks):
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
-            part = self._whole.take(slice(start, start + self.block_rows))
-            yield replace(part, start=start)
+            block = self._samples.take(slice(start, start + self.block_rows))
+            yield replace(block, start=start)
 
 
 class GeneratedBlocks(RowBlocks):
@@ -228,8 +228,8 @@ class GeneratedBlocks(RowBlocks):
     ----------
     source : iterable, or callable that returns one
         Items are samples `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. Data frames have
-        the same columns in all items. An iterator, such as a called generator, allows one pass.
-        That is enough for moments; methods that need another pass raise an error.
+        the same columns in all items. An iterator, such as a called generator, allows one pass,
+        which suffices for moments; methods that need another pass raise an error.
     """
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
@@ -239,7 +239,7 @@ class GeneratedBlocks(RowBlocks):
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of data frames, known after the first of them is read."""
+        """Names of the columns of data frames; None until the first data frame is read."""
         return self._names
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> GeneratedBlocks:
@@ -267,7 +267,7 @@ class GeneratedBlocks(RowBlocks):
 
 
 def _fitted_names(estimator: Any, fitted: bool) -> tuple[str, ...] | None:
-    """Names of the columns of a fitted estimator; None if there are none."""
+    """Names of the columns of a fitted estimator; None without names."""
     names = getattr(estimator, "feature_names_in_", None) if fitted else None
     return None if names is None else tuple(str(name) for name in names)
 
@@ -290,8 +290,8 @@ def check_no_list(X: object) -> None:
     if len(getattr(first, "shape", ())) == 2:
         raise ValueError(
             f"X: expected samples or RowBlocks, got a {type(X).__name__} of {len(X)} blocks; "
-            "eigenfeat.samples.GeneratedBlocks(X) reads them, and also a function that generates "
-            "them; for other sources write a subclass of RowBlocks"
+            "eigenfeat.samples.GeneratedBlocks reads a list of blocks, or a function that "
+            "generates blocks; for other sources write a subclass of RowBlocks"
         )
 
 
@@ -303,10 +303,7 @@ def as_blocks(X: Rows | _Blocks) -> RowBlocks:
 
 
 def stays_on_disk(X: object) -> TypeGuard[npt.NDArray[Any]]:
-    """Whether X is a memory-mapped array that would take more than half of the machine's memory.
-
-    Such an array is read block by block.
-    """
+    """Whether X is a memory map to be read block by block, of over half of the machine's memory."""
     return (
         isinstance(X, np.memmap)
         and X.ndim == 2
@@ -316,11 +313,13 @@ def stays_on_disk(X: object) -> TypeGuard[npt.NDArray[Any]]:
 
 
 def joined(parts: list[Block]) -> Block:
-    """Several blocks as one."""
+    """Join consecutive blocks."""
     if not parts:
         raise ValueError("rows: expected at least one sample, got none")
-    columns = ([getattr(part, name) for part in parts] for name in ("X", "y", "weight"))
-    X, y, weight = (None if any(v is None for v in one) else stacked(one) for one in columns)
+    fields = ([getattr(part, name) for part in parts] for name in ("X", "y", "weight"))
+    X, y, weight = (
+        None if any(v is None for v in arrays) else stacked(arrays) for arrays in fields
+    )
     return Block(X, y, weight, parts[0].start)
 
 
@@ -344,7 +343,7 @@ def _block_of(item: Any, start: int) -> Block:
     parts = item if isinstance(item, tuple) else (item,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
-    # A memory map that is not aligned would be copied; its blocks are checked when they are read.
+    # Checks would copy an unaligned memory map; the blocks of a map are checked when they are read.
     is_map = isinstance(parts[0], np.memmap)
     rows = parts[0] if is_map else plain_rows(parts[0], missing=True)
     if hasattr(rows, "iloc") and hasattr(rows, "columns"):
@@ -410,10 +409,10 @@ class RowTransform:
 
     n_features: int | None = None  # columns that every block must have; None in the first pass
     small: bool = False  # integers of up to 16 bits become float32 instead of float64
-    groups: Callable[[Block], Labels] | None = None  # labels in the first pass; None: given ones
+    groups: Callable[[Block], Labels] | None = None  # labels in the first pass; None: of the block
     classes: Labels | None = None  # (k,) sorted; labels of blocks become their indices
     layers: tuple[Layer, ...] = ()  # applied to the samples
-    # Whether the last layer's features are an array, the input of the next layer, instead of
+    # Whether the features of the last layer are an array, for another layer, or else
     # `ExpandedFeatures`.
     hidden: bool = False
     centre: npt.NDArray[np.float64] | None = None  # (d,) subtracted from dense samples
@@ -448,7 +447,7 @@ class RowTransform:
         return replace(block, X=self.statistics(block.X, rows))
 
     def weighted(self, block: Block) -> Block:
-        """The samples of a checked block that have weight and are not masked."""
+        """The samples of a checked block that have positive weight and are in the mask."""
         keep = np.ones(len(block), dtype=bool)
         if block.weight is not None:
             keep &= block.weight > 0
@@ -459,7 +458,7 @@ class RowTransform:
         return block if keep.all() else block.take(keep)
 
     def class_weighted(self, codes: Codes, weight: _Weights) -> _Weights:
-        """Weights times the class weights, if there are any."""
+        """Weights times the class weights, without class weights unchanged."""
         if self.class_factors is None:
             return weight
         factors = self.class_factors[codes]
@@ -485,17 +484,17 @@ class RowTransform:
             y = LabelTable.of(self.classes).encode(block.y, len(block), block.start)[0]
             block = replace(block, y=y, weight=self.class_weighted(y, block.weight))
         if not self.layers:
-            yield replace(block, X=self.whole(block.X))
+            yield replace(block, X=self.features_of(block.X))
         elif self.hidden:
             for rows, X in hidden_features(block.X, self.layers, self.n_threads):
                 yield _part(block, rows, X)
         else:
             width = 4 * max([block.X.shape[1], *(len(layer.offset) for layer in self.layers)])
             for rows in row_blocks(len(block), width):
-                yield _part(block, rows, self.whole(block.X[rows]))
+                yield _part(block, rows, self.features_of(block.X[rows]))
 
-    def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedFeatures:
-        """Features of checked samples."""
+    def features_of(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedFeatures:
+        """Features of a matrix of checked samples, in one piece."""
         if self.layers:
             return layer_features(X, self.layers, self.n_threads)
         if self.centre is None:
@@ -504,9 +503,9 @@ class RowTransform:
 
     def _rows(self, block: Block) -> Any:
         dtype = getattr(block.X, "dtype", None)
-        wanted = np.dtype(np.float32) if self.small and dtype in _SMALL_TYPES else None
+        target = np.dtype(np.float32) if self.small and dtype in _SMALL_TYPES else None
         try:
-            rows = check_rows(block.X, dtype=wanted)
+            rows = check_rows(block.X, dtype=target)
         except ValueError as error:
             raise ValueError(f"{error} (in the block from row {block.start} on)") from None
         if isinstance(rows, np.ndarray):
@@ -544,18 +543,18 @@ def merge_read(
 
 
 def sum_of_bits(X: Any) -> int:
-    """A number that changes with the values of samples, and adds up over blocks modulo 2^64."""
+    """Checksum of the values of samples; checksums of blocks add up modulo 2^64."""
     total = 0
     for part in [X] if isinstance(X, np.ndarray) else [X.data, X.indices]:
         size = part.dtype.itemsize
         words = np.ascontiguousarray(part).view(f"u{size}")
-        # The sum wraps around in its own type; in the top bits, sums of these sums wrap as well.
+        # The sum is modulo 2^(8 size); in the top bits, sums of such sums are so as well.
         total += int(words.sum(dtype=words.dtype)) << (64 - 8 * size)
     return total
 
 
 def check_finite(X: Any, start: int, *, missing: bool = False) -> None:
-    """Raise ValueError with the row, counted from `start`, and the column of a non-finite entry.
+    """Raise ValueError with the row (`start` is the first) and column of an infinite or NaN entry.
 
     With `missing`, NaN is allowed in dense samples.
     """
@@ -590,7 +589,7 @@ def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def merged(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """``merge(a, b)``, where None is no result."""
+    """``merge(a, b)``, or the other result if one is None."""
     if a is None or b is None:
         return b if a is None else a
     return merge(a, b)

@@ -54,40 +54,40 @@ def category_text(value: Any) -> str | None:
 def listed_values(values: NDArray[Any]) -> list[Any]:
     """Values of an array as Python's objects; dates beyond the year 9999 stay NumPy's."""
     listed: list[Any] = values.tolist()
-    if values.dtype.kind == "M":  # Python's dates end there, and `tolist` returns integers
+    if values.dtype.kind == "M":  # `tolist` converts later dates to integers
         pairs = zip(listed, values, strict=True)
         return [date if isinstance(value, int) else value for value, date in pairs]
     return listed
 
 
 def distinct_values(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
-    """Different values of a column, and the place (n,) of each value among them.
+    """Distinct values of a column, and the index (n,) of each value among them.
 
     TypeError if a value is a list or another object that cannot be hashed.
     """
     if values.dtype.kind in "biuf":
-        different, inverse = np.unique(values, return_inverse=True)
-        return list(different), inverse.reshape(-1)
-    numbers: dict[Hashable, int] = {}
+        unique, inverse = np.unique(values, return_inverse=True)
+        return list(unique), inverse.reshape(-1)
+    index_of: dict[Hashable, int] = {}
     distinct: list[Any] = []
-    places = []
+    indices = []
     for value in listed_values(values):
-        # 1, 1.0 and True are equal keys of a dictionary.
+        # As keys of a dictionary, 1, 1.0 and True would be equal.
         key = value if type(value) is str or value is None else (type(value), value)
-        place = numbers.setdefault(key, len(numbers))
-        if place == len(distinct):
+        index = index_of.setdefault(key, len(index_of))
+        if index == len(distinct):
             distinct.append(value)
-        places.append(place)
-    return distinct, np.array(places, dtype=np.intp)
+        indices.append(index)
+    return distinct, np.array(indices, dtype=np.intp)
 
 
 def category_codes(
-    distinct: list[Any], places: NDArray[np.intp]
+    distinct: list[Any], indices: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], list[str | None]]:
-    """Codes (n,) of the result of `distinct_values`, and the text of each code; texts differ."""
+    """Codes (n,) of the result of `distinct_values`, and the distinct text of each code."""
     codes: dict[str | None, int] = {}
     code = [codes.setdefault(category_text(value), len(codes)) for value in distinct]
-    return np.array(code, dtype=np.intp)[places], list(codes)
+    return np.array(code, dtype=np.intp)[indices], list(codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Categories(OmitsCaches):
 
     texts: list[str | None]  # of the L categories; None is a missing value
     pools: bool = False  # whether rare categories and unknown values have a common indicator
-    coded: bool = False  # whether categories are encoded by codes, from which statistics are made
+    coded: bool = False  # whether categories are encoded by codes, until statistics are known
     statistics: NDArray[np.float64] | None = None  # (L + 1, m), the last row for all other values
 
     @property
@@ -121,26 +121,25 @@ class Categories(OmitsCaches):
         return {text: code for code, text in enumerate(self.texts)}
 
     @cached_property
-    def _looser_codes(self) -> Mapping[str, int]:
-        """Codes of the categories by texts in a form that readers of files do not change."""
+    def _normalised_codes(self) -> Mapping[str, int]:
+        """Codes of the categories by `_normalised` texts, unless two categories share one."""
         codes: dict[str, int] = {}
         ambiguous = set()
         for code, text in enumerate(self.texts):
-            loose = None if text is None else _loose(text)
-            if loose is not None and codes.setdefault(loose, code) != code:
-                ambiguous.add(loose)
+            normalised = None if text is None else _normalised(text)
+            if normalised is not None and codes.setdefault(normalised, code) != code:
+                ambiguous.add(normalised)
         return {text: code for text, code in codes.items() if text not in ambiguous}
 
     def codes_of(self, texts: Iterable[str | None]) -> NDArray[np.intp]:
         """Codes of texts; unknown texts have the number of categories as their code."""
-        codes, other = self._codes, len(self.texts)
-        found = []
+        unknown, codes = len(self.texts), []
         for text in texts:
-            code = codes.get(text, other)
-            if code == other and text is not None:
-                code = self._looser_codes.get(_loose(text) or text, other)
-            found.append(code)
-        return np.array(found, dtype=np.intp)
+            code = self._codes.get(text, unknown)
+            if code == unknown and text is not None:
+                code = self._normalised_codes.get(_normalised(text) or text, unknown)
+            codes.append(code)
+        return np.array(codes, dtype=np.intp)
 
     def encoded(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Columns (n, width) of samples with these codes."""
@@ -162,13 +161,16 @@ class Categories(OmitsCaches):
         return [f"{column}_{text}" for text in self.texts] + self.pools * [f"{column}_infrequent"]
 
 
-def _loose(text: str) -> str | None:
-    """Return a truth value in lower case, a number without leading zeros, None for other texts."""
+def _normalised(text: str) -> str | None:
+    """Return a truth value in lower case, a number without leading zeros, None for other texts.
+
+    Readers of files may write the values of a column differently, but not these texts.
+    """
     lower = text.lower()
     if lower in ("true", "false"):
         return lower
     number = _NUMBER.fullmatch(text)
     if number is None:
         return None
-    sign, digits, rest = number.groups("")
-    return ("-" if sign == "-" else "") + digits + (rest.rstrip("0").rstrip(".") if rest else "")
+    sign, digits, decimals = number.groups("")
+    return ("-" if sign == "-" else "") + digits + decimals.rstrip("0").rstrip(".")

@@ -2,8 +2,8 @@
 
 Numbers and booleans stay as they are, NaN where they are missing; durations become seconds, dates
 days since 1970, month, weekday and hour. A column of text becomes numbers if nearly all its cells
-are numbers, but no codes; they may have separators of thousands, a sign of currency or percent. All
-other columns are categories. A missing category is a category of its own. Categories that occur
+are numbers, unless these are codes; numbers may have separators of thousands, a sign of currency or
+percent. All other columns are categories. A missing category is a category. Categories that occur
 once are pooled with each other; values that `fit` has not seen are encoded as the pooled ones.
 Columns of many categories are encoded by target statistics.
 """
@@ -42,11 +42,11 @@ __all__ = [
 
 _MIN_SAMPLES = 2  # rarer categories are pooled
 _MAX_INDICATORS = 50  # a column of more categories has target statistics
-_MIN_IDENTIFIERS = 50  # samples; different values of fewer samples are no identifiers
-_IDENTIFIER_SHARE = 0.9  # smallest share of different values in a column of identifiers
-_MAX_COUNTED = 1 << 18  # different values of a column; more are free text
+_MIN_IDENTIFIERS = 50  # samples of a column of identifiers
+_IDENTIFIER_SHARE = 0.9  # smallest share of distinct values in a column of identifiers
+_MAX_COUNTED = 1 << 18  # distinct values of a column of categories; text with more is left out
 _NUMBER_SHARE = 0.95  # smallest share of numbers in a column of text that becomes numbers
-_MAX_UNITS = 3  # different units in a column of numbers
+_MAX_UNITS = 3  # distinct units in a column of numbers
 _DATE_PARTS = ("day", "month", "weekday", "hour")
 _MIN_UNKNOWN = 5  # values of a column; fewer unknown ones cause no warning
 
@@ -67,7 +67,7 @@ _IDENTIFIER = re.compile(r"(.*[^a-z])?(id|index|key|nr|no|number|row|uuid|unname
 # Numbers with separators of thousands, a sign of currency or percent, as "-$1,250.50".
 _ENGLISH_NUMBER = re.compile(
     r"(?P<sign>[+-])?(?P<currency>[$\u00a3\u00a5\u20ac\u20b9]?) ?(?(sign)|[+-]?)"
-    r"(?P<whole>[1-9][0-9]{0,2}(,[0-9]{3})+|[0-9]+)(\.[0-9]+)?(?P<percent> ?%)?"
+    r"(?P<integer>[1-9][0-9]{0,2}(,[0-9]{3})+|[0-9]+)(\.[0-9]+)?(?P<percent> ?%)?"
 )
 _NOT_IN_NUMBERS = re.compile("[$\u00a3\u00a5\u20ac\u20b9,% ]")
 # All forms of numbers, which may also have a decimal comma or a unit.
@@ -76,7 +76,7 @@ _WRITTEN_NUMBER = re.compile(
     r"([0-9]{1,3}([,'.][0-9]{3})+([.,][0-9]+)?|[0-9]+([.,][0-9]+)?)"
     r"(?P<unit> ?[^\W0-9_]{1,6}[23]?| ?[%\u00b0$\u00a3\u00a5\u20ac\u20b9])?"
 )
-# Days and months are at most 39, so that codes of groups of digits are no dates.
+# Days and months are at most 39, so that codes of groups of digits are not dates.
 _WRITTEN_DATE = re.compile(
     r"([0-3]?[0-9][./-][0-3]?[0-9][./-]([0-9]{4}|[0-9]{2})"
     r"|[0-9]{4}[./-][0-3]?[0-9][./-][0-3]?[0-9]"
@@ -102,7 +102,8 @@ def _is_encoded(column: _Column) -> bool:
 def warn_identifiers(X: Any) -> None:
     """Warn of columns of a table whose whole numbers look like row numbers or identifiers.
 
-    They all differ, and are sorted, fill a range, or are named like identifiers.
+    The numbers of such a column are distinct. They are sorted or fill a range, or the column is
+    named like identifiers.
     """
     names = _names(X)
     found = []
@@ -126,7 +127,7 @@ def warn_identifiers(X: Any) -> None:
 def _looks_like_identifiers(column: _Column) -> bool:
     values = column.numbers()
     steps = np.diff(values)
-    if not steps.any() or not np.array_equal(values, np.rint(values)):  # NaN is no whole number
+    if not steps.any() or not np.array_equal(values, np.rint(values)):  # NaN is not a whole number
         return False
     if (steps > 0).all() or (steps < 0).all():
         return True
@@ -147,9 +148,9 @@ class TableColumns:
     names_ : list
         Names of the columns of the table.
     kinds_ : list of {"number", "numeric text", "date", "category", "left out"}
-        What each column is taken for.
+        Kind of each column.
     categories_ : dict of name to Categories
-        Categories of the columns that have some.
+        Categories of the columns of kind "category".
     signs_ : dict of name to str
         Signs of currency or percent, or "", of the numbers in columns of numeric text.
     feature_names_ : (D,) array of str
@@ -169,9 +170,9 @@ class TableColumns:
         Warns
         -----
         UserWarning
-            If columns are left out: those without values, and text whose values nearly all differ;
-            if text becomes numbers; and if text that looks like numbers or dates does not. The
-            message names the columns.
+            If columns are left out (columns without values, and text whose values nearly all
+            differ), if text becomes numbers, and if text that looks like numbers or dates is not
+            read as such. The message names the columns.
         """
         if sample_weight is not None and (sample_weight == 0).any():
             X = _rows(X, np.flatnonzero(sample_weight))
@@ -236,13 +237,16 @@ class TableColumns:
         """Number of codes of each encoded column that has codes, by its index."""
         columns = ((at, self.categories_.get(name)) for at, name in enumerate(self.names_))
         return {
-            int(np.searchsorted(self.groups_, at)): len(one.texts) + 1
-            for at, one in columns
-            if one is not None and one.coded
+            int(np.searchsorted(self.groups_, at)): len(categories.texts) + 1
+            for at, categories in columns
+            if categories is not None and categories.coded
         }
 
     def set_statistics(self, tables: Mapping[int, _Array], targets: Sequence[str]) -> None:
-        """Encode the columns of codes by the rows of tables, whose columns `targets` names."""
+        """Encode each column of codes by the rows of a table (codes, statistics).
+
+        `targets` names the statistics.
+        """
         names = {place: self.names_[self.groups_[place]] for place in tables}
         self.categories_ = self.categories_ | {
             name: Categories(self.categories_[name].texts, statistics=tables[place])
@@ -315,20 +319,19 @@ class TableColumns:
             if not any(text is not None for text in categories.texts):
                 continue
             present = np.array([text is not None for text in texts], dtype=bool)[code]
-            strange = present & (codes == len(categories.texts))
-            if present.sum() >= _MIN_UNKNOWN and strange.sum() == present.sum():
-                unknown.append((column.name, texts[int(code[np.argmax(strange)])]))
+            unseen = present & (codes == len(categories.texts))
+            if present.sum() >= _MIN_UNKNOWN and unseen.sum() == present.sum():
+                unknown.append((column.name, texts[int(code[np.argmax(unseen)])]))
         _warn_unknown(unknown)
         return out
 
 
 def column_counts(X: Any) -> list[tuple[str, _Counts]]:
     """Kind of each column of a table, and number of samples of each category."""
-    names = _names(X)
     counts: list[tuple[str, _Counts]] = []
-    for name in names:
+    for name in _names(X):
         column = _Column(X[name], name)
-        # Objects of any kind are counted: another part of the table may have words.
+        # Numbers among objects are counted as well: another part of the table may have text.
         counts.append((column.kind, column.counts() if column.type == "O" else Counter()))
     return counts
 
@@ -340,12 +343,14 @@ def merge_counts(
     for (_, counts), (_, others) in zip(a, b, strict=True):
         if len(counts) <= _MAX_COUNTED:
             counts.update(others)
-    kinds = (min(one, other, key=_KINDS.index) for (one, _), (other, _) in zip(a, b, strict=True))
-    return [(kind, counts) for kind, (_, counts) in zip(kinds, a, strict=True)]
+    return [
+        (min(kind, other, key=_KINDS.index), counts)
+        for (kind, counts), (other, _) in zip(a, b, strict=True)
+    ]
 
 
 def days_of(values: _Array) -> NDArray[np.float64]:
-    """Days since 1970 of dates or their texts; NaN if missing, infinite if they are no dates."""
+    """Days since 1970 of dates or their texts; NaN if missing, infinite for other values."""
     return _Column(values, "").date_parts(lenient=True)[:, 0]
 
 
@@ -358,11 +363,11 @@ def _categories(counts: Mapping[str | None, int]) -> Categories:
     return Categories(repeated, pools=len(repeated) < len(counts))
 
 
-def _rows(X: Any, some: NDArray[np.intp]) -> Any:
+def _rows(X: Any, indices: NDArray[np.intp]) -> Any:
     """Rows of a table, by their indices."""
     if hasattr(X, "iloc"):
-        return X.iloc[some]
-    return X.take(some) if hasattr(X, "take") else X[some]
+        return X.iloc[indices]
+    return X.take(indices) if hasattr(X, "take") else X[indices]
 
 
 def _names(X: Any) -> list[Any]:
@@ -399,25 +404,25 @@ class _Column:
 
     @cached_property
     def values(self) -> _Array:
-        """The values as they are, missing ones among objects None or NaN.
+        """The values; missing objects are None or NaN.
 
-        Dates and durations are in microseconds, which Python's types of them can hold.
+        Dates and durations are in microseconds, the resolution of Python's types.
         """
         exact = isinstance(self._column.dtype, np.dtype)
         values = np.asarray(self._column if exact else self._column.astype(object))
         return values.astype(f"{values.dtype.kind}8[us]") if values.dtype.kind in "mM" else values
 
     def _converted(self, dtype: Any, missing: Any) -> _Array:
-        """The values in a type of NumPy, with `missing` in place of missing ones."""
+        """The values in a type of NumPy, with `missing` in place of missing values."""
         if isinstance(self._column, np.ndarray):
             return self._column.astype(dtype, copy=False)
         return np.asarray(self._column.to_numpy(dtype=dtype, na_value=missing))
 
     @property
     def kind(self) -> str:
-        """What the column holds.
+        """Kind of the column: "number", "date", "category", "declared" or "empty".
 
-        "number", "date", "category", "declared" for declared categories, "empty" without any value.
+        "declared" stands for columns whose type is categorical, "empty" for those without values.
         """
         if self.type in "biufm":
             return "number"
@@ -435,8 +440,8 @@ class _Column:
     def numbers(self, signs: str | None = None) -> NDArray[np.float64]:
         """The values as numbers, NaN where they are missing; durations in seconds.
 
-        ValueError for values that are no numbers. With `signs` they are missing, and texts may have
-        separators of thousands and these signs.
+        ValueError for values that are not numbers. With `signs`, such values are missing, and
+        numbers may have separators of thousands and these signs.
         """
         if self.type in "biuf":
             return self._converted(np.float64, np.nan)
@@ -457,7 +462,7 @@ class _Column:
     def date_parts(self, *, lenient: bool = False) -> NDArray[np.float64]:
         """Days since 1970, month, weekday from 0 for Monday, and hour (n, 4) of dates.
 
-        ValueError for values that are no dates; with `lenient` they are infinite.
+        ValueError for values that are not dates; with `lenient` their parts are infinite.
         """
         import pandas
 
@@ -491,12 +496,12 @@ class _Column:
 
     @cached_property
     def distinct(self) -> tuple[list[Any], NDArray[np.intp]]:
-        """Different values, and the place (n,) of each value among them."""
+        """Distinct values, and the index (n,) of each value among them."""
         try:
             if isinstance(self._column.dtype, np.dtype):
                 return distinct_values(self.values)
-            places, different = self._column.factorize(use_na_sentinel=False)
-            return list(different), places
+            codes, distinct = self._column.factorize(use_na_sentinel=False)
+            return list(distinct), codes
         except (TypeError, NotImplementedError):
             for row, value in enumerate(self.values.tolist()):
                 if getattr(value, "__hash__", None) is None:
@@ -561,7 +566,7 @@ def _number(value: object) -> float | None:
 
 
 def _written_number(text: str, signs: str) -> float | None:
-    """A number, perhaps with separators of thousands and with these signs; None for other texts."""
+    """A number of text with these signs and optional thousands separators; None for other text."""
     match = _ENGLISH_NUMBER.fullmatch(text)
     if match is None or _signs(match) not in ("", signs):
         return None
@@ -574,14 +579,14 @@ def _signs(match: re.Match[str]) -> str:
 
 
 def _usual_signs(counts: Mapping[str | None, int]) -> str:
-    """Signs of most cells among the numbers of a column of text."""
-    found = Counter[str]()
+    """The most frequent signs of the numbers in a column of text."""
+    cells = Counter[str]()
     for text, count in counts.items():
         if match := _ENGLISH_NUMBER.fullmatch(text or ""):
-            found[_signs(match)] += count
+            cells[_signs(match)] += count
         elif _NUMBER.fullmatch(text or ""):  # with an exponent
-            found[""] += count
-    return max(found, key=found.__getitem__)
+            cells[""] += count
+    return max(cells, key=cells.__getitem__)
 
 
 def _time(value: Any) -> np.datetime64 | None:
@@ -631,28 +636,28 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
     return "identifier" if identifies else "category"
 
 
-def _are_written_numbers(counts: Mapping[str | None, int], fewest: float) -> bool:
-    """Whether at least `fewest` cells are numbers of the same signs, not all of them plain.
+def _are_written_numbers(counts: Mapping[str | None, int], min_cells: float) -> bool:
+    """Whether at least `min_cells` cells are numbers of equal signs, some with signs or separators.
 
-    If some have separators of thousands, all from 1,000 on have them. Texts such as "101" and
-    "101,205,330", all of which begin with three digits, are lists of codes.
+    Separators of thousands must be used in all numbers from 1,000 on or in none. Texts such as
+    "101" and "101,205,330", all of which begin with three digits, are lists of codes.
     """
     texts = [text for text in counts if text is not None]
-    found = [match for text in texts if (match := _ENGLISH_NUMBER.fullmatch(text))]
-    if all(_NUMBER.fullmatch(match.string) for match in found):
+    matches = [match for text in texts if (match := _ENGLISH_NUMBER.fullmatch(text))]
+    if all(_NUMBER.fullmatch(match.string) for match in matches):
         return False
-    signs = {_signs(match) for match in found}
-    groups = [match["whole"].split(",") for match in found]
-    sizes = {len(parts) for parts in groups}
-    ungrouped = any(len(parts) == 1 and len(parts[0]) > 3 for parts in groups)
-    lists = len(sizes) > 1 and all(len(parts[0]) == 3 for parts in groups)
-    n_cells = sum(counts[match.string] for match in found)
-    refused = lists or (ungrouped and max(sizes) > 1)
-    return n_cells >= fewest and len(signs) == 1 and not refused
+    signs = {_signs(match) for match in matches}
+    groups = [match["integer"].split(",") for match in matches]  # of digits
+    n_groups = {len(digits) for digits in groups}
+    ungrouped = any(len(digits) == 1 and len(digits[0]) > 3 for digits in groups)
+    are_codes = len(n_groups) > 1 and all(len(digits[0]) == 3 for digits in groups)
+    n_cells = sum(counts[match.string] for match in matches)
+    refused = are_codes or (ungrouped and max(n_groups) > 1)
+    return n_cells >= min_cells and len(signs) == 1 and not refused
 
 
 def _looks_like(counts: Mapping[str | None, int]) -> str:
-    """Return "numbers" or "dates" if a column of text looks like them to a person, else ""."""
+    """Return "numbers" or "dates" for a column of text that people would read as such, else ""."""
     texts = [text for text in counts if text is not None]
     if texts and all(_WRITTEN_DATE.fullmatch(text) for text in texts):
         return "dates"
@@ -671,9 +676,9 @@ def _looks_like(counts: Mapping[str | None, int]) -> str:
 def _is_identifier(counts: Mapping[str | None, int]) -> bool:
     """Whether nearly all values differ, as identifiers and free text do."""
     known = sum(count for text, count in counts.items() if text is not None)
-    different = len(counts) - (None in counts)
-    return different > _MAX_COUNTED or (
-        known >= _MIN_IDENTIFIERS and different > _IDENTIFIER_SHARE * known
+    n_distinct = len(counts) - (None in counts)
+    return n_distinct > _MAX_COUNTED or (
+        known >= _MIN_IDENTIFIERS and n_distinct > _IDENTIFIER_SHARE * known
     )
 
 
@@ -688,14 +693,14 @@ _LEFT_OUT = {
 
 def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
     """Warn of columns that are left out, by the reason."""
-    parts = [
+    texts = [
         f"{what} ({', '.join(map(repr, left_out[reason]))})"
         for reason, what in _LEFT_OUT.items()
         if reason in left_out
     ]
-    if parts:
+    if texts:
         warn_caller(
-            f"X: {' and '.join(parts)} are left out; drop them, or derive numbers or categories "
+            f"X: {' and '.join(texts)} are left out; drop them, or derive numbers or categories "
             "from them first",
             UserWarning,
         )
@@ -704,18 +709,18 @@ def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
 def _warn_numeric(
     numeric: Mapping[Any, Mapping[str | None, int]], signs: Mapping[Any, str]
 ) -> None:
-    """Warn of columns of text that become numbers, and of their cells that are no numbers."""
+    """Warn of columns of text that become numbers, and of their cells that are not numbers."""
     for name, counts in numeric.items():
         written = [text for text in counts if text is not None and not _NUMBER.fullmatch(text)]
         others = [text for text in written if _written_number(text, signs[name]) is None]
-        looks = next((x for x in written if _written_number(x, signs[name]) is not None), None)
-        example = "" if looks is None else f" such as {show(looks)}"
+        read = next((x for x in written if _written_number(x, signs[name]) is not None), None)
+        example = "" if read is None else f" such as {show(read)}"
         n_missing = counts.get(None, 0) + sum(counts[text] for text in others)
-        cells = f", of which {n_missing} are missing" if n_missing else ""
-        such = f" (such as {show(others[0])})" if others else ""
+        missing = f", of which {n_missing} are missing" if n_missing else ""
+        missing += f" (such as {show(others[0])})" if others else ""
         warn_caller(
             f"X: column {name!r} holds text that looks like numbers{example}, and is read as "
-            f"numbers{cells}{such}; convert it first to be sure",
+            f"numbers{missing}; convert it first to be sure",
             UserWarning,
         )
 
@@ -737,7 +742,7 @@ def _warn_written(written: Mapping[str, Mapping[Any, str]]) -> None:
 
 
 def _warn_unknown(unknown: Sequence[tuple[Any, str | None]]) -> None:
-    """Warn of columns none of whose values is a category of the fit, with one value each."""
+    """Warn of columns without any category of the fit; pairs of a name and a value."""
     for name, text in unknown:
         warn_caller(
             f"X: none of the values of column {name!r} is a category of the fit (the first is "

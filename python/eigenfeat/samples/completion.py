@@ -49,11 +49,12 @@ __all__ = [
 _Array = npt.NDArray[np.float64]
 _Mask = npt.NDArray[np.bool_]
 
-_MIN_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5  # of the subsample that gives the Gaussian
-_STACK_ENTRIES = 1 << 20  # of a stack of matrices that are solved together
-_PIECE_ENTRIES = 1 << 22  # of samples that are completed together
+# Size of the subsample from which the Gaussian is estimated.
+_MIN_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5
+_STACK_ENTRIES = 1 << 20  # entries of a stack of matrices that are solved together
+_PIECE_ENTRIES = 1 << 22  # entries of samples that are completed together
 _RIDGE = 1e-6  # relative to the mean variance
-_SHOWN_COLUMNS = 10  # in a message
+_MAX_SHOWN = 10  # columns in a message
 
 # Options of scikit-learn's validation for samples that may have missing entries.
 ALLOW_NAN: dict[str, object] = {
@@ -122,16 +123,16 @@ class GaussianImputer(OmitsCaches):
         shift, covariance = _gaussian(
             np.where(np.isnan(Z), 0.0, Z), shares, np.diag(np.isnan(Z).mean(axis=0))
         )
-        one = np.zeros(len(Z), dtype=np.int32)
+        one_class = np.zeros(len(Z), dtype=np.int32)
         for n_iter in range(1, max_iter + 1):
             current = cls(mean, scale, shift, covariance, n_iter, empty)
-            filled, spread = current._expected(Z, one, shares, 1, n_threads)
+            filled, spread = current._expected(Z, one_class, shares, 1, n_threads)
             shift, covariance = _gaussian(filled, shares, spread[0])
-            moved = max(
+            change = max(
                 np.linalg.norm(covariance - current.covariance) / np.linalg.norm(covariance),
                 np.linalg.norm(shift - current.shift) / np.sqrt(len(shift)),
             )
-            if moved <= tol:
+            if change <= tol:
                 break
         return cls(mean, scale, shift, covariance, n_iter, empty)
 
@@ -162,8 +163,8 @@ class GaussianImputer(OmitsCaches):
     ) -> _Array:
         """Weighted sums (k, d, d) of the conditional covariances R of the samples of each class.
 
-        They depend on the mask `missing` (n, d) of the entries alone; `codes` (n,) are classes 0 to
-        ``k - 1``.
+        `missing` (n, d) is the mask of missing entries, on whose values R does not depend; `codes`
+        (n,) are classes 0 to ``k - 1``.
         """
         sums = np.zeros((k, *self.covariance.shape))
         for part in _pieces(np.flatnonzero(missing.any(axis=1)), missing.shape[1]):
@@ -203,9 +204,9 @@ class GaussianImputer(OmitsCaches):
 def _missing_columns(
     known: _Mask,
 ) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Stacks of samples with equal numbers of missing entries, of bounded size.
+    """Yield stacks of samples with equal numbers m of missing entries, of bounded size.
 
-    A stack is the indices (s,) of its samples, and the missing columns (s, m) of each.
+    A stack is a pair: indices (s,) of samples, and indices (s, m) of their missing columns.
     """
     counts = np.count_nonzero(~known, axis=1)
     for m in np.unique(counts[counts > 0]).tolist():
@@ -268,7 +269,7 @@ def _pieces(rows: npt.NDArray[np.intp], d: int) -> Iterator[npt.NDArray[np.intp]
 
 
 def known_entries(X: Floats) -> _Mask:
-    """Mask (n, d) of the entries that are not missing; ValueError if a column has none."""
+    """Mask (n, d) of the known entries; ValueError if a column has no known entry."""
     known = ~np.isnan(X)
     empty = np.flatnonzero(~known.any(axis=0))
     if len(empty):
@@ -279,7 +280,7 @@ def known_entries(X: Floats) -> _Mask:
 
 
 def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
-    """Draw the samples from which the Gaussian is estimated: all, or a random subsample."""
+    """Indices of the samples from which the Gaussian is estimated: all, or a random subsample."""
     return draw_subsample(n, max(_MIN_SAMPLES, _SAMPLES_PER_COLUMN * d))
 
 
@@ -323,7 +324,7 @@ def warn_empty(gaussian: GaussianImputer, names: Sequence[str] | None) -> None:
 
 def shown_names(columns: npt.NDArray[np.intp], names: Sequence[str] | None) -> str:
     """Names of columns for a message, or their indices."""
-    first = columns[:_SHOWN_COLUMNS].tolist()
+    first = columns[:_MAX_SHOWN].tolist()
     shown = ", ".join(repr(j if names is None else names[j]) for j in first)
     return shown if len(first) == len(columns) else f"{shown} and {len(columns) - len(first)} more"
 

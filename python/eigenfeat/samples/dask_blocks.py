@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskBlocks", "dask_module", "is_dask_array", "is_dask_frame"]
 
-_NAMES = "y", "sample_weight"  # of the columns given beside the samples
-_MERGED = 4  # results that a task merges
+_NAMES = "y", "sample_weight"  # arguments beside X
+_RESULTS_PER_MERGE = 4  # results that one task merges
 _Result = TypeVar("_Result")
 
 
@@ -107,11 +107,12 @@ class DaskBlocks(RowBlocks):
         return tuple(names)
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> DaskBlocks:
-        """The samples as an estimator reads them.
+        """The samples with the columns that an estimator reads.
 
-        A fitted estimator gets the columns of its fit, by their names. Categories of data frames
-        become numbers if the estimator accepts them: by its encoder, or by a new one, from a first
-        pass that counts the categories. ValueError if columns of the fitted estimator are missing.
+        A fitted estimator gets the columns of its fit, by name. If the estimator accepts
+        categories, categories of data frames become numbers by its encoder, or before a fit by a
+        new encoder, for which a first pass counts the categories. ValueError if columns of the
+        fitted estimator are missing.
         """
         names = self._names
         encoder = getattr(estimator, "columns_", None) if fitted else None
@@ -123,13 +124,13 @@ class DaskBlocks(RowBlocks):
         if names is None:
             return self
         if fitted:
-            wanted = [*getattr(estimator, "feature_names_in_", names)]
-            missing = [name for name in wanted if name not in names]
+            fit_names = [*getattr(estimator, "feature_names_in_", names)]
+            missing = [name for name in fit_names if name not in names]
             if missing:
                 raise ValueError(
                     f"X: expected the columns of the fit, got none named {missing[0]!r}"
                 )
-            names = wanted
+            names = fit_names
         elif getattr(estimator, "categorical_features", None) is not None:
             encoder = self._fitted_encoder()
         result = copy.copy(self)
@@ -171,30 +172,31 @@ class DaskBlocks(RowBlocks):
         leaf, node = _delayed(_reduced_partition), _delayed(_merged_results)
         results = [leaf(shared, part.start, *part.sources) for part in self._partitions]
         while len(results) > 1:
-            groups = [results[i : i + _MERGED] for i in range(0, len(results), _MERGED)]
+            starts = range(0, len(results), _RESULTS_PER_MERGE)
+            groups = [results[i : i + _RESULTS_PER_MERGE] for i in starts]
             results = [node(shared, *group) if len(group) > 1 else group[0] for group in groups]
         # Arrays from other processes may begin at any byte; copies are aligned.
         return cast("_Result", copy.deepcopy(_computed(results)[0]))
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
         """Collect samples by their ascending indices; no other samples are sent."""
-        wanted = np.asarray(rows, dtype=np.int64)
-        shared, pick, picked = _delayed(self._numbers), _delayed(_taken), []
+        indices = np.asarray(rows, dtype=np.int64)
+        shared, take, taken = _delayed(self._numbers), _delayed(_taken), []
         for part in self._partitions:
-            first, last = np.searchsorted(wanted, [part.start, part.start + part.length])
+            first, last = np.searchsorted(indices, [part.start, part.start + part.length])
             if last > first:
-                own = _delayed(wanted[first:last])
-                picked.append(pick(shared, part.start, own, *part.sources))
-        return joined(_computed(picked))
+                in_part = _delayed(indices[first:last])
+                taken.append(take(shared, part.start, in_part, *part.sources))
+        return joined(_computed(taken))
 
     @property
     def _numbers(self) -> Callable[[Any, int], Any]:
-        """The conversion of a partition that begins at a row to an array or a sparse matrix."""
+        """Function of a partition and its first row that returns an array or a sparse matrix."""
         return partial(_part_numbers, self._names, self.encoder)
 
     @cached_property
     def _partitions(self) -> list[_Partition]:
-        """The partitions that have samples, measured when they are first needed."""
+        """The partitions that have samples; the first use may count samples in a pass."""
         X, *columns = self._given
         is_frame, optimize = self._names is not None, dask_module("dask").optimize
         arrays = [
@@ -267,8 +269,8 @@ def _reduced_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
     with threads.default(1):
         blocks = _Pieces(pass_.numbers, start, *sources)
         arguments = [
-            np.require(one, requirements="A") if isinstance(one, np.ndarray) else one
-            for one in pass_.arguments
+            np.require(value, requirements="A") if isinstance(value, np.ndarray) else value
+            for value in pass_.arguments
         ]
         return blocks.reduce(pass_.function, pass_.merge, *arguments)
 
@@ -303,11 +305,11 @@ class _Partition:
 def _features(frame: Any, *others: Any) -> list[Any]:
     """Names of the columns, without columns of labels and weights."""
     names = list(frame.columns)
-    apart = [name for name in others if isinstance(name, str)]
-    for name in apart:
+    excluded = [name for name in others if isinstance(name, str)]
+    for name in excluded:
         if name not in names:
             raise ValueError(f"y, sample_weight: expected a name of a column, got {show(name)}")
-    return [name for name in names if name not in apart]
+    return [name for name in names if name not in excluded]
 
 
 def _counted(names: list[Any], X: Any, y: Any, weight: Any) -> Any:
@@ -328,10 +330,10 @@ def _column(values: Any, name: str) -> Any:
         plain = values.dtype if isinstance(values.dtype, np.dtype) else np.dtype(object)
         values = values.map_partitions(_series_values, plain, meta=np.empty(0, dtype=plain))
     if not is_collection(values):
-        here = np.asarray(plain_labels(values) if name == "y" else values)
+        array = np.asarray(plain_labels(values) if name == "y" else values)
         # Dask cannot determine the size of objects, such as text labels of a data frame.
-        chunks = -1 if here.dtype == object else "auto"
-        values = dask_module("dask.array").from_array(here, chunks=chunks)
+        chunks = -1 if array.dtype == object else "auto"
+        values = dask_module("dask.array").from_array(array, chunks=chunks)
     if not is_dask_array(values) or values.ndim != 1:
         raise ValueError(f"{name}: expected one value per sample, got {show(values)}")
     return values
@@ -343,15 +345,15 @@ def _series_values(series: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _aligned(arrays: Iterable[Any], lengths: Sequence[int]) -> list[Any]:
-    """Labels and weights in chunks of these lengths."""
-    n, out = sum(lengths), []
+    """Labels and weights in chunks of `lengths`."""
+    n, aligned = sum(lengths), []
     for array, name in zip(arrays, _NAMES, strict=True):
         if array is not None and array.shape != (n,):
             raise ValueError(
                 f"{name}: expected {n} values, one per sample, got shape {array.shape}"
             )
-        out.append(None if array is None else array.rechunk((tuple(lengths),)))
-    return out
+        aligned.append(None if array is None else array.rechunk((tuple(lengths),)))
+    return aligned
 
 
 def _measured(array: Any) -> Any:
@@ -373,7 +375,7 @@ def dask_module(name: str) -> Any:
 
 
 def _delayed(value: Any) -> Any:
-    """A value or a function of a graph; the graph holds it once."""
+    """A value or a function as a node of a graph, which holds it once."""
     return dask_module("dask").delayed(value, pure=False, traverse=False)
 
 
@@ -394,7 +396,7 @@ def _computed(tasks: list[Any]) -> list[Any]:
     dask = dask_module("dask")
     if "distributed" not in sys.modules:
         return list(dask.compute(*tasks))
-    # The arguments of a pass are in its graph, so that a lost worker does not lose them. Dask would
+    # The graph of a pass contains its arguments, which are then not lost with a worker. Dask would
     # warn of graphs above 10 MB.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         return list(dask.compute(*tasks))

@@ -90,11 +90,11 @@ DOCUMENTATION_URL = ""  # with a slash at its end; if empty, representations hav
 FAMILIES = ("ldg", "early", "maxmargin", "embedding")
 PAGE = "api/generated/{estimator_module}.{estimator_name}.html"
 try:
-    from sklearn import callback as _theirs
+    from sklearn import callback as _sklearn_callback
 except ImportError:
-    _theirs = None
+    _sklearn_callback = None
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
-_Base: Any = object if _theirs is None else _theirs.CallbackSupportMixin
+_Base: Any = object if _sklearn_callback is None else _sklearn_callback.CallbackSupportMixin
 
 
 class BaseEstimator(sklearn.base.BaseEstimator):
@@ -118,7 +118,7 @@ class BaseEstimator(sklearn.base.BaseEstimator):
 def unchanged_on_error(estimator: object) -> Iterator[None]:
     """Restore the estimator's attributes if the block raises.
 
-    In the block BLAS libraries use one thread, so that results do not depend on the number.
+    In the block BLAS libraries use one thread: results do not depend on the number of threads.
     """
     before = estimator.__dict__.copy()
     try:
@@ -187,7 +187,7 @@ def _keep_layout(estimator: Any, blocks: RowBlocks) -> None:
 
 
 def without_names(estimator: Any) -> Any:
-    """A shallow copy for blocks, whose columns are already in order and encoded."""
+    """Shallow copy without names and encoder: columns of blocks are in order and encoded."""
     result = copy.copy(estimator)
     result.__dict__["_names"] = encoded_names(estimator)  # for messages
     result.__dict__.pop("feature_names_in_", None)
@@ -220,7 +220,7 @@ def validate_data(
         raise ValueError("X: expected at least one column, got none")
     with naming_text(X):
         if options.get("reset", True):
-            estimator.__dict__.pop("file_layout_", None)  # it belongs to an earlier fit
+            estimator.__dict__.pop("file_layout_", None)  # of an earlier fit
         return validation.validate_data(estimator, X, y, **options)
 
 
@@ -390,11 +390,11 @@ def prepare(
         keep_columns(estimator, None, X.n_features)
         check_two_labels(X.classes)
         return X
-    whole = None
+    block = None
     if not isinstance(X, ExpandedFeatures):
-        blocks, whole = read_blocks(estimator, X, y, sample_weight)
+        blocks, block = read_blocks(estimator, X, y, sample_weight)
     samples: LabelledSamples
-    if blocks is not None and (whole is None or whole.y is None):
+    if blocks is not None and (block is None or block.y is None):
         samples = scan_blocks(
             blocks,
             small=small,
@@ -408,11 +408,11 @@ def prepare(
         if samples.encoder is not None:
             estimator.columns_ = samples.encoder
     else:
-        if whole is not None:
-            X, y, sample_weight = whole.X, whole.y, whole.weight
+        if block is not None:
+            X, y, sample_weight = block.X, block.y, block.weight
         X, y = _checked(estimator, X, y, sample_weight, input_options(X, allows_missing, small))
-        if blocks is not None and whole is not None:
-            keep_source(estimator, blocks, whole)
+        if blocks is not None and block is not None:
+            keep_source(estimator, blocks, block)
         check_classification_targets(y)
         X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)
@@ -435,21 +435,21 @@ def read_blocks(
         return None, None
     if isinstance(X, RowBlocks) and y is None and sample_weight is None:
         encodes = getattr(estimator, "categorical_features", None) is not None
-        whole = X.table() if encodes else None
-        if whole is not None:
-            return X, whole
+        block = X.table() if encodes else None
+        if block is not None:
+            return X, block
     blocks = given_blocks(X, y, sample_weight, estimator=estimator)
     if blocks is None or (blocks.encoder is not None and blocks.encoder.coded):
         return blocks, None
     return blocks, blocks.in_memory()
 
 
-def keep_source(estimator: Any, blocks: RowBlocks, whole: Block) -> None:
-    """Set an estimator's attributes of the blocks whose samples it was fitted to as one block."""
-    if is_table(whole.X):
+def keep_source(estimator: Any, blocks: RowBlocks, block: Block) -> None:
+    """Set the attributes of the columns, after a fit to all samples of `blocks` as one block."""
+    if is_table(block.X):
         _keep_layout(estimator, blocks)
     else:
-        keep_columns(estimator, blocks, whole.X.shape[1])
+        keep_columns(estimator, blocks, block.X.shape[1])
 
 
 def input_options(X: Any, allows_missing: bool = True, small: bool = True) -> dict[str, Any]:
@@ -457,9 +457,9 @@ def input_options(X: Any, allows_missing: bool = True, small: bool = True) -> di
     options = ALLOW_NAN.copy()
     if not allows_missing:
         options["ensure_all_finite"] = True
-    few_bits = (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
-    short = small and getattr(X, "dtype", None) in few_bits
-    return options | {"dtype": np.float32 if short else FLOATS}
+    small_types = (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
+    is_small = small and getattr(X, "dtype", None) in small_types
+    return options | {"dtype": np.float32 if is_small else FLOATS}
 
 
 def _checked(
@@ -523,7 +523,7 @@ class Iterative(_Base):
         return most
 
     def _step_done(self) -> bool:
-        """Report a step to callbacks; return whether one of them asks to stop."""
+        """Report a step to callbacks; return whether a callback asks to stop."""
         context = self.__dict__.get("_callback_fit_ctx")
         if context is None:
             return False
@@ -560,22 +560,23 @@ def with_steps(fit: _Fit) -> _Fit:
         if not {"_skl_callbacks", "_parent_callback_ctx"} & self.__dict__.keys():
             return fit(self, X, *arguments, **options)
         y = arguments[0] if arguments else options.get("y")
-        # Before `unchanged_on_error` saves the attributes.
+        # The context is an attribute, set before `unchanged_on_error` saves the attributes.
         context = self._init_callback_context(max_subtasks=self._most_steps())
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         result = fit(self, X, *arguments, **options)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return result
 
-    result = followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))
-    return cast("_Fit", result)
+    if _sklearn_callback is None:
+        return cast("_Fit", followed)
+    return cast("_Fit", wraps(fit)(_sklearn_callback.with_callbacks(followed)))
 
 
 # ---- messages ------------------------------------------------------------------------------------
 
 
 LOGGER = logging.getLogger("eigenfeat")
-LOGGER.addHandler(logging.NullHandler())  # silent until a program asks for messages
+LOGGER.addHandler(logging.NullHandler())  # no output unless the program adds a handler
 
 
 class Verbose:

@@ -59,15 +59,16 @@ class Block:
 
     Attributes
     ----------
-    X : (m, d) array or sparse matrix
+    X : (m, d) array, sparse matrix, data frame or ExpandedFeatures
+        Samples, or their features.
     y : (m,) array, (m, c) array or CSR matrix, or None
-        Labels or rows of targets, if known.
+        Labels, or targets of several outputs; None if they are not known.
     weight : (m,) array, or None
         Weights of the samples; None means 1.
     start : int
         Index of the first sample among all samples.
     missing : (m, d) array of bool, or None
-        Mask of the entries of `X` that were missing and have been completed; None without any.
+        Mask of the completed entries of `X`; None without completion.
     """
 
     X: Any
@@ -81,7 +82,7 @@ class Block:
 
     @property
     def labels(self) -> Any:
-        """Labels or targets; ValueError if they are not known."""
+        """The labels `y`; ValueError without labels."""
         if self.y is None:
             raise ValueError(
                 f"y: expected the labels of the samples from {self.start} on, got None"
@@ -96,7 +97,7 @@ class Block:
         return Block(take_rows(self.X, rows), y, weight, self.start, missing)
 
     def core(self, constant: bool) -> CoreRows:
-        """The core's view of the features, optionally with a last feature of ones; cached."""
+        """Features in the form of the core, with `constant` also a feature of ones; cached."""
         if constant not in self._cores:
             self._cores[constant] = core_rows(self.X, constant)
         return self._cores[constant]
@@ -202,7 +203,7 @@ class MemorySamples:
     def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> MemorySamples:
         """The samples seen through fitted layers.
 
-        With `hidden` the features are the input of a next layer, computed in each pass.
+        With `hidden`, the features are the input of another layer, and are computed in each pass.
         """
         if hidden:
             return replace(self, hidden_layers=tuple(layers))
@@ -276,7 +277,7 @@ def labelled_moments(
 
 
 def row_weights(sample_weight: ArrayLike | None, n: int) -> npt.NDArray[np.float64]:
-    """Check weights (n,) and scale extreme ones, see `usual_weights`; ones for None.
+    """Check weights (n,) and scale extreme weights, see `usual_weights`; ones for None.
 
     ValueError if weights are negative, not finite, too few or too many, or all 0.
     """
@@ -300,8 +301,8 @@ def weighted_rows(
     positive = weight > 0
     if positive.all():
         return X, y, weight
-    some = cast("_Rows", take_rows(X, positive))
-    return some, cast("_Labels", None if y is None else np.asarray(y)[positive]), weight[positive]
+    rows = cast("_Rows", take_rows(X, positive))
+    return rows, cast("_Labels", None if y is None else np.asarray(y)[positive]), weight[positive]
 
 
 def class_factors(
@@ -311,7 +312,7 @@ def class_factors(
 
     A dict has weights by label, 1 for other labels. "balanced" is ``W / (k W_c)``, where W is the
     weight of all samples. ValueError if a class weight is not positive and finite, or if the dict
-    lacks a class and has a label that is no class. A dict of more labels is allowed, because a
+    has an unknown label and lacks a class. A dict of all classes may have further labels, because a
     part of the samples may lack a rare class.
     """
     if isinstance(class_weight, str):

@@ -57,7 +57,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def grouped_moments(
     blocks: RowBlocks, groups: Callable[[Block], Labels], n_threads: int | None
 ) -> ClassMoments:
-    """Moments of groups of samples, which `groups` gives for the samples of a block."""
+    """Moments of groups of samples; `groups` returns the groups (m,) of the samples of a block."""
     reading = RowTransform(groups=groups, n_threads=n_threads)
     moments = first_scan(blocks, reading, moments=True).moments
     assert moments is not None
@@ -65,7 +65,7 @@ def grouped_moments(
 
 
 def one_group(block: Block, label: Hashable = 0) -> Labels:
-    """The same label for all samples of a block."""
+    """Labels (m,) that put all samples of a block into one group."""
     return np.full(len(block), label)
 
 
@@ -121,7 +121,7 @@ def _block_moments(
 
 
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
-    """Targets (n,) of all samples with weight, and the weights."""
+    """Targets (n,) of all samples with positive weight, and the weights (n,), if any."""
     parts = sorted(blocks.reduce(_targets, operator.add), key=lambda part: part[0])
     y = np.concatenate([y for _, y, _ in parts])
     weights = [weight for _, _, weight in parts if weight is not None]
@@ -135,7 +135,7 @@ def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
 
 
 def _targets(block: Block) -> list[tuple[int, Labels, NDArray[np.float64] | None]]:
-    """A list of one tuple: start of a block, targets and weights of its samples with weight."""
+    """One tuple in a list: start of a block, and targets and weights of its weighted samples."""
     y, weight = np.asarray(block.labels), check_weights(block.weight, len(block), block.start)
     if weight is None:
         return [(block.start, y, None)]
@@ -145,8 +145,8 @@ def _targets(block: Block) -> list[tuple[int, Labels, NDArray[np.float64] | None
 def over_blocks(method: _Method) -> _Method:
     """Extend a method of samples to blocks, and to memory-mapped arrays that exceed memory.
 
-    For blocks, it returns an iterator over the results of the blocks; for a Dask collection, a lazy
-    Dask array; for a memory-mapped array, one result, as for any array.
+    For blocks, the method returns an iterator over the results of the blocks; for a Dask
+    collection, a lazy Dask array; for a memory-mapped array, one result, as for any array.
     """
 
     @wraps(method)
@@ -154,8 +154,7 @@ def over_blocks(method: _Method) -> _Method:
         if type(X) is np.ndarray:
             return method(self, X, *arguments, **options)
         check_no_list(X)
-        in_memory = not (is_collection(X) or is_blocks(X) or stays_on_disk(X))
-        if in_memory:
+        if not (is_collection(X) or is_blocks(X) or stays_on_disk(X)):
             return method(self, X, *arguments, **options)
         check_is_fitted(self)
         if is_collection(X):
@@ -272,7 +271,7 @@ def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Any]:
 
 
 def _check(estimator: Any, block: Block) -> None:
-    """ValueError for samples to predict that are not valid, with the row among all samples."""
+    """ValueError for invalid samples; the message has the row among all samples of all blocks."""
     reading = RowTransform(n_features=estimator.n_features_in_, small=True)
     checked = reading.checked(Block(block.X, start=block.start))
     check_finite(checked.X, block.start, missing=completes(estimator))
@@ -296,16 +295,16 @@ def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
 def _on_partitions(estimator: Any, method: str, X: Any, *arguments: Any, **options: Any) -> Any:
     """Apply a method of an estimator to each partition of a Dask array or data frame, lazily.
 
-    The estimator is sent to each worker once, with its cached properties, which pickles omit, so
-    that workers do not solve for directions again. The result is a Dask array with the chunks of X
-    along the rows.
+    The estimator is sent to each worker once, with the cached properties that pickles omit, so that
+    workers do not solve for directions again. The result is a Dask array with the chunks of X along
+    the rows.
     """
     call, of_frame = getattr(estimator, method), is_dask_frame(X)
     if of_frame:
         row = X._meta_nonempty
         encoder = getattr(estimator, "columns_", None)
-        if encoder is not None:  # Dask's row has words in place of dates
-            encoder.transform(X._meta)  # raises the error for columns that are missing
+        if encoder is not None:  # not `_meta_nonempty`, which has text in place of dates
+            encoder.transform(X._meta)  # raises the error for missing columns
             row = np.zeros((1, len(encoder.feature_names_)))
             call = getattr(without_names(estimator), method)
     else:

@@ -25,10 +25,10 @@ def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str)
     """
     counts = np.bincount(codes, minlength=len(classes))
     if counts.min() < 2:
-        least = show(classes[int(np.argmin(counts))])
+        rarest = show(classes[int(np.argmin(counts))])
         raise ValueError(
             f"y: expected two samples or more of every class for {purpose}, got one of class "
-            f"{least}"
+            f"{rarest}"
         )
     n, k = len(codes), len(classes)
     held_out = int(np.ceil(fraction * n))
@@ -59,7 +59,7 @@ def checked_splits(cv: Any, X: Rows, y: Labels) -> Iterator[tuple[Codes, Codes]]
 
 
 def _pairs(cv: Any, n: int) -> list[tuple[Codes, Codes]]:
-    """Pairs of indices, also of flags or negative indices."""
+    """Convert pairs of masks or of indices, which may be negative, to pairs of indices."""
     numbers = np.arange(n)
 
     def chosen(part: Any) -> Codes:
@@ -80,13 +80,13 @@ def cv_results(
 ) -> dict[str, Any]:
     """Columns of `cv_results_` as in ``GridSearchCV``, followed by `columns`.
 
-    `scores` (m, s) are of m candidates on s splits; larger is better, NaN is a failed fit.
+    `scores` (m, s) of m candidates on s splits: larger is better, NaN is a failed fit.
     Parameters are lists, because files of models cannot contain masked arrays.
     """
     result: dict[str, Any] = {}
-    for name in sorted({name for one in params for name in one}):
-        result[f"param_{name}"] = [one.get(name) for one in params]
-    result["params"] = [dict(one) for one in params]
+    for name in sorted({name for candidate in params for name in candidate}):
+        result[f"param_{name}"] = [candidate.get(name) for candidate in params]
+    result["params"] = [dict(candidate) for candidate in params]
     for split in range(scores.shape[1]):
         result[f"split{split}_test_score"] = scores[:, split]
     means = scores.mean(axis=1)

@@ -1,6 +1,7 @@
 r"""Target statistics: the mean target of each category, shrunk towards the mean of all samples.
 
-With weight W_l and mean t_l of the samples of category l, and the mean t of all, its statistic is
+With weight W_l and mean t_l of the samples of category l, and the mean t of all samples, the
+statistic of category l is
 
 .. math:: s_l = \frac{W_l t_l + m t}{W_l + m}, \qquad m = \sigma^2 / \tau^2,
 
@@ -11,7 +12,7 @@ indicators, so that the statistics are frequencies.
 
 The statistic of a training sample comes from the samples of the other folds, as in scikit-learn's
 `TargetEncoder`, so that features do not contain the sample's own label. t and m come from all
-samples: means of folds would reveal the labels of a fold.
+samples: if they came from the other folds, they would reveal the labels of the fold.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from eigenfeat.samples.labelled import Block
 __all__ = ["FoldStatistics", "Targets", "encoded_table", "with_statistics"]
 
 _MAX_TARGETS = 10  # statistics per column
-_FOLDS = 5
+_FOLDS = 5  # folds of the training samples
 _MIN_SHRINKAGE, _MAX_SHRINKAGE = 1.0, 1e9  # bounds of m, a number of samples
 
 _Array = NDArray[np.float64]
@@ -66,17 +67,18 @@ class Targets:
     def of_classes(
         cls, classes: NDArray[Any], codes: Codes, weight: _Array, used: NDArray[np.bool_]
     ) -> Targets:
-        """Targets of classes (k,) with total weights (k,); `codes` are of the samples in use.
+        """Targets of classes (k,) with total weights (k,).
 
-        There is one column for two classes, and one column per class for three to ten classes. Of
-        more classes, the ten with the largest variance have columns.
+        `used` (n,) is the mask of the samples with weight, and `codes` their classes. There is one
+        column for two classes, and one column per class for three to ten classes. With more
+        classes, the ten classes with the largest variance have columns.
         """
         first = int(len(classes) == 2)
         names = [str(label) for label in classes[first:].tolist()]
-        every = np.zeros(len(used), dtype=codes.dtype)
-        every[used] = codes
+        all_codes = np.zeros(len(used), dtype=codes.dtype)
+        all_codes[used] = codes
         values = np.eye(len(classes))[:, first:]
-        return cls._of_values(values, names, weight, every, _folds(every, used))
+        return cls._of_values(values, names, weight, all_codes, _folds(all_codes, used))
 
     @classmethod
     def _of_values(
@@ -101,12 +103,10 @@ def _folds(y: NDArray[Any], used: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, eq=False)
 class FoldStatistics:
-    """Statistics by the fold of a sample, for columns of codes of categories, by their index.
+    """Statistics that replace the codes of categories, by the fold of a sample."""
 
-    Arrays (6, L, m) hold statistics of L codes from the samples outside each fold; the last ones
-    are of all samples.
-    """
-
+    # By the index of a column of L codes: (6, L, m) statistics from the samples outside of each of
+    # five folds, and from all samples.
     by_fold: dict[int, _Array]
     folds: NDArray[np.uint8]  # (n,) of the samples
 
@@ -115,7 +115,7 @@ class FoldStatistics:
         """Compute the statistics of columns with `n_codes` codes by index, in one pass."""
         sums = blocks.reduce(_fold_sums, add, n_codes, targets)
         by_fold = {
-            place: _statistics(one, targets) for place, one in zip(n_codes, sums, strict=True)
+            place: _statistics(total, targets) for place, total in zip(n_codes, sums, strict=True)
         }
         return cls(by_fold, targets.folds)
 
@@ -161,18 +161,18 @@ def _statistics(sums: _Array, targets: Targets) -> _Array:
     total = sums.sum(axis=0)
     sums, total = sums * (n / total[:, -1].sum()), total * (n / total[:, -1].sum())
     m = _shrinkage(total, n, targets)
-    left = total - sums  # samples without weight are in no sum
-    return (left[..., :-1] + m * targets.mean) / (np.maximum(left[..., -1:], 0.0) + m)
+    outside = total - sums  # the last sums, of samples without weight, are 0
+    return (outside[..., :-1] + m * targets.mean) / (np.maximum(outside[..., -1:], 0.0) + m)
 
 
 def _shrinkage(total: _Array, n: float, targets: Targets) -> _Array:
     """The shrinkage m of each target, a number of samples."""
     used: _Array = total[total[:, -1] > 0]
     weight = used[:, -1]
-    apart = weight @ (used[:, :-1] / weight[:, None] - targets.mean) ** 2
-    within = np.maximum(n * targets.variance - apart, 0.0) / max(n - len(used), 1)
+    squares = weight @ (used[:, :-1] / weight[:, None] - targets.mean) ** 2  # between categories
+    within = np.maximum(n * targets.variance - squares, 0.0) / max(n - len(used), 1)
     effective = max(n - float(weight @ weight) / n, 1.0)
-    between = (apart - (len(used) - 1) * within) / effective
+    between = (squares - (len(used) - 1) * within) / effective
     ratio = np.full(len(within), _MAX_SHRINKAGE)
     np.divide(within, between, out=ratio, where=between > within / _MAX_SHRINKAGE)
     return np.clip(ratio, _MIN_SHRINKAGE, _MAX_SHRINKAGE)

@@ -35,10 +35,10 @@ __all__ = [
 ]
 
 _Array = npt.NDArray[np.float64]
-_MIN_REGRESSION_VALUES = 21  # different numbers in the target of a regression
-_MIN_SAMPLES_PER_CLASS = 10  # on average; whole numbers with fewer samples each are no classes
-_MAX_NUMBERED_CLASSES = 100  # more whole numbers than these may be classes or not
-_MAX_COMPONENTS = 20  # principal components of the samples; they have 210 products
+_MIN_REGRESSION_VALUES = 21  # distinct numbers in the target of a regression
+_MIN_SAMPLES_PER_CLASS = 10  # mean number of samples of whole numbers that are classes
+_MAX_NUMBERED_CLASSES = 100  # distinct whole numbers above which the task is unclear
+_MAX_COMPONENTS = 20  # principal components of the samples, of which there are 210 products
 _MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest variance
 
 
@@ -67,7 +67,7 @@ def discretize_target(
     Raises
     ------
     ValueError
-        If a target is not finite or constant over the samples with weight, there are several
+        If targets are not finite, or constant over the samples with weight, if there are several
         outputs, or a length does not match.
 
     See Also
@@ -88,7 +88,7 @@ def discretize_target(
     outputs = _outputs(y)
     if outputs.shape[1] > 1:
         q = outputs.shape[1]
-        raise ValueError(f"y: expected one output, got {q}; `target_groups` takes several")
+        raise ValueError(f"y: expected one output, got {q}; use target_groups")
     return _binned(outputs[:, 0], n_bins, row_weights(sample_weight, len(outputs)))
 
 
@@ -251,9 +251,9 @@ def _standardised(rows: _Array, share: _Array) -> _Array:
 def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _Array:
     """Lower ends of all bins but the first, ascending: at most ``n_bins - 1`` values of `y`.
 
-    The edge for the quantile ``j / n_bins`` is the distinct value for which the weight below is
-    nearest to that share. The error is at most half the weight of a tie. Values without weight are
-    left out.
+    The edge for the quantile ``j / n_bins`` is the distinct value below which the share of the
+    weight is nearest to ``j / n_bins``; the error is at most half the weight of a tie. Values
+    without weight are left out.
     """
     n_bins = check_whole(n_bins, "n_bins", at_least=2)
     if sample_weight is not None:

@@ -117,7 +117,7 @@ def test_huge_outputs_do_not_overflow(rng):
         ([1.0, np.nan, 2.0], {}, "y: expected finite numbers, got nan in row 1"),
         ([[1.0, 2.0], [np.inf, 1.0]], {}, "y: expected finite numbers, got inf in row 1"),
         ([2.0, 2.0, 2.0], {}, "y: expected at least two distinct values, got the constant 2"),
-        ([[1.0, 2.0]] * 3, {}, "y: expected one output, got 2; `target_groups` takes several"),
+        ([[1.0, 2.0]] * 3, {}, "y: expected one output, got 2; use target_groups"),
         ([], {}, r"y: expected shape \(n,\) or \(n, q\), not empty"),
         ([1, 2, 3], {"n_bins": 1}, "n_bins: expected an integer >= 2, got 1"),
         ([1, 2, 3], {"sample_weight": [1.0, 2.0]}, r"sample_weight: expected shape \(3,\)"),
