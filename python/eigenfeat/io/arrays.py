@@ -25,19 +25,19 @@ from eigenfeat.io.source import (
 
 __all__ = ["ArraySource"]
 
-_PIECE_BYTES = 16 << 20
-_PROBED_LABELS = 1 << 16
-_MAX_EMPTY_COLUMNS = 1 << 20  # of an array without rows: the file's length does not bound them
+_PIECE_BYTES = 16 << 20  # read at a time
+_PROBED_LABELS = 1 << 16  # first labels, which determine the kind of labels
+_MAX_EMPTY_COLUMNS = 1 << 20  # columns of an array without rows, whose file may be short
 
 _Array = npt.NDArray[Any]
 
 
 class ArraySource(Source):
-    """A matrix of an .npy file, and its labels, from a column or from another file."""
+    """A matrix of an .npy file, with labels from a column or from another file."""
 
     format = "npy"
     named = False
-    _labels_path: Path | None = None  # if another file has the labels
+    _labels_path: Path | None = None  # another file of labels, if any
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         super().__init__(path, options, keys)
@@ -113,7 +113,7 @@ class ArraySource(Source):
 
 
 def _mapped(path: Path) -> _Array:
-    """Map a file into memory; a new map for each piece releases the pages that were read before."""
+    """Map a file into memory. A new map for each piece frees the pages of earlier pieces."""
     with damage_named(path, "an array in NumPy's format"):
         mapped: _Array = open_memmap(path, mode="r")  # type: ignore[no-untyped-call, unused-ignore]
         return mapped

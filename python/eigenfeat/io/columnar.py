@@ -30,9 +30,9 @@ from eigenfeat.io.source import (
 
 __all__ = ["IpcSource", "ParquetSource", "TableSource"]
 
-_BATCH_BYTES = 64e6
-_BUFFER_BYTES = 64e6  # for the buffers of all columns
-_MAX_UNBUFFERED_BYTES = 16e6  # of a row group that is read without buffers
+_BATCH_BYTES = 64e6  # features that are decoded at a time
+_BUFFER_BYTES = 64e6  # buffers of all columns together
+_MAX_UNBUFFERED_BYTES = 16e6  # a row group that is read without buffers
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 _TICKS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # in a second
 _Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
@@ -41,7 +41,7 @@ _Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
 class TableSource(Source):
     """Base class for files that pyarrow reads as columns.
 
-    A part of a path such as ``year=2024/`` is a column, too, constant in the file.
+    Folders such as ``year=2024/`` in the path are further columns, constant in the file.
     """
 
     @abstractmethod
@@ -58,31 +58,31 @@ class TableSource(Source):
         self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None
     ) -> None:
         """Set types and kinds of the columns, and the kind of labels in the file."""
-        words = [re.match(NUMBER, text) is None for text in self._keys.values()]
-        self.types = [*types, *("string" if word else "double" for word in words)]
-        self.kinds = [*kinds, *("text" if word else "number" for word in words)]
+        are_text = [re.match(NUMBER, value) is None for value in self._keys.values()]
+        self.types = [*types, *("string" if is_text else "double" for is_text in are_text)]
+        self.kinds = [*kinds, *("text" if is_text else "number" for is_text in are_text)]
         for j in self.choice.categorical:
             self.kinds[j] = "text"
-        goal = self.choice.target
-        if goal is not None and goal >= self._stored:
-            label_kind = kind_of_texts([self._keys[self.names[goal]]], self._options.labels)
+        target = self.choice.target
+        if target is not None and target >= self._stored:
+            label_kind = kind_of_texts([self._keys[self.names[target]]], self._options.labels)
         self.label_kind = label_kind
 
     def chunks(self, skip: int) -> Iterator[Chunk]:
         """Yield chunks, starting with the chunk of sample `skip`."""
-        pa, goal, features = arrow(str(self.path)), self.choice.target, self.choice.features
-        wanted = [j for j in (*features, goal) if j is not None and j < self._stored]
+        pa, target, features = arrow(str(self.path)), self.choice.target, self.choice.features
+        wanted = [j for j in (*features, target) if j is not None and j < self._stored]
         for start, n, arrays, bad, fraction in self._pieces(wanted, skip):
             for j in range(self._stored, len(self.names)):
                 text = self._keys[self.names[j]]
-                number = self.kinds[j] == "number" and j != goal
+                number = self.kinds[j] == "number" and j != target
                 arrays[j] = pa.repeat(float(text) if number else text, n)
             columns = [self._values(arrays[j], self.kinds[j]) for j in features]
             y = wrong = given = None
-            if goal is not None and self.label_kind == "none":
+            if target is not None and self.label_kind == "none":
                 y = np.zeros(n)
-            elif goal is not None:
-                given = _decoded(arrays[goal])
+            elif target is not None:
+                given = _decoded(arrays[target])
                 try:
                     y, wrong = self._labels(given)
                 except ValueError as error:
@@ -90,7 +90,7 @@ class TableSource(Source):
             yield Chunk(start, n, columns, y, wrong, bad, given, fraction)
 
     def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
-        """A column as numbers, NaN where they are missing, or as categories if it is text."""
+        """A column of numbers as an array with NaN, a column of text as an array of categories."""
         column = _decoded(column)
         if kind == "text":
             return _exact(column)
@@ -111,9 +111,9 @@ class TableSource(Source):
         if _kind(column.type) not in ("number", "bool") or str(column.type) == "null":
             column = column.cast("string")
         encoded = column.dictionary_encode()
-        different = [*encoded.dictionary.to_pylist(), None]
-        codes = encoded.indices.fill_null(len(different) - 1).to_numpy(zero_copy_only=False)
-        return typed_labels(different, codes, kind)
+        distinct = [*encoded.dictionary.to_pylist(), None]
+        codes = encoded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False)
+        return typed_labels(distinct, codes, kind)
 
 
 class _StoredTable(TableSource):
@@ -121,18 +121,18 @@ class _StoredTable(TableSource):
 
     def _set_schema(self, schema: Any) -> None:
         types = schema.types
-        with damage_named(self.path):  # names may be no UTF-8
+        with damage_named(self.path):  # names may not be UTF-8
             names = [str(name) for name in schema.names]
         self._set_columns(names, _index_columns(schema))
         floats = {str(types[j]) for j in self.choice.features if j < self._stored}
         small = floats and floats <= {"float", "halffloat"}
         self.dtype = np.dtype(np.float32 if small else np.float64)
-        # Samples decoded at a time; every column of a batch costs about 10 us.
+        # Every column of a batch takes about 10 us.
         rows = _BATCH_BYTES / (self.n_features * self.dtype.itemsize)
         self._batch_rows = int(np.clip(rows, 1024, 1 << 18))
-        goal, label_kind = self.choice.target, None
-        if goal is not None and goal < self._stored:
-            label_kind = self._stored_label_kind(types[goal])
+        target, label_kind = self.choice.target, None
+        if target is not None and target < self._stored:
+            label_kind = self._stored_label_kind(types[target])
         kinds = ["number" if _is_span(kind) else _kind(kind) for kind in types]
         self._set_types([str(kind) for kind in types], kinds, label_kind)
 
@@ -173,7 +173,7 @@ class ParquetSource(_StoredTable):
                     f"got {self.n_rows}"
                 )
             self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-            # Size of the group, not of its columns: pyarrow aborts on a damaged column.
+            # Sizes of groups, because pyarrow aborts if it reads the size of a damaged column.
             self._largest = max((group.total_byte_size for group in groups), default=0)
             schema = file.schema_arrow
         self.facts = {"row_groups": len(sizes)}
@@ -184,12 +184,12 @@ class ParquetSource(_StoredTable):
         """Open the file to read this number of columns."""
         from pyarrow import parquet
 
-        # Without a buffer for each column, whole column chunks of a row group are read at once. A
-        # damaged page may claim 2 GB and make a buffer grow: small groups are read without one.
+        # Buffers bound the memory of large row groups, whose columns would be read at once. Small
+        # groups are read without buffers, which a damaged page that claims 2 GB would make grow.
         buffer_size = int(np.clip(_BUFFER_BYTES / columns, 1 << 14, 1 << 18))
         if self._largest <= _MAX_UNBUFFERED_BYTES:
             buffer_size = 0
-        with open(self.path, "rb"):  # for Python's own error if it cannot be opened
+        with open(self.path, "rb"):  # raises Python's error for a file that cannot be opened
             pass
         with damage_named(self.path, "a Parquet file"):
             file = parquet.ParquetFile(self.path, buffer_size=buffer_size, pre_buffer=False)
@@ -197,8 +197,8 @@ class ParquetSource(_StoredTable):
             yield file
 
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
-        asked = {self.names[j] for j in wanted}
-        read = [j for j in range(self._stored) if self.names[j] in asked]  # names may repeat
+        wanted_names = {self.names[j] for j in wanted}
+        read = [j for j in range(self._stored) if self.names[j] in wanted_names]  # may repeat
         names = [*dict.fromkeys(self.names[j] for j in read)]
         first = int(np.searchsorted(self._starts, skip, side="right")) - 1
         with self._open(max(len(wanted), 1)) as file:
@@ -280,7 +280,7 @@ def _kind(kind: Any) -> str:
 
 
 def _is_span(kind: Any) -> bool:
-    """Whether a type is of durations or times of the day, which are numbers of seconds."""
+    """Whether a type is of durations or times of the day, which become seconds."""
     return str(kind).startswith(("duration", "time32", "time64"))
 
 
@@ -314,7 +314,7 @@ def _decoded(column: Any) -> Any:
     import pyarrow as pa
 
     while pa.types.is_dictionary(column.type):
-        if str(column.type.value_type) == "string_view":  # pyarrow cannot select these by indices
+        if str(column.type.value_type) == "string_view":  # which pyarrow cannot index
             texts = column.dictionary.cast("large_string")
             column = pa.DictionaryArray.from_arrays(column.indices, texts)
         column = column.dictionary_decode()

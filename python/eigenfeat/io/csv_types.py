@@ -28,8 +28,8 @@ _DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
 _GROUPED = r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$"  # by separators of thousands
 _UNGROUPED = r"^[+-]?[0-9]{4,}(\.[0-9]*)?$"
 _NUMBERS = f"{NUMBER}|{INFINITE}".replace(r"\.", "[.,]")
-_MAX_TEXT_SHARE = 0.01  # of cells of a column of numbers; with more, the column is text
-# Forms of labels, and a text that represents all labels of the form, so that few texts are kept.
+_MAX_TEXT_SHARE = 0.01  # largest share of text in a column of numbers
+# Forms of labels, and the text that stands for all labels of a form in `Tally.texts`.
 _FORMS = {r"^[0-9]{2,18}$": "10", r"^-[0-9]{1,18}$": "-1", r"^-?[0-9]{1,18}\.[0-9]{1,18}$": "0.5"}
 
 
@@ -38,12 +38,12 @@ class Tally:
     """Counts of the cells of a column by type."""
 
     known: int = 0  # cells that are not missing
-    numbers: int = 0
+    numbers: int = 0  # cells that are numbers, and so on
     truths: int = 0
     dates: int = 0
     placeholders: int = 0  # cells without letters and digits, such as "?"
     grouped: int = 0  # cells with separators of thousands
-    ungrouped: int = 0  # cells from 1,000 on without them
+    ungrouped: int = 0  # numbers from 1,000 on without separators of thousands
     word: str | None = None  # a cell that is neither a number nor a placeholder
     texts: set[str] = field(default_factory=set)  # labels, with one text for labels of one form
 
@@ -76,8 +76,8 @@ class Tally:
         self.grouped += count(_GROUPED)
         self.ungrouped += count(_UNGROUPED)
         if self.word is None:
-            known = pc.match_substring_regex(texts, f"{_NUMBERS}|{PLACEHOLDER}")
-            words = texts.filter(pc.invert(known))
+            not_words = pc.match_substring_regex(texts, f"{_NUMBERS}|{PLACEHOLDER}")
+            words = texts.filter(pc.invert(not_words))
             self.word = words[0].as_py() if len(words) else None
         if labels and not (self.texts and kind_of_texts(self.texts, "auto") == "str"):
             for form, text in _FORMS.items():
@@ -86,7 +86,7 @@ class Tally:
 
     @property
     def kind(self) -> str:
-        """Kind of the column for an estimator that accepts numbers alone."""
+        """Kind of the column for an estimator that accepts only numbers."""
         if self.truths == self.known and self.numbers < self.known:
             return "bool"
         cells = self.known - self.placeholders if self.numbers else self.known
@@ -96,7 +96,7 @@ class Tally:
 
     @property
     def has_thousands(self) -> bool:
-        """Whether separators of thousands are in all numbers that have thousands, and in some."""
+        """Whether there are numbers from 1,000 on, all of them with separators of thousands."""
         return self.grouped > 0 and not self.ungrouped
 
     @property
@@ -117,8 +117,8 @@ def is_header(first: list[str], rest: list[list[str]], options: Options) -> bool
     if options.header is not None:
         return options.header
     columns = (options.target, *(options.columns or ()), *options.drop, *options.categorical)
-    asked = {c for c in columns if isinstance(c, str) and not is_number(c)}
-    if asked & {*first}:
+    named = {c for c in columns if isinstance(c, str) and not is_number(c)}
+    if named & {*first}:
         return True
     numbers = [j for j, text in enumerate(first) if is_number(text)]
     if not numbers:
@@ -129,7 +129,7 @@ def is_header(first: list[str], rest: list[list[str]], options: Options) -> bool
     if any(is_number(rest[0][j]) for j in texts):  # a name above a number
         return True
     # Wavelengths or years above numbers, and a name above labels: the first line increases from
-    # column to column, the next lines do not, and the name is no label.
+    # column to column, the next lines do not, and the name differs from all labels.
     return (
         all(first[j] not in {fields[j] for fields in rest} for j in texts)
         and len(numbers) > 2
@@ -147,7 +147,7 @@ def _increase(fields: list[str], places: list[int]) -> bool:
 
 
 def are_row_numbers(texts: Sequence[str]) -> bool:
-    """Whether cells are different whole numbers, as in the index that pandas writes."""
+    """Whether cells are distinct whole numbers, as in the index that pandas writes."""
     return 0 < len({*texts}) == len(texts) and all(re.fullmatch("[0-9]+", text) for text in texts)
 
 

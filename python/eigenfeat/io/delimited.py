@@ -1,6 +1,6 @@
 """CSV files: pyarrow splits them into cells and converts these, a batch at a time.
 
-Python's csv module, which is slow, reads the first lines, finds line numbers for error messages,
+Python's csv module, which is slower, reads the first lines, finds line numbers for error messages,
 and checks quotes.
 """
 
@@ -56,9 +56,9 @@ Scans = dict[tuple[Any, ...], tuple[list["int | None"], dict[tuple[str, int], Ta
 _BLOCK_BYTES = 4 << 20  # text that is parsed at a time
 _MAX_LINE_BYTES = 64 << 20
 _MIN_BLOCK_BYTES = 1 << 16
-_SCANNED_BYTES = 32 << 20  # of text of all files, from which types of columns are inferred
+_SCANNED_BYTES = 32 << 20  # text of all files together, from which types of columns are inferred
 _HEADER_RECORDS = 200  # records compared with the first line to detect a header
-_HEADER_CHARACTERS = 1 << 18  # of records; after more, a single record is compared
+_HEADER_CHARACTERS = 1 << 18  # limit of the text of these records; one record is always compared
 _SECONDS_OF_LAST_READS = 0.1  # for pyarrow's threads to notice the end of their streams
 _THOUSANDS = r"^[+-]?[0-9]{1,3}([,.' ][0-9]{3})+([.,][0-9]+)?$"
 _TYPES = {"number": "double", "text": "string"}  # names of the kinds in descriptions of files
@@ -85,8 +85,8 @@ class DelimitedSource(TableSource):
                 "delimiter (--delimiter) sets",
             )
         self._missing = [*(MISSING if options.keep_default_na else ("",)), *options.na_values]
-        self._quotes_checked = False  # whether all quotes are known to be closed
-        self._typed = False  # whether pyarrow converts cells: False after a wrong cell
+        self._quotes_checked = False  # whether a pass has found all quotes closed
+        self._typed = False  # whether pyarrow converts cells to numbers: False after a wrong cell
         self._read_first_lines(options)
 
     def _read_first_lines(self, options: Options) -> None:
@@ -102,8 +102,8 @@ class DelimitedSource(TableSource):
             raise ValueError(f"{self.path}: expected rows, got an empty file")
         if any("\0" in field for field in records[0]):
             raise ValueError(
-                f"{self.path}: expected text, got a file with zero bytes; encoding "
-                "(--encoding) names another than UTF-8"
+                f"{self.path}: expected text, got a file with zero bytes; set encoding "
+                "(--encoding) if it is not UTF-8"
             )
         has_others = len(records) > 1
         records = [fields for fields in records if len(fields) == len(records[0])]
@@ -122,43 +122,43 @@ class DelimitedSource(TableSource):
         self._has_header_alone = self.named and not has_others
         self.facts = {"delimiter": self._delimiter, "header": self.named}
         numbers = map(str, range(len(self.first_fields)))
-        firsts = [fields[0] for fields in rest]
-        numbered = self.named and not self.first_fields[0] and are_row_numbers(firsts)
+        first_column = [fields[0] for fields in rest]
+        numbered = self.named and not self.first_fields[0] and are_row_numbers(first_column)
         self._set_columns(self.first_fields if self.named else [*numbers], [0] * numbered)
-        asked = options.columns is not None or not {0, "0", ""}.isdisjoint(options.drop)
-        self.index_left_out = numbered and not asked and self.choice.target != 0
+        chosen = options.columns is not None or not {0, "0", ""}.isdisjoint(options.drop)
+        self.index_left_out = numbered and not chosen and self.choice.target != 0
 
     def tally(self, tallies: dict[tuple[str, int], Tally], n_bytes: float) -> None:
         """Count the cells of all columns, over about `n_bytes` of text."""
-        goal, size = self.choice.target, int(np.clip(n_bytes, _MIN_BLOCK_BYTES, _BLOCK_BYTES))
-        own = [tallies.setdefault(key, Tally()) for key in self._column_keys]
+        target, size = self.choice.target, int(np.clip(n_bytes, _MIN_BLOCK_BYTES, _BLOCK_BYTES))
+        by_column = [tallies.setdefault(key, Tally()) for key in self._column_keys]
         if self._has_header_alone:
             return
         for _, _, columns, _, _ in self._pieces([*range(self._stored)], 0, size):
-            for j, tally in enumerate(own):
-                tally.add(columns[j], missing=self._missing, labels=j == goal)
+            for j, tally in enumerate(by_column):
+                tally.add(columns[j], missing=self._missing, labels=j == target)
             n_bytes -= sum(column.nbytes for column in columns.values())
             if n_bytes <= 0:
                 break
 
     def settle(self, tallies: Mapping[tuple[str, int], Tally]) -> None:
         """Set the types of columns, and the kind of labels, from the counts in all files."""
-        found = [tallies[key] for key in self._column_keys]
+        own = [tallies[key] for key in self._column_keys]
         # With semicolons between fields, a comma is more often a decimal point.
         if self._options.decimal == "." and self._delimiter != ";":
-            self.thousands = [j for j, tally in enumerate(found) if tally.has_thousands]
-        mixed = [j for j, tally in enumerate(found) if tally.mixed and j not in self.thousands]
-        self.mixed = {j: str(found[j].word) for j in mixed}
-        types = ["string" if tally.mixed else _TYPES.get(tally.kind, tally.kind) for tally in found]
-        goal, label_kind = self.choice.target, None
-        if goal is not None and goal < self._stored:
-            label_kind = kind_of_texts(found[goal].texts, self._options.labels)
+            self.thousands = [j for j, tally in enumerate(own) if tally.has_thousands]
+        mixed = [j for j, tally in enumerate(own) if tally.mixed and j not in self.thousands]
+        self.mixed = {j: str(own[j].word) for j in mixed}
+        types = ["string" if tally.mixed else _TYPES.get(tally.kind, tally.kind) for tally in own]
+        target, label_kind = self.choice.target, None
+        if target is not None and target < self._stored:
+            label_kind = kind_of_texts(own[target].texts, self._options.labels)
         self._typed = True
-        self._set_types(types, [tally.kind for tally in found], label_kind)
+        self._set_types(types, [tally.kind for tally in own], label_kind)
 
     @property
     def _column_keys(self) -> list[tuple[str, int]]:
-        """What all files know a column by: its name, and how often it occurred before."""
+        """Name of each column, and number of earlier columns of this name, in all files alike."""
         seen, keys = Counter[str](), []
         for name in self.names[: self._stored]:
             keys.append((name, seen[name]))
@@ -206,7 +206,7 @@ class DelimitedSource(TableSource):
     def _batches(
         self, stream: Any, size: int, wanted: list[int]
     ) -> Iterator[tuple[int, dict[int, Any], Mask]]:
-        """Number of samples, their cells by column, and which have a wrong number of fields."""
+        """Number of samples, cells by column, and mask of samples with too few or many fields."""
         pa = arrow("CSV")
         from pyarrow import csv as arrow_csv
 
@@ -257,7 +257,7 @@ class DelimitedSource(TableSource):
             yield n, {j: pa.nulls(n, types[j]) for j in read}, np.ones(n, dtype=bool)
 
     def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
-        """A column as numbers, with infinity for text; or as text without blanks around it."""
+        """A column as numbers, with infinity in place of text; or as text, stripped of blanks."""
         if str(column.type) == "string":
             text = kind not in ("number", "bool")
             column = self._words(column) if text else self._numbers(column, kind)
@@ -267,14 +267,14 @@ class DelimitedSource(TableSource):
         return super()._labels(self._texts(column))
 
     def _texts(self, cells: Any) -> Any:
-        """Cells without blanks around them, null where they are missing."""
+        """Cells stripped of blanks; null where they are missing."""
         pa = arrow("CSV")
         pc = pa.compute
         texts = pc.utf8_trim(cells, " \t")
         return pc.if_else(pc.is_in(texts, pa.array(self._missing)), None, texts)
 
     def _words(self, cells: Any) -> Any:
-        """As `_texts`; numbers among the texts have a decimal point."""
+        """As `_texts`, with a decimal point in place of a decimal comma in numbers."""
         texts = self._texts(cells)
         if self._options.decimal == ".":
             return texts
@@ -288,7 +288,7 @@ class DelimitedSource(TableSource):
         if kind == "number" and self._options.decimal == ".":
             try:
                 return cells.cast(number)
-            except pa.ArrowInvalid:  # for blanks, or texts that are no numbers
+            except pa.ArrowInvalid:  # for blanks and text
                 pass
         texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
         missing = pc.is_in(texts, pa.array(self._missing))
@@ -309,7 +309,7 @@ class DelimitedSource(TableSource):
     def _records(self, *, first: bool = False) -> Iterator[tuple[int, list[str], int]]:
         """Header and samples by Python's parser: first line, fields, and last line of each.
 
-        With `first`, wrong quotes are accepted, but not a wrong encoding.
+        With `first`, wrong quotes are accepted, but a wrong encoding is an error.
         """
         comment, at, begun = self.comment, 0, 0
 
@@ -323,7 +323,7 @@ class DelimitedSource(TableSource):
                     begun = begun or at
                     yield line
 
-        before = csv.field_size_limit(_MAX_LINE_BYTES)
+        old_limit = csv.field_size_limit(_MAX_LINE_BYTES)
         with (
             damage_named(self.path),
             open_bytes(self.path) as raw,
@@ -348,12 +348,12 @@ class DelimitedSource(TableSource):
                     f"delimiter, got {what}"
                 ) from None
             finally:
-                csv.field_size_limit(before)
+                csv.field_size_limit(old_limit)
 
     def _check_quotes(self, stream: _Stream, n: int) -> None:
         """ValueError that names the line of a quote that is never closed.
 
-        No field spans lines if there are as many lines as samples.
+        With as many lines as samples, no field spans lines, and all quotes are closed.
         """
         if stream.quotes and not self._quotes_checked:
             if stream.quotes % 2 or stream.lines > n + int(self.named):
@@ -367,7 +367,7 @@ class DelimitedSource(TableSource):
         return next(((line, fields) for line, fields, _ in records), (1, []))
 
     def text_of(self, file: IO[bytes], errors: str = "strict") -> io.TextIOWrapper:
-        """The text of the opened file, with the ends of lines as they are."""
+        """The text of an opened file, with unchanged ends of lines."""
         encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         return io.TextIOWrapper(file, encoding, errors, newline="")
 
@@ -400,12 +400,13 @@ class DelimitedSource(TableSource):
     def complaint(self, row: int, column: int | None, value: Any, dtype: DType) -> BadRowError:
         """Return the error of a bad sample."""
         line, fields = self._record(row)
-        goal, place = self.choice.target, None if column is None else self.choice.features[column]
+        target = self.choice.target
+        place = None if column is None else self.choice.features[column]
         if len(fields) != self._stored:
             what = f"expected {self._stored} fields, got {len(fields)}"
             return BadRowError(self.path, "line", line, None, what)
         if place is None or place >= self._stored:
-            text = "" if goal is None or goal >= self._stored else fields[goal].strip()
+            text = "" if target is None or target >= self._stored else fields[target].strip()
             what = self.unfit_label(text)
             if self.label_kind in ("int", "uint", "float"):
                 what += _advice_on_number(text, self._options.decimal)
@@ -433,7 +434,7 @@ class DelimitedSource(TableSource):
 
 
 def _advice_on_number(text: str, decimal: str) -> str:
-    """What to do about a number with another decimal point or with separators of thousands."""
+    """Advice for a number with another decimal point or with separators of thousands."""
     other = "," if decimal == "." else "."
     if is_number(text, other) and not is_number(text, decimal):
         return (
@@ -444,7 +445,7 @@ def _advice_on_number(text: str, decimal: str) -> str:
 
 
 class _Stream:
-    """A file without its comments as bytes in UTF-8; counts the quotes and lines that are read."""
+    """Bytes of a file in UTF-8 without comments; counts the quotes and lines that are read."""
 
     closed = False
 
@@ -471,13 +472,13 @@ class _Stream:
             return self._file.read(size)
         if self._comment is None:
             return self._text.read(size).encode()
-        kept: list[str] = []
-        while not kept and (lines := self._text.readlines(max(size, 1))):
-            kept = [line for line in lines if not line.startswith(self._comment)]
-        return "".join(kept).encode()
+        rows: list[str] = []
+        while not rows and (lines := self._text.readlines(max(size, 1))):
+            rows = [line for line in lines if not line.startswith(self._comment)]
+        return "".join(rows).encode()
 
     def close(self) -> None:
-        """Leave the file open: pyarrow closes what it has read."""
+        """Leave the file open, which pyarrow would close."""
 
     def end(self) -> None:
         """Read no more, once a read that is in progress has returned."""
@@ -490,7 +491,7 @@ _STREAMS: WeakSet[_Stream] = WeakSet()
 
 @atexit.register
 def _end_streams() -> None:
-    """End reading ahead by pyarrow's threads, which abort if they call Python after its end."""
+    """Stop the threads in which pyarrow reads ahead: they abort if Python has ended."""
     streams = [*_STREAMS]
     for stream in streams:
         stream.end()
@@ -501,12 +502,12 @@ def _end_streams() -> None:
 def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:
     """Infer the types of columns from the cells of all files.
 
-    `scans` keeps the counts between calls with other columns as features.
+    `scans` keeps the counts, which later calls with other features use again.
     """
     files = tuple((source.path, source.header_lines, *source._missing) for source in sources)
     targets = [source.choice.target for source in sources]
-    goals, tallies = scans.get(files, ([], {}))
-    if not tallies or any(j not in (None, goal) for j, goal in zip(targets, goals, strict=True)):
+    counted, tallies = scans.get(files, ([], {}))
+    if not tallies or any(j not in (None, old) for j, old in zip(targets, counted, strict=True)):
         tallies = {}
         for source in sources:
             source.tally(tallies, _SCANNED_BYTES / len(sources))

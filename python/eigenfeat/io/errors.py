@@ -70,12 +70,12 @@ class OptionError(ValueError):
 
 
 def unfit(value: object, dtype: DType) -> str:
-    """Return the message for a value that is no finite number of a type."""
+    """Return the message for a value that is not a finite number of a type."""
     return f"expected a finite {dtype} number, got {show(value)}"
 
 
 def arrow(what: str) -> ModuleType:
-    """Import pyarrow; the error for its absence says how to install it."""
+    """Import pyarrow for `what`; ImportError with the command that installs it."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -89,8 +89,8 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
     """Turn the errors of pyarrow, NumPy and decompressors into a ValueError that names the file.
 
     Libraries report damage by many types of errors, such as `zlib.error` and EOFError.
-    `expected` is the format, if the file has not been recognised as such. Errors of the system,
-    such as a missing file, and errors that name the file are not changed.
+    `expected` is the format of a file that has not been recognised yet. Errors of the system, such
+    as a missing file, and errors that name the file are not changed.
     """
     try:
         yield
@@ -98,11 +98,11 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
         raise
     except Exception as error:
         text = " ".join(str(error).split())
-        ours = isinstance(error, OptionError) or (
+        is_named = isinstance(error, OptionError) or (
             isinstance(error, ValueError) and str(error).startswith(os.fspath(path))
         )
-        system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
-        if ours or system or type(error).__name__ == "ArrowCancelled":
+        of_system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        if is_named or of_system or type(error).__name__ == "ArrowCancelled":
             raise
         if isinstance(error, MemoryError):
             what = "it is damaged, or needs more memory than is available:"
@@ -127,6 +127,6 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def fraction_of(file: Any, path: Path) -> float:
-    """Part of a file's bytes, compressed if its name ends in .gz, that have been read."""
+    """Fraction of a file's bytes that have been read; of the compressed bytes of .gz files."""
     raw = getattr(file, "fileobj", None) or file
     return min(float(raw.tell()) / max(path.stat().st_size, 1), 1.0)

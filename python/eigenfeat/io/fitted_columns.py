@@ -1,4 +1,4 @@
-"""Options with which files have the columns that an estimator was fitted to."""
+"""Options that choose the columns of files to which an estimator was fitted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["column_options", "encoder_options", "fitted_options", "other_width"]
 
 
 def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str, Any]:
-    """Options that choose the columns of a fit, and read their cells as the fit did.
+    """Options that choose the columns of a fit, and read their cells as in the fit.
 
     Columns are found by their names or, in files without names, by their places.
     """
     changed: dict[str, Any] = {}
     classes = getattr(estimator, "classes_", None)
     if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
-        changed["labels"] = "str"  # a model with the classes "1" and "a" has no class 1
+        changed["labels"] = "str"  # "1" as the integer 1 would be unknown to a model of text labels
     encoder = getattr(estimator, "columns_", None)
     layout = getattr(estimator, "file_layout_", None) or {}
     if encoder is not None and (source.sparse or source.format == "npy"):
@@ -40,13 +40,13 @@ def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str
         changed["na_values"] = tuple(layout["na_values"])
         changed["keep_default_na"] = layout["keep_default_na"]
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    same_places = layout.get("n_columns") == len(source.names) and not options.drop
+    has_places = layout.get("n_columns") == len(source.names) and not options.drop
     if options.columns is not None and {*source.feature_names} != {*names}:
         changed["columns"] = options.columns
     elif names:
         used = names if encoder is None else [names[at] for at in encoder.used]
         changed |= _choice_by_names(source, options, used)
-    elif same_places and source.choice.target not in layout["columns"]:
+    elif has_places and source.choice.target not in layout["columns"]:
         changed["columns"] = tuple(layout["columns"])
     if encoder is not None:
         columns = changed.get("columns", tuple(source.choice.features))
@@ -70,19 +70,19 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
     more = f"; it has {show(others, 100)[1:-1]}" if others else ""
     raise ValueError(
         f"{source.path}: expected the columns that the model was fitted to, got none named "
-        f"{show(missing, 200)[1:-1]}{more}; columns (--columns) names others in their place"
+        f"{show(missing, 200)[1:-1]}{more}; columns (--columns) chooses other columns"
     )
 
 
 def _identified(source: Source, names: Sequence[str]) -> tuple[str | int, ...]:
-    """Names of columns; a place instead if columns that are no features share the name."""
+    """Names of columns; a place instead of a name that columns other than features share."""
     count = Counter(source.names)
-    features: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for j in source.choice.features:
-        features.setdefault(source.names[j], []).append(j)
-    found = (features.get(name, []) if count[name] > 1 else [] for name in names)
+        places.setdefault(source.names[j], []).append(j)
     return tuple(
-        places[0] if len(places) == 1 else name for name, places in zip(names, found, strict=True)
+        places[name][0] if count[name] > 1 and len(places.get(name, [])) == 1 else name
+        for name in names
     )
 
 
@@ -97,14 +97,14 @@ def encoder_options(columns: Sequence[str | int], encoder: TableColumns) -> dict
 
     `columns` are all columns of the fit, or the columns that the encoder uses.
     """
-    if len(columns) == len(encoder.names_):  # with the columns that the encoder leaves out
+    if len(columns) == len(encoder.names_):  # all columns of the fit
         columns = [columns[at] for at in encoder.used]
     return column_options(columns, [encoder.kinds_[at] for at in encoder.used])
 
 
 def other_width(source: Source, width: int) -> str:
-    """Return the message for files whose number of columns differs from that of the fit."""
+    """Return the message for files with another number of columns than the fit."""
     return (
         f"{source.path}: expected the {width} columns that the model was fitted to, got "
-        f"{source.n_features}; columns (--columns) or drop (--drop) chooses them"
+        f"{source.n_features}; choose them with columns (--columns) or drop (--drop)"
     )

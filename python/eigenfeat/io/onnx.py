@@ -59,12 +59,11 @@ def to_onnx(
     Parameters
     ----------
     model : estimator
-        `TableClassifier` and `TableRegressor` with views of their own, `GEMClassifier`,
+        `TableClassifier` and `TableRegressor` with built-in views, `GEMClassifier`,
         `GEMClassifierCV`, `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear
-        reductions of `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions,
-        `StandardScaler` and `RBFSampler` steps and one of these, or scikit-learn's
-        LogisticRegression or LinearDiscriminantAnalysis, as last step. `to_c` exports early
-        classifiers.
+        reductions of `eigenfeat.ldg`. Also a scikit-learn pipeline whose last step is one of these
+        models, LogisticRegression or LinearDiscriminantAnalysis, and whose other steps are `GEM`,
+        linear reductions, `StandardScaler` and `RBFSampler`. `to_c` exports early classifiers.
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
@@ -77,8 +76,8 @@ def to_onnx(
     onnx.ModelProto
         One input ``X`` (n, d), with NaN for missing entries if the model takes some. A model that
         was fitted to a data frame with categories has an input (n, 1) for each column that it uses,
-        named like the column: numbers, or strings for categories, "" for a missing one. A
-        classifier has the outputs ``label`` (n,), integers, booleans or strings, and
+        named like the column: numbers, or strings for categories, "" for a missing category.
+        A classifier has the outputs ``label`` (n,), integers, booleans or strings, and
         ``probabilities`` (n, k); a regressor ``prediction``, (n,) or (n, q); a transformer
         ``features`` (n, columns).
 
@@ -111,11 +110,11 @@ def to_onnx(
     check_is_fitted(model)
     _check_parts(model)
     _translate(graph, model)
-    made = graph.model(model)
+    onnx_model = graph.model(model)
     if path is not None:
         with replacing(path) as file:
-            file.write(made.SerializeToString(deterministic=True))
-    return made
+            file.write(onnx_model.SerializeToString(deterministic=True))
+    return onnx_model
 
 
 def _check_parts(model: Any, *, alone: bool = True) -> None:
@@ -125,11 +124,11 @@ def _check_parts(model: Any, *, alone: bool = True) -> None:
     """
     if hasattr(model, "predict_early"):
         raise ValueError(
-            "model: expected one of complete samples, got an early classifier, which to_c exports"
+            "model: expected a model of complete samples, got an early classifier; use to_c"
         )
-    own = isinstance(model, _COMPLETED)
+    translated = isinstance(model, _COMPLETED)
     for attribute, what in (("columns_", "encodes categories"), ("completion_", "completes gaps")):
-        if hasattr(model, attribute) and not (own and (alone or attribute == "completion_")):
+        if hasattr(model, attribute) and not (translated and (alone or attribute == "completion_")):
             kinds = ", ".join(kind.__name__ for kind in _COMPLETED)
             raise ValueError(
                 f"model: expected one of {kinds} alone, or models of complete numbers, got "
@@ -148,8 +147,9 @@ def _check_parts(model: Any, *, alone: bool = True) -> None:
 def _translate(graph: Graph, model: Any) -> None:
     """Fill the graph, from the samples to the outputs."""
     rows, last = _to_last(graph, model, input_rows(graph, model))
-    if _one_of(last, _CLASSIFIERS) is not None:
-        _classify(graph, last, rows)
+    classify = _translation(last, _CLASSIFIERS)
+    if classify is not None:
+        _add_labels(graph, last, classify(graph, last, rows))
         return
     if isinstance(last, TableRegressor):
         _refuse_estimators(last)
@@ -177,21 +177,20 @@ def _to_last(graph: Graph, model: Any, rows: str) -> tuple[str, Any]:
     return rows, last
 
 
-def _one_of(model: Any, table: dict[type, Any]) -> Any:
+def _translation(model: Any, table: dict[type, _Translation]) -> _Translation | None:
     return next((entry for kind, entry in table.items() if isinstance(model, kind)), None)
 
 
 def _features(graph: Graph, step: Any, rows: str) -> str:
-    translate = _one_of(step, _TRANSFORMERS)
+    translate = _translation(step, _TRANSFORMERS)
     if translate is None:
         known = [kind.__name__ for kind in (*_TRANSFORMERS, *_CLASSIFIERS, TableRegressor)]
         raise ValueError(f"model: expected one of {', '.join(known)}, got {show(step)}")
-    output: str = translate(graph, step, rows)
-    return output
+    return translate(graph, step, rows)
 
 
-def _classify(graph: Graph, model: Any, rows: str) -> None:
-    scores = _one_of(model, _CLASSIFIERS)(graph, model, rows)
+def _add_labels(graph: Graph, model: Any, scores: str) -> None:
+    """Outputs of a classifier, from its logits."""
     classes, kind = _labels(graph, model.classes_)
     graph.node("Softmax", scores, output="probabilities", axis=1)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
@@ -242,7 +241,7 @@ def _fourier(graph: Graph, model: RBFSampler, rows: str) -> str:
 
 def _logit(graph: Graph, model: Any, rows: str) -> str:
     if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
-        raise ValueError("solver: expected a multinomial one with more than two classes")
+        raise ValueError("solver: expected a multinomial solver for three classes or more")
     coef, intercept = all_classes(model)
     return graph.affine(rows, coef.T, intercept)
 
@@ -271,8 +270,8 @@ def _refuse_estimators(model: TableClassifier | TableRegressor) -> None:
 
 def _gem_ensemble(graph: Graph, model: GEMEnsemble, rows: str) -> str:
     """The mean of the members' logits."""
-    read = [_to_last(graph, member, rows) for member in model.members_]
-    logits = [_gem_classifier(graph, member, features) for features, member in read]
+    steps = [_to_last(graph, member, rows) for member in model.members_]
+    logits = [_gem_classifier(graph, last, features) for features, last in steps]
     total = graph.node("Sum", *logits)
     return graph.node("Div", total, graph.scalar(float(len(model.members_))))
 

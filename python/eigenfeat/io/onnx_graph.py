@@ -1,4 +1,4 @@
-"""The graph of an ONNX model while it is made, and the features of GEM in it."""
+"""Builder of the graph of an ONNX model, and GEM's features as nodes."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Graph:
         return name
 
     def scalar(self, value: float) -> str:
-        """A number."""
+        """A number as an array (1,)."""
         return self.constant(np.array([value], dtype=float))
 
     def indices(self, places: Any) -> str:
-        """Whole numbers, such as places of columns or axes."""
+        """Integers, such as indices of columns or axes."""
         return self.constant(np.asarray(places, dtype=np.int64))
 
     def columns(self, rows: str, places: Any) -> str:
-        """Some columns."""
+        """The columns with these indices."""
         return self.node("Gather", rows, self.indices(places), axis=1)
 
     def sums(self, rows: str, axis: int = 1, *, keepdims: int = 0) -> str:
@@ -65,18 +65,19 @@ class Graph:
         self, operator: str, *inputs: str, output: str | None = None, **attributes: Any
     ) -> str:
         """The result of an operator."""
-        name = output or f"/{operator.lower()}_{len(self._nodes)}"  # unlike names of columns
+        # Names of values that begin with a slash differ from names of columns.
+        name = output or f"/{operator.lower()}_{len(self._nodes)}"
         make = self.onnx.helper.make_node
         self._nodes.append(make(operator, list(inputs), [name], name=f"node_{name}", **attributes))
         return name
 
     def input(self, name: str, kind: int, shape: Sequence[Any]) -> str:
-        """Make a value an input."""
+        """Declare an input of the model."""
         self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def output(self, name: str, kind: int, shape: Sequence[Any]) -> None:
-        """Make a value an output."""
+        """Declare a value an output of the model."""
         info = self.onnx.helper.make_tensor_value_info(name, kind, shape)
         self.outputs.append(info)
 
@@ -87,7 +88,7 @@ class Graph:
 
     @property
     def number(self) -> int:
-        """The type of numbers, as ONNX counts types."""
+        """ONNX's number of the type of the graph."""
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 
     def _learning_opset(self) -> list[Any]:
@@ -100,7 +101,7 @@ class Graph:
         helper = self.onnx.helper
         name = type(source).__name__
         graph = helper.make_graph(self._nodes, name, self.inputs, self.outputs, self._constants)
-        made = helper.make_model(
+        model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", OPSET), *self._learning_opset()],
             ir_version=IR_VERSION,
@@ -108,13 +109,13 @@ class Graph:
             producer_version=__version__,
             doc_string=f"A fitted {name} of eigenfeat {__version__}",
         )
-        about = {"estimator": name}
+        metadata = {"estimator": name}
         names = getattr(source, "feature_names_in_", None)
         if names is not None:
-            about["feature_names"] = "\n".join(map(str, names))
-        helper.set_model_props(made, about)
-        self.onnx.checker.check_model(made, full_check=True)
-        return made
+            metadata["feature_names"] = "\n".join(map(str, names))
+        helper.set_model_props(model, metadata)
+        self.onnx.checker.check_model(model, full_check=True)
+        return model
 
 
 def _onnx() -> Any:
@@ -124,7 +125,7 @@ def _onnx() -> Any:
         import onnx.numpy_helper
     except ImportError as error:
         raise ImportError(
-            'onnx: expected to be installed for this, as by pip install "eigenfeat[onnx]"'
+            'onnx: expected an installed package, got none: pip install "eigenfeat[onnx]"'
         ) from error
     return onnx
 
@@ -144,8 +145,8 @@ def layer_features(graph: Graph, layer: Layer, rows: str) -> str:
 def _compressed(graph: Graph, projections: str, shares: NDArray[Any]) -> str:
     """As `eigenfeat.expansion.features.compressed`."""
     sizes = graph.affine(graph.node("Abs", projections), shares, None)
-    least = graph.scalar(float(np.finfo(np.float32).tiny))
-    roots = graph.node("Sqrt", graph.node("Max", sizes, least))
+    tiny = graph.scalar(float(np.finfo(np.float32).tiny))
+    roots = graph.node("Sqrt", graph.node("Max", sizes, tiny))
     return graph.node("Div", projections, graph.affine(roots, (shares > 0).T.astype(float), None))
 
 
@@ -180,7 +181,7 @@ def _half_power(graph: Graph, rows: str, exponent: int) -> str:
 
 
 def _shifted(graph: Graph, rows: str) -> str:
-    """``sqrt(1 + samples) - 1``, without its cancellation."""
+    """``sqrt(1 + rows) - 1``, computed without cancellation."""
     one = graph.scalar(1.0)
     root = graph.node("Sqrt", graph.node("Add", rows, one))
     return graph.node("Div", rows, graph.node("Add", root, one))

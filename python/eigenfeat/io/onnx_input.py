@@ -19,8 +19,8 @@ __all__ = ["completed", "input_rows"]
 
 _OUTPUTS = ("label", "probabilities", "prediction", "features")
 _MAX_STEPS = 50  # of conjugate gradients
-_TINY = 1e-300
-_DOUBLE, _STRING = 11, 8  # as ONNX counts types
+_TINY = 1e-300  # smallest denominator
+_DOUBLE, _STRING = 11, 8  # ONNX's numbers of types
 
 
 def input_rows(graph: Graph, model: Any) -> str:
@@ -36,7 +36,7 @@ def input_rows(graph: Graph, model: Any) -> str:
             what = "dates in " if kind == "date" else what
             raise ValueError(
                 f"model: expected columns of numbers and categories, got {what}{name!r}; leave the "
-                "column out, or make numbers of it under another name"
+                "column out, or convert it to numbers under another name"
             )
         if kind == "category":
             column = graph.input(str(name), _STRING, ["n", 1])
@@ -101,10 +101,10 @@ def completed(graph: Graph, model: Any, rows: str) -> str:
         rows = graph.node("Where", graph.constant(gaussian.empty), graph.scalar(0.0), rows)
     gaps = graph.node("IsNaN", rows)
     mask = graph.node("Cast", gaps, to=_DOUBLE)
-    wide = graph.node("Cast", rows, to=_DOUBLE)
-    # In units in which the precision has a unit diagonal.
+    rows64 = graph.node("Cast", rows, to=_DOUBLE)
+    # Columns are scaled so that the precision has a unit diagonal.
     origin, size = gaussian.mean + unit * gaussian.shift, unit / root
-    known = graph.node("Div", graph.node("Sub", wide, double(origin)), double(size))
+    known = graph.node("Div", graph.node("Sub", rows64, double(origin)), double(size))
     known = graph.node("Where", gaps, double([0.0]), known)
     matrix = double(scaled)
     towards = graph.node("MatMul", known, matrix)
@@ -118,7 +118,7 @@ def completed(graph: Graph, model: Any, rows: str) -> str:
         residual = graph.node("Sub", residual, graph.node("Mul", length, image))
         before, squared = squared, dot(residual, residual)
         step = graph.node("Add", residual, graph.node("Mul", ratio(squared, before), step))
-    scale = np.where(gaussian.scale > 0, size, 0.0)  # constant columns have their value
+    scale = np.where(gaussian.scale > 0, size, 0.0)  # constant columns are completed by the mean
     centre = np.where(gaussian.scale > 0, origin, gaussian.mean)
     filled = graph.node("Add", graph.node("Mul", found, double(scale)), double(centre))
     return graph.node("Where", gaps, graph.numbers(filled), rows)

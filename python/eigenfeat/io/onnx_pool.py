@@ -1,8 +1,9 @@
 """Pools of views as operators of ONNX.
 
-Splines, ranks and bins are piecewise polynomials of one column. With the ramps ``min(max((x - b) /
-h, 0), 1)`` of its intervals [b, b + h], a continuous one is linear in their powers, and a step at b
-is the comparison ``x >= b``. So each view is a few elementwise operators and one matrix product.
+Splines, ranks and bins are piecewise polynomials of one column. A continuous piecewise polynomial
+is linear in powers of the ramps ``min(max((x - b) / h, 0), 1)`` of its intervals [b, b + h]; a step
+at b is the comparison ``x >= b``. Each view thus takes a few elementwise operators and one matrix
+product.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class _Table:
     @cached_property
     def columns(self) -> str:
         """Standardised columns with spread."""
-        some = np.flatnonzero(self.statistics.scale > 0)
-        return _standardised(self.graph, self.statistics, some, self.X)
+        varying = np.flatnonzero(self.statistics.scale > 0)
+        return _standardised(self.graph, self.statistics, varying, self.X)
 
     def for_trees(self, levels: _Array) -> str:
         """Standardised columns and levels of categories."""
@@ -67,12 +68,12 @@ class _Table:
         return self.graph.node("Concat", columns, numbers, axis=1)
 
     def with_pairs(self, levels: _Array) -> str:
-        """`for_trees`, and sums and differences of the ranks of each two numeric columns."""
-        one, other = (
+        """`for_trees`, and sums and differences of the ranks of pairs of numeric columns."""
+        first, second = (
             self.graph.columns(self.ranks, places) for places in self.statistics.numeric_pairs
         )
-        parts = [self.graph.node(what, one, other) for what in ("Add", "Sub")]
-        return self.graph.node("Concat", self.for_trees(levels), *parts, axis=1)
+        pairs = [self.graph.node(operator, first, second) for operator in ("Add", "Sub")]
+        return self.graph.node("Concat", self.for_trees(levels), *pairs, axis=1)
 
     @cached_property
     def ranks(self) -> str:
@@ -92,29 +93,29 @@ class _Table:
 def pool(graph: Graph, model: TableClassifier, rows: str) -> str:
     """Weighted sum of the views' log probabilities."""
     table = _Table(graph, model, rows)
-    parts = []
+    terms = []
     for view in model.views_:
         if view.model is None:
             continue
         logarithms = graph.node("LogSoftmax", _outputs(table, view.name, view.model), axis=1)
         floored = graph.node("Max", logarithms, graph.scalar(LOG_FLOOR))
-        parts.append(graph.node("Mul", floored, graph.scalar(view.weight)))
-    return graph.node("Sum", *parts)
+        terms.append(graph.node("Mul", floored, graph.scalar(view.weight)))
+    return graph.node("Sum", *terms)
 
 
 def regression_pool(graph: Graph, model: TableRegressor, rows: str) -> str:
     """Predictions (n, q) of a pool of regressions."""
     table = _Table(graph, model, rows)
     low, high = (graph.constant(bound) for bound in model.target_range_)
-    parts = []
+    terms = []
     for view in model.views_:
         if view.model is None:
             continue
         bounded = graph.node("Max", _outputs(table, view.name, view.model), low)
         clipped = graph.node("Min", bounded, high)
         scale = graph.constant(view.weight * model.target_scale_)
-        parts.append(graph.node("Mul", clipped, scale))
-    return graph.node("Add", graph.node("Sum", *parts), graph.constant(model.target_mean_))
+        terms.append(graph.node("Mul", clipped, scale))
+    return graph.node("Add", graph.node("Sum", *terms), graph.constant(model.target_mean_))
 
 
 def _outputs(table: _Table, name: str, view: Any) -> str:
@@ -202,9 +203,10 @@ def _forest_logits(graph: Graph, share: str, trees: Trees) -> str:
     return graph.node("Log", graph.node("Add", weighted, graph.scalar(added)))
 
 
-def _standardised(graph: Graph, stat: TableStatistics, some: Any, rows: str) -> str:
-    shifted = graph.node("Sub", graph.columns(rows, some), graph.constant(stat.mean[some]))
-    scaled = graph.node("Div", shifted, graph.constant(stat.scale[some]))
+def _standardised(graph: Graph, stat: TableStatistics, columns: Any, rows: str) -> str:
+    values = graph.columns(rows, columns)
+    shifted = graph.node("Sub", values, graph.constant(stat.mean[columns]))
+    scaled = graph.node("Div", shifted, graph.constant(stat.scale[columns]))
     return _clip(graph, scaled, -1e6, 1e6)
 
 
@@ -237,78 +239,77 @@ def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[
             intervals.append((int(j), b, h))
             for power in range(1, 4):  # of Taylor's expansion at the interval's start
                 powers[power - 1].append(spline(b, nu=power) * h**power / factorial(power))
-    parts = []
+    terms = []
     if intervals:
         columns, starts, widths = map(np.array, zip(*intervals, strict=True))
-        ramp = raised = _ramps(graph, graph.columns(rows, columns), starts, widths)
+        ramp = power_of_ramp = _ramps(graph, graph.columns(rows, columns), starts, widths)
         for coefficients in powers:
-            parts.append(graph.affine(raised, np.array(coefficients), None))
-            raised = graph.node("Mul", raised, ramp)
-        parts.append(graph.constant(constant))
+            terms.append(graph.affine(power_of_ramp, np.array(coefficients), None))
+            power_of_ramp = graph.node("Mul", power_of_ramp, ramp)
+        terms.append(graph.constant(constant))
     if len(stat.others):
-        parts.append(graph.affine(_standardised(graph, stat, stat.others, rows), W[at:], None))
-    return parts
+        terms.append(graph.affine(_standardised(graph, stat, stat.others, rows), W[at:], None))
+    return terms
 
 
 def _ranks(graph: Graph, stat: TableStatistics, rows: str) -> str:
     """Ranks of the columns with spread, as `Table.ranks`."""
-    some = np.flatnonzero(stat.scale > 0)
-    flags = stat.indicator[some]
-    parts = []
-    if flags.any():
-        pairs = some[flags]
-        low, width = stat.quantiles[0, pairs], stat.scale[pairs]
-        shifted = graph.node("Sub", graph.columns(rows, pairs), graph.constant(low))
-        parts.append(graph.node("Div", shifted, graph.constant(width)))
-    if not flags.all():
-        parts.append(_distribution(graph, stat, rows))
-    together = graph.node("Concat", *parts, axis=1)
-    order = np.concatenate([np.flatnonzero(flags), np.flatnonzero(~flags)])
-    return graph.columns(together, np.argsort(order))
+    varying = np.flatnonzero(stat.scale > 0)
+    is_indicator = stat.indicator[varying]
+    blocks = []
+    if is_indicator.any():
+        indicators = varying[is_indicator]
+        low, width = stat.quantiles[0, indicators], stat.scale[indicators]
+        shifted = graph.node("Sub", graph.columns(rows, indicators), graph.constant(low))
+        blocks.append(graph.node("Div", shifted, graph.constant(width)))
+    if not is_indicator.all():
+        blocks.append(_distribution(graph, stat, rows))
+    ranks = graph.node("Concat", *blocks, axis=1)
+    order = np.concatenate([np.flatnonzero(is_indicator), np.flatnonzero(~is_indicator)])
+    return graph.columns(ranks, np.argsort(order))
 
 
 def _distribution(graph: Graph, stat: TableStatistics, rows: str) -> str:
-    """Ranks of the ranked columns."""
-    parts = []
+    """Ranks of the columns other than indicators, by their distribution functions."""
+    steps = []  # distinct quantiles of each column, and the shares of samples up to them
     for q, shares in zip(*stat.ranked_quantiles, strict=True):
         values, first = np.unique(q, return_index=True)
-        parts.append((values, shares[first]))
-    d, most = len(parts), max(len(values) for values, _ in parts)
-    starts, rises, widths = np.zeros((d, most)), np.zeros((d, most)), np.ones((d, most))
-    for j, (values, shares) in enumerate(parts):
+        steps.append((values, shares[first]))
+    shape = len(steps), max(len(values) for values, _ in steps)
+    starts, rises, widths = np.zeros(shape), np.zeros(shape), np.ones(shape)
+    for j, (values, shares) in enumerate(steps):
         m = len(values) - 1
         starts[j, :m] = values[:-1]
         widths[j, :m] = np.diff(values)
         rises[j, :m] = np.diff(shares)
     x = graph.node("Unsqueeze", graph.columns(rows, stat.ranked), graph.indices([2]))
     terms = graph.node("Mul", _ramps(graph, x, starts, widths), graph.constant(rises))
-    risen = graph.sums(terms, 2)
-    lowest = np.array([shares[0] for _, shares in parts])
-    centred = graph.node("Add", risen, graph.constant(lowest - 0.5))
+    lowest = np.array([shares[0] for _, shares in steps])
+    centred = graph.node("Add", graph.sums(terms, 2), graph.constant(lowest - 0.5))
     return graph.node("Mul", centred, graph.scalar(float(np.sqrt(12.0))))
 
 
 def _kernel(graph: Graph, kernel: Kernel, W: _Array, ranks: str) -> str:
     landmarks = kernel.landmarks.astype(np.float64)
-    own = graph.sums(graph.node("Mul", ranks, ranks), keepdims=1)
+    squared_norms = graph.sums(graph.node("Mul", ranks, ranks), keepdims=1)
     cross = graph.affine(ranks, -2.0 * landmarks.T, (landmarks**2).sum(axis=1))
-    squares = graph.node("Relu", graph.node("Add", cross, own))
-    similar = graph.node("Exp", graph.node("Mul", squares, graph.scalar(-kernel.gamma)))
-    return graph.affine(similar, kernel.whitening.astype(np.float64) @ W, None)
+    distances = graph.node("Relu", graph.node("Add", cross, squared_norms))
+    kernel_values = graph.node("Exp", graph.node("Mul", distances, graph.scalar(-kernel.gamma)))
+    return graph.affine(kernel_values, kernel.whitening.astype(np.float64) @ W, None)
 
 
 def _interactions(
     graph: Graph, learned: Interactions, stat: TableStatistics, W: _Array, rows: str
 ) -> list[str]:
     """Terms of the weights of finer bins, of bins and of cells, as `Interactions.features`."""
-    parts, at = [], stat.n_fine
+    terms, at = [], stat.n_fine
     if at:
         edges = stat.fine_edges
-        columns = np.repeat(stat.numeric, [len(one) for one in edges])
-        steep = _at_least(graph, graph.columns(rows, columns), np.concatenate(edges))
+        columns = np.repeat(stat.numeric, list(map(len, edges)))
+        steps = _at_least(graph, graph.columns(rows, columns), np.concatenate(edges))
         starts = stat.fine_starts[:-1]
         rises = np.delete(np.diff(W[:at], axis=0), starts[1:] - 1, axis=0)
-        parts.append(graph.affine(steep, rises, W[starts].sum(axis=0)))
+        terms.append(graph.affine(steps, rises, W[starts].sum(axis=0)))
     counts = np.asarray(learned.counts, dtype=np.intp)
     above, digits, first = _bin_digits(graph, stat, rows)
     codes, begin = [*digits.T], [*first]
@@ -325,11 +326,14 @@ def _interactions(
     numbers = graph.affine(above, np.column_stack(codes), np.array(begin) + offsets)
     entries = graph.node("Cast", graph.node("Round", numbers), to=_INT64)
     values_of = graph.node("Gather", graph.constant(np.vstack(tables)), entries, axis=0)
-    return [*parts, graph.sums(values_of)]
+    return [*terms, graph.sums(values_of)]
 
 
 def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _Array, _Array]:
-    """Comparisons (n, E), and E x G numbers and G starts that make bins of them."""
+    """Comparisons (n, E) with bounds, weights (E, G) and offsets (G,).
+
+    The weighted sums of comparisons plus the offsets are the bins (n, G) of G groups of columns.
+    """
     n_values = len(stat.groups) - stat.n_gaps
     first = np.zeros(len(stat.bins))
     entries: list[tuple[int, float, int, float]] = []  # column, bound, group, and digit of each
@@ -349,8 +353,8 @@ def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _A
     above = _at_least(graph, graph.columns(rows, inputs), bounds)
     if gates:
         closed = np.zeros((len(gates), len(entries)))
-        for place, (_, some) in enumerate(gates):
-            closed[place, some] = -1.0
+        for place, (_, comparisons) in enumerate(gates):
+            closed[place, comparisons] = -1.0
         missing = graph.columns(rows, [column for column, _ in gates])
         above = graph.node("Mul", above, graph.affine(missing, closed, np.ones(len(entries))))
     digits = np.zeros((len(entries), len(first)))
@@ -358,4 +362,4 @@ def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _A
     return above, digits, first
 
 
-_FLOAT, _INT64 = 1, 7  # as ONNX counts types
+_FLOAT, _INT64 = 1, 7  # ONNX's numbers of types

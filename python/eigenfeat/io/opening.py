@@ -78,11 +78,11 @@ def open_rows(
         .svmlight, .libsvm, also .gz; sparse).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
-        svmlight files have labels without it.
+        Not needed for svmlight files, which contain labels.
     columns : sequence of str or int, optional
         The feature columns, in this order. By default, all columns are features except the target
         and the indexes that pandas or Dask wrote. In a CSV file such an index is a first column of
-        different whole numbers without a name.
+        distinct whole numbers without a name.
     drop : sequence of str or int, default=()
         Columns to leave out.
     categorical : sequence of str or int, default=()
@@ -102,7 +102,7 @@ def open_rows(
         Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
         label, and lines with missing values unless `missing`. Otherwise they raise an error.
     mark_bad : bool, default=False
-        Whether such lines remain in place, as zeros, so that predictions match the lines of the
+        Whether such lines become samples of zeros, so that predictions match the lines of the
         files. The labels of blocks are then True for such lines, and False for others.
     labels : {"auto", "int", "float", "bool", "str", "none"}
         Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
@@ -190,8 +190,8 @@ def _checked(given: dict[str, Any]) -> Options:
     given["dtype"] = None if dtype is None else dtype.name
     options = Options(**given)
     for field in fields(Options):
-        value, wanted = given[field.name], str(field.type).split(" | ")
-        allowed = [kind for name in wanted for kind in _TYPES.get(name, (object,))]
+        value, type_names = given[field.name], str(field.type).split(" | ")
+        allowed = [kind for name in type_names for kind in _TYPES.get(name, (object,))]
         if not isinstance(value, tuple(allowed)):
             raise OptionError(field.name, f"expected {field.type}, got {show(value)}")
     _check_values(options)
@@ -254,16 +254,16 @@ def listed_files(
 
 def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
     if path.is_dir():
-        inside = _inside(path, format, {})
-        if not inside:
+        files = _files_in_folder(path, format, {})
+        if not files:
             raise ValueError(f"{path}: expected a folder with files of {', '.join(FORMATS)}")
-        keys = [set(names) for _, names in inside]
+        keys = [set(names) for _, names in files]
         if any(names != keys[0] for names in keys):
             raise ValueError(
                 f"{path}: expected files in folders of the same columns, as year=2024, got "
                 f"{show(sorted(keys[0]))} and {show(sorted(next(k for k in keys if k != keys[0])))}"
             )
-        return inside
+        return files
     if not path.exists() and glob.has_magic(str(path)):
         matches = sorted(Path(name) for name in glob.glob(str(path)))
         if not matches:
@@ -272,7 +272,7 @@ def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
     return [(path, {})]
 
 
-def _inside(
+def _files_in_folder(
     folder: Path, format: str | None, keys: dict[str, str]
 ) -> list[tuple[Path, dict[str, str]]]:
     """Files of a folder and of its subfolders NAME=VALUE, as Hive writes them."""
@@ -280,7 +280,7 @@ def _inside(
     for path in sorted(folder.iterdir()):
         name, equals, value = path.name.partition("=")
         if path.is_dir() and equals and name:
-            files += _inside(path, format, keys | {unquote(name): unquote(value)})
+            files += _files_in_folder(path, format, keys | {unquote(name): unquote(value)})
         elif path.is_file() and path.name[0] not in "._" and (format or format_of(path)):
             files.append((path, keys))
     return files
@@ -321,23 +321,23 @@ def _sources(
         settle_columns(sparse, options)
     for source in sources[1:]:
         source.label_kind = first.label_kind
-        same = source.sparse == first.sparse
-        if not same or (not first.sparse and source.feature_names != first.feature_names):
+        names_differ = not first.sparse and source.feature_names != first.feature_names
+        if source.sparse != first.sparse or names_differ:
             raise ValueError(
                 f"{source.path}: expected the feature columns of {first.path} "
                 f"({_columns(first)}), got {_columns(source)}"
             )
         for place in first.identified(first.choice.features if first.named else ()):
-            if isinstance(place, int):  # other columns have its name
+            if isinstance(place, int):  # its name occurs several times
                 name = first.names[place]
-                expected, found = (
-                    [j for j, other in enumerate(one.names) if other == name]
-                    for one in (first, source)
+                expected, got = (
+                    [j for j, other in enumerate(names) if other == name]
+                    for names in (first.names, source.names)
                 )
-                if len(found) > 1 and found != expected:
+                if len(got) > 1 and got != expected:
                     raise ValueError(
                         f"{source.path}: expected {show(name)} as columns {show(expected)[1:-1]}, "
-                        f"as in {first.path}, got columns {show(found)[1:-1]}; rename them"
+                        f"as in {first.path}, got columns {show(got)[1:-1]}; rename the columns"
                     )
     return sources
 

@@ -1,4 +1,4 @@
-"""Samples of one file or many as `RowBlocks`, in blocks that depend on files and options alone."""
+"""Samples of files as `RowBlocks`; the blocks depend only on the files and the options."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from eigenfeat.samples.out_of_core import completes
 
 __all__ = ["CSV_DEFAULTS", "FileRows", "Position"]
 
-_BLOCK_BYTES = 32e6
-_MAX_MEMORY_BYTES = 64e6  # of files that an estimator of blocks reads into memory
+_BLOCK_BYTES = 32e6  # default size of a block
+_MAX_MEMORY_BYTES = 64e6  # default of `FileRows.memory`
 # Options that describe the text of CSV files, and their defaults.
 CSV_DEFAULTS: dict[str, Any] = {"decimal": "."} | dict.fromkeys(
     ("delimiter", "header", "encoding", "comment")
@@ -48,10 +48,10 @@ class Position:
     """Position in the files between two blocks, from which reading can continue."""
 
     file: int = 0  # index of the file
-    row: int = 0  # rows of the file, bad ones included, before this position
+    row: int = 0  # rows of the file before this position, including bad rows
     rows: int = 0  # rows returned before this position, in all files
     skipped: int = 0  # bad rows skipped before this position, in all files
-    # Part of all bytes before this position, from 0 to 1, if known.
+    # Fraction of all bytes before this position, if known.
     fraction: float | None = field(default=None, compare=False)
 
 
@@ -74,10 +74,10 @@ class FileRows(RowBlocks):
     encoder : TableColumns or None
         Encoder of the columns, if some of them are text.
     memory : float
-        Number of bytes up to which a classifier reads all rows into memory, as an array.
+        Number of bytes up to which all rows are read into memory.
     advance : callable or None
-        Called with the number of rows of each block that is read into memory, and with the part of
-        the files read so far, or None.
+        Called with the number of rows of each block that is read into memory, and with the fraction
+        of the files read so far, or None.
     """
 
     n_skipped: int | None = None
@@ -142,8 +142,8 @@ class FileRows(RowBlocks):
             layout["na_values"] = [*self.options.na_values]
             layout["keep_default_na"] = self.options.keep_default_na
         if source.format == "csv":
-            given = {name: getattr(self.options, name) for name in CSV_DEFAULTS}
-            layout |= {name: one for name, one in given.items() if one != CSV_DEFAULTS[name]}
+            values = {name: getattr(self.options, name) for name in CSV_DEFAULTS}
+            layout |= {name: v for name, v in values.items() if v != CSV_DEFAULTS[name]}
         return layout or None
 
     @property
@@ -155,7 +155,7 @@ class FileRows(RowBlocks):
 
     @property
     def n_rows(self) -> int:
-        """Number of good rows; needs a pass if the files do not store it."""
+        """Number of good rows; needs a pass if the files do not store this number."""
         if self._n_rows is None:
             known = [source.n_rows for source in self.sources]
             if None in known or self.options.skip_bad:
@@ -165,13 +165,13 @@ class FileRows(RowBlocks):
         return self._n_rows
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> FileRows:
-        """Return these files, read with the options that an estimator needs.
+        """Return these files with the options that an estimator needs.
 
         Empty cells are missing values if the estimator accepts missing values. A fitted estimator
-        gets the columns of its fit, by their names or, in files without names, by their places.
-        Columns of text become numbers if the estimator accepts categories: with the encoder of its
-        fit, or after a first pass, which counts the categories. ValueError if columns of the fitted
-        estimator are not in the files.
+        gets the columns of its fit, by their names or, in files without names, by their places. If
+        the estimator accepts categories, columns of text become numbers by its encoder, or before a
+        fit by a new encoder, for which a first pass counts the categories. ValueError if columns of
+        the fitted estimator are not in the files.
         """
         encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
         if self._plain is not None:
@@ -194,13 +194,13 @@ class FileRows(RowBlocks):
         form: Any = None,
         complete_fit: bool = False,
     ) -> FileRows:
-        """These files with other options, encoded or as data frames."""
+        """These files with changed options, encoded or as data frames."""
         options, plain = replace(self.options, **changed), None if encoder is None else self
-        same = options == self.options and complete_fit == self._complete_fit
-        if same and encoder is None and form is None:
+        unchanged = options == self.options and complete_fit == self._complete_fit
+        if unchanged and encoder is None and form is None:
             return self
-        given = {"encoder": encoder, "plain": plain, "form": form, "complete_fit": complete_fit}
-        rows = FileRows(options, self._open_sources, **given)
+        arguments = {"encoder": encoder, "plain": plain, "form": form, "complete_fit": complete_fit}
+        rows = FileRows(options, self._open_sources, **arguments)
         rows.memory, rows.advance = self.memory, self.advance
         return rows
 
@@ -215,20 +215,20 @@ class FileRows(RowBlocks):
         return self._changed(encoder_options(columns, encoder), encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
-        """Places of the features, and their kinds for an encoder; warns of numbers among text."""
+        """Places of the features, and their kinds; warns of columns of numbers and text."""
         source = self.sources[0]
         source.check_features({*source.choice.features})
         places = [] if source.sparse else [*source.choice.features]
         declared = {*source.choice.categorical}
         mixed = [j for j in places if j in source.mixed and j not in declared]
-        words = {j for j in places if source.kinds[j] in ("text", "date")} | {*source.thousands}
-        kind_of = {j: "category" if j in words else "number" for j in places}
+        texts = {j for j in places if source.kinds[j] in ("text", "date")} | {*source.thousands}
+        kind_of = {j: "category" if j in texts else "number" for j in places}
         kind_of |= dict.fromkeys(mixed, "category") | dict.fromkeys(declared, "declared")
         kinds = [kind_of[j] for j in places]
         if mixed:
             examples = ", ".join(f"{source.names[j]!r} ({source.mixed[j]!r})" for j in mixed[:4])
             warn_caller(
-                f"{source.path}: columns of numbers and text are taken for text: {examples}"
+                f"{source.path}: columns of numbers and text are read as text: {examples}"
                 f"{', ...' if len(mixed) > 4 else ''}; categorical (--categorical) confirms this, "
                 "na_values (--na-values) names texts of missing numbers",
                 UserWarning,
@@ -238,15 +238,15 @@ class FileRows(RowBlocks):
     def table(self) -> Block | None:
         """All rows, with missing values, as one block whose `X` is a pandas data frame.
 
-        None if they take more than `memory` bytes, or are numbers without names of columns. Columns
-        that a fitted encoder leaves out are empty.
+        None if the rows take more than `memory` bytes, or are numbers without names of columns.
+        Columns that a fitted encoder leaves out are empty.
         """
         frames = self.frames()
         if frames is None:
             return None
-        whole = frames.gathered()
+        block = frames.gathered()
         self.n_skipped, self._n_rows = frames.n_skipped, frames._n_rows
-        return whole
+        return block
 
     def frames(self, *, missing: bool = True) -> FileRows | None:
         """These files with blocks whose `X` are data frames; None for numbers without names.
@@ -258,12 +258,12 @@ class FileRows(RowBlocks):
             return None
         if encoder is None:
             places, kinds = self._kinds_of_features()
-            names = every = list(source.feature_names)
+            names = all_names = list(source.feature_names)
         else:
-            places, every = list(source.choice.features), list(encoder.names_)
-            names = [every[at] for at in encoder.used]
+            places, all_names = list(source.choice.features), list(encoder.names_)
+            names = [all_names[at] for at in encoder.used]
             kinds = [encoder.kinds_[at] for at in encoder.used]
-        form = _FrameForm(names, kinds, every)
+        form = _FrameForm(names, kinds, all_names)
         if not source.named and form.numeric:
             return None
         changed = column_options(source.identified(places), kinds)
@@ -292,9 +292,8 @@ class FileRows(RowBlocks):
         Raises
         ------
         BadRowError
-            At a row with infinity, text instead of a number, too few or too many fields, or no
-            label, unless `skip_bad` or `mark_bad` is set; and at one with a missing value, unless
-            `missing` is.
+            At a row with infinity, text instead of a number, too few or too many fields, no label,
+            or a missing value without `missing`; not with `skip_bad` or `mark_bad`.
         ValueError
             If a feature column is text.
         OSError
@@ -344,8 +343,9 @@ class FileRows(RowBlocks):
     ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
         """Features, labels and numbers of the good samples from number `first` on, and an error.
 
-        If bad samples are errors, the result ends before the first bad sample, whose error it has.
-        If bad samples are marked, it has all samples, and the mask of bad samples as labels.
+        The error is that of the first bad sample, before which the samples end. If bad samples are
+        skipped or marked, there is no error; if they are marked, all samples are returned, with the
+        mask of bad samples as labels.
         """
         X, numbers = self._features(chunk)
         y, missing, wrong = chunk.y, self.options.missing, np.zeros(chunk.n, dtype=bool)
@@ -366,12 +366,12 @@ class FileRows(RowBlocks):
             error, good = self._complaint(source, chunk, row, numbers[row]), places[places < row]
         if len(good) < chunk.n:
             X, y = take_rows(X, good), None if y is None else y[good]
-        if self._form is not None and self._form.every != self._form.names:
-            X = X.reindex(columns=self._form.every)
+        if self._form is not None and self._form.all_names != self._form.names:
+            X = X.reindex(columns=self._form.all_names)
         return X, y, good + chunk.start, error
 
     def _features(self, chunk: Chunk) -> tuple[Any, Any]:
-        """The features of a chunk, and the numbers to check, which are 0 for text."""
+        """Features of a chunk, and numbers (n, d) to check for infinity and NaN; 0 for text."""
         if self.encoder is not None:
             X = self.encoder.encoded(chunk.X)
             return X, X
@@ -396,8 +396,8 @@ class FileRows(RowBlocks):
         if column is not None and self.encoder is not None:
             column = self.encoder.used.index(int(self.encoder.groups_[column]))
         if column is not None and value == np.inf and isinstance(chunk.X, list):
-            given = chunk.X[column][row]
-            value = given if isinstance(given, str) else value  # in a column of dates
+            cell = chunk.X[column][row]
+            value = cell if isinstance(cell, str) else value  # in a column of dates
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.given is None else chunk.given[row]
             value = value.as_py() if hasattr(value, "as_py") else value
@@ -439,19 +439,19 @@ class FileRows(RowBlocks):
         try:
             list(self._changed({"skip_bad": False}, self.encoder, self._form, self._complete_fit))
         except BadRowError as first:
-            reason = f", the first of them: {str(first).removeprefix(f'{path}: ')}"
+            reason = f", the first: {str(first).removeprefix(f'{path}: ')}"
         raise ValueError(f"{path}: expected at least one row, got none; {what}{reason}")
 
     def identity(self) -> dict[str, Any]:
-        """Everything the blocks depend on: paths, sizes and times of the files, and the options."""
+        """What the blocks depend on: paths, sizes and times of the files, and the options."""
         paths = [path.resolve() for source in self.sources for path in source.files()]
-        known: dict[str, Any] = {"files": [*map(str, paths)]}
+        identity: dict[str, Any] = {"files": [*map(str, paths)]}
         for path in paths:
             status = path.stat()
-            known |= {f"bytes of {path}": status.st_size, f"time of {path}": status.st_mtime_ns}
+            identity |= {f"bytes of {path}": status.st_size, f"time of {path}": status.st_mtime_ns}
         for name, value in asdict(self.options).items():
-            known[name] = list(value) if isinstance(value, tuple) else value
-        return known | {"dtype": self.dtype.name, "block_rows": self.block_rows}
+            identity[name] = list(value) if isinstance(value, tuple) else value
+        return identity | {"dtype": self.dtype.name, "block_rows": self.block_rows}
 
 
 @dataclass(frozen=True)
@@ -460,7 +460,7 @@ class _FrameForm:
 
     names: list[str]
     kinds: list[str]  # as `TableColumns.kinds_`, or "declared" for the option `categorical`
-    every: list[str]  # all columns of a frame, which are empty unless they are in `names`
+    all_names: list[str]  # all columns of a frame, which are empty unless they are in `names`
 
     @property
     def numeric(self) -> bool:
@@ -468,12 +468,12 @@ class _FrameForm:
         return {*self.kinds} <= {"number"}
 
     def numbers(self, columns: Any) -> npt.NDArray[np.float64]:
-        """The numbers and dates among columns as a matrix, infinite for wrong dates."""
-        found = []
+        """Numbers and days of dates as a matrix, infinite for wrong dates, 0 for text."""
+        numbers = []
         for column, kind in zip(columns, self.kinds, strict=True):
             dates = days_of(column) if kind == "date" else np.zeros(len(column))
-            found.append(column if kind == "number" else dates)
-        return np.column_stack(found)
+            numbers.append(column if kind == "number" else dates)
+        return np.column_stack(numbers)
 
     def frame(self, columns: Any) -> Any:
         """Make a data frame of a matrix, or of columns."""
@@ -514,8 +514,8 @@ def _accepts_missing(estimator: Any) -> bool:
 
 
 def _finite_rows(X: Floats, *, missing: bool) -> Mask | None:
-    """Mask of the rows whose entries are finite, or with `missing` NaN; None if all rows are."""
-    # Entries with a finite sum are finite; the sum needs no array of flags.
+    """Mask of the rows of finite entries, or with `missing` NaN; None if it is True throughout."""
+    # Entries with a finite sum are finite; the sum takes no further memory.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()
     if np.isfinite(total):

@@ -3,8 +3,8 @@
 skops writes a zip archive: a tree of nodes in ``schema.json``, a node for each object with the name
 of its class, and a member for each array. `load` checks the tree before skops builds objects from
 it: all types are trusted (`io.trusted_types`), sizes are within the limits below, and each array is
-as long as its member. The attributes of a loaded object can still be inconsistent; the object then
-raises an error or computes wrong numbers, because the bindings check the compiled core's arguments.
+as long as its member. The attributes of a loaded object can still be inconsistent. As the bindings
+check the arguments of the compiled core, the object then raises an error or computes wrong numbers.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _MAX_BRACKETS = 2 * _MAX_NODES
 
 _PROTOCOL = 2  # of skops: version of the format of nodes
 _VALUES = {"DictNode", "JsonNode", "ListNode", "NdArrayNode", "TupleNode", "TypeNode"}
-_MT19937_WORDS = 624  # of the state of NumPy's RandomState
-_MAX_NAMES = 20  # types that an error names
+_MT19937_WORDS = 624  # size of the state of NumPy's RandomState
+_MAX_NAMES = 20  # types in an error
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -142,9 +142,9 @@ def _check_names(node: Any, name: str) -> None:
         return
     loader, kind = node.get("__loader__"), node.get("__class__")
     if loader in ("ConstructorFromReduceNode", "FunctionNode", "ObjectNode", "TypeNode"):
-        found = getattr(sys.modules.get(node["__module__"]), str(kind), None)
-        is_itself = loader not in ("FunctionNode", "TypeNode") or id(found) == node["__id__"]
-        if found is None or not is_itself:
+        imported = getattr(sys.modules.get(node["__module__"]), str(kind), None)
+        is_equal = loader not in ("FunctionNode", "TypeNode") or id(imported) == node["__id__"]
+        if imported is None or not is_equal:
             what = "function" if loader == "FunctionNode" else "type"
             raise ValueError(
                 f"{name}: expected a {what} that can be imported, got {node['__module__']}.{kind}"
@@ -164,7 +164,7 @@ def _check_names(node: Any, name: str) -> None:
 
 
 def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
-    """Copy the archive of skops; numbers replace addresses, dates and random names."""
+    """Copy the archive of skops, with numbers in place of memory addresses and random names."""
     schema = json.loads(written.read(SCHEMA))
     numbers: dict[tuple[int, int], int] = {}
     first: dict[int, dict[str, Any]] = {}
@@ -176,7 +176,7 @@ def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
         raise ValueError(f"model: cannot be saved: {error}") from None
     _check_names(schema, "model")
     for node in nodes:
-        # Whether equal numbers or texts are one object depends on Python: each has its own number.
+        # Python may or may not store equal numbers or texts as one object: each gets a number.
         place = id(node) if node["__loader__"] == "JsonNode" else 0
         number = node["__id__"] = numbers.setdefault((node["__id__"], place), len(numbers) + 1)
         if first.setdefault(number, node) is not node:
@@ -219,8 +219,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = (
     ----------
     path : str or path-like
         The file. Files from untrusted sources are safe to load and to predict with: no code from
-        the file is run, and it takes a small multiple of the file's length in memory. The numbers
-        that it predicts cannot be checked.
+        the file is run, and loading takes memory of a small multiple of the file's length. Whether
+        predictions are right cannot be checked.
     trusted : sequence of str or type, default=()
         Further classes and functions that the file may contain, such as
         ``"mypackage.Transformer"``. To trust a type means to trust its author and the source of the
@@ -268,10 +268,10 @@ def _untrusted(names: list[str]) -> FileFormatError:
 
 
 def _checked_types(archive: zipfile.ZipFile, trusted: Sequence[str]) -> list[str]:
-    """Check all nodes of a model file, and return the names of its types, all of which are trusted.
+    """Check all nodes of a model file; return the names of its types, which are all trusted.
 
-    An object that occurs several times is described by equal nodes with equal numbers, and each
-    member belongs to one object. The memory of the objects is thereby bounded by the file's length.
+    Nodes with equal numbers must be equal, as they describe one object, and each member must belong
+    to one object. The file's length then bounds the memory of the objects.
     """
     text = archive.read(SCHEMA)
     if text.count(b"{") + text.count(b"[") > _MAX_BRACKETS:
@@ -321,7 +321,7 @@ def _check_node(archive: zipfile.ZipFile, node: dict[str, Any]) -> None:
             raise FileFormatError("it has a number or text of another type")
     elif loader == "DictNode":
         if any(key["__loader__"] != "TypeNode" for key in node["key_types"]["content"]):
-            raise FileFormatError("it has keys of dictionaries that are no text or numbers")
+            raise FileFormatError("it has keys of dictionaries that are not text or numbers")
     elif loader == "SparseMatrixNode":
         _check_sparse(archive.read(node["file"]), node["__class__"])
     elif loader == "NdArrayNode" and node["type"] == "numpy":
@@ -348,9 +348,9 @@ def _check_sparse(data: bytes, kind: str) -> None:
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
     """All nodes of a schema, outer ones first; FileFormatError if they exceed a limit."""
     n_nodes = n_objects = 0
-    left = [(schema, 1)]
-    while left:
-        item, depth = left.pop()
+    unread = [(schema, 1)]
+    while unread:
+        item, depth = unread.pop()
         if isinstance(item, dict):
             loader = item.get("__loader__")
             if isinstance(loader, str):
@@ -365,6 +365,6 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
                 yield item
             elif not isinstance(item.get("__id__", {}), dict):
                 raise FileFormatError("it has an object without a type")
-            left.extend((part, depth) for part in reversed(item.values()))
+            unread.extend((part, depth) for part in reversed(item.values()))
         elif isinstance(item, list):
-            left.extend((part, depth) for part in reversed(item))
+            unread.extend((part, depth) for part in reversed(item))

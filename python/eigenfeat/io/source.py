@@ -26,9 +26,10 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 _TYPES: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
-_WANTED = {"int": "a whole number of 64 bits", "uint": "a whole number >= 0 of 64 bits"}
-_WANTED |= {"float": "a number", "bool": "true or false"}
-_MAX_NAMES, _MAX_ADVISED = 3, 20  # names, and numbers of columns, in an error
+_EXPECTED = {"int": "a whole number of 64 bits", "uint": "a whole number >= 0 of 64 bits"}
+_EXPECTED |= {"float": "a number", "bool": "true or false"}
+_MAX_NAMES = 3  # names of columns in an error
+_MAX_ADVISED = 20  # columns in the advice of an error
 _Typed = tuple[Labels, "Mask | None"]
 
 
@@ -62,7 +63,7 @@ class Options:
 class Choice:
     """Places of the feature columns and of the target column among all columns of a file.
 
-    ``unclear`` are features by default with an empty name, or a name that occurs twice.
+    ``unclear`` are features that the options do not name, with an empty or a repeated name.
     """
 
     features: Sequence[int]
@@ -100,11 +101,11 @@ class Choice:
                 raise OptionError(option, f"expected {what} {1 + len(others)} times")
             return place
 
-        goal = None if options.target is None else place_of(options.target, "target")
-        left_out = dropped | {goal}
+        target = None if options.target is None else place_of(options.target, "target")
+        left_out = dropped | {target}
         if options.columns is not None:
             chosen = [place_of(column, "columns") for column in options.columns]
-            if goal in chosen:
+            if target in chosen:
                 what = f"expected a column that is not a feature, got {options.target!r}"
                 raise OptionError("target", what)
             if len({*chosen} - left_out) < len(chosen):
@@ -114,15 +115,15 @@ class Choice:
         else:
             left_out.update(indexes)
             chosen = [j for j in range(len(names)) if j not in left_out]
-            kept = Counter(names[j] for j in chosen)
-            unclear = [j for j in chosen if not names[j].strip() or kept[names[j]] > 1]
+            count = Counter(names[j] for j in chosen)
+            unclear = [j for j in chosen if not names[j].strip() or count[names[j]] > 1]
         if not chosen:
             what = f"{path}: expected at least one feature column, got none"
             if options.columns is None and not options.drop:
                 raise ValueError(what)
             raise OptionError("drop" if options.columns is None else "columns", what)
         coded = [place for column in options.categorical for place in all_of(column, "categorical")]
-        return cls(tuple(chosen), goal, tuple(unclear), tuple(coded))
+        return cls(tuple(chosen), target, tuple(unclear), tuple(coded))
 
 
 def _shown(places: Sequence[int]) -> str:
@@ -130,10 +131,10 @@ def _shown(places: Sequence[int]) -> str:
 
 
 def _no_such(path: Path, names: Sequence[str], column: str | int) -> str:
-    near = difflib.get_close_matches(str(column), names, 1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    few = ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:3])}, ..., {names[-1]}"
-    return f"expected a column of {path} ({few}), got {column!r}{hint}"
+    matches = difflib.get_close_matches(str(column), names, 1)
+    hint = f" (did you mean {matches[0]!r}?)" if matches else ""
+    listed = ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:3])}, ..., {names[-1]}"
+    return f"expected a column of {path} ({listed}), got {column!r}{hint}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +177,7 @@ class Source(ABC):
     facts: dict[str, object]  # properties of its format, in descriptions of files
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
-        """Open a file; `keys` are columns, constant in the file, that its folders give."""
+        """Open a file; `keys` maps columns to the values that the names of its folders give."""
         self.path, self._options, self._keys, self.facts = path, options, keys, {}
 
     @property
@@ -189,31 +190,31 @@ class Source(ABC):
         """Number of features."""
         return len(self.choice.features)
 
-    def check_features(self, words: Collection[int]) -> None:
+    def check_features(self, text_columns: Collection[int]) -> None:
         """ValueError for features without a unique name, or of a type that is not accepted.
 
-        Files may have such columns if they are not features. Columns in `words` may be text.
+        Columns that are not features are not checked. `text_columns` may be text or dates.
         """
-        names, wrong = self.names, self.choice.unclear
-        if wrong:
+        names = self.names
+        if self.choice.unclear:
             by_name: dict[str, list[int]] = {}
-            for j in wrong:
+            for j in self.choice.unclear:
                 by_name.setdefault(names[j].strip(), []).append(j)
             nameless = by_name.pop("", [])
-            twice = [j for same in by_name.values() for j in same[1:]]
-            found = [f"{show(name)} for columns {_shown(js)}" for name, js in by_name.items()]
-            found = [f"no name for column {_shown(nameless)}"] * bool(nameless) + found
-            advice = ",".join(map(str, sorted(nameless + twice)[:_MAX_ADVISED]))
+            repeated = [j for places in by_name.values() for j in places[1:]]
+            got = [f"{show(name)} for columns {_shown(js)}" for name, js in by_name.items()]
+            got = [f"no name for column {_shown(nameless)}"] * bool(nameless) + got
+            advice = ",".join(map(str, sorted(nameless + repeated)[:_MAX_ADVISED]))
             raise ValueError(
                 f"{self.path}: expected a distinct name for each column, got "
-                f"{', '.join(found[:_MAX_NAMES])}; leave such columns out with drop (--drop "
+                f"{', '.join(got[:_MAX_NAMES])}; leave such columns out with drop (--drop "
                 f"{advice}), or choose the features by their numbers in columns (--columns)"
             )
         for j in () if self.sparse else self.choice.features:
             kind, advice = self.kinds[j], f"leave it out with drop (--drop {names[j]})"
             if kind == "other":
                 what = f"expected numbers or text, got {show(self.types[j])[1:-1]}; {advice}"
-            elif kind in ("text", "date") and j not in words:
+            elif kind in ("text", "date") and j not in text_columns:
                 advice += " or name the columns of numbers in columns (--columns)"
                 what = f"expected numbers, got {'text' if kind == 'text' else 'dates'}; {advice}"
             else:
@@ -221,9 +222,9 @@ class Source(ABC):
             raise ValueError(f"{self.path}: column {names[j]!r}: {what}")
 
     def identified(self, places: Sequence[int]) -> list[str | int]:
-        """Names of columns, or the place of a column without a name of its own.
+        """The name of each column, or its place if the name is not unique.
 
-        In other files, columns of these names may have other places.
+        Names identify columns of other files, where their places may differ.
         """
         count = Counter(self.names) if self.named else Counter[str]()
         return [self.names[j] if count[self.names[j]] == 1 else j for j in places]
@@ -252,9 +253,9 @@ class Source(ABC):
 
     def unfit_label(self, value: object) -> str:
         """Return the message for a label of another kind."""
-        wanted = _WANTED.get(str(self.label_kind), "a label")
+        expected = _EXPECTED.get(str(self.label_kind), "a label")
         earlier = " like earlier labels" if self._options.labels == "auto" else ""
-        return f"expected {wanted}{earlier}, got {show(value)}"
+        return f"expected {expected}{earlier}, got {show(value)}"
 
     def files(self) -> list[Path]:
         """All files that features and labels come from."""
@@ -316,20 +317,20 @@ def _as_label(value: Any, kind: str) -> Any:
     return int(value) if low <= value < high and value == int(value) else None
 
 
-def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -> _Typed:
-    """Labels ``different[codes]`` as the type of their kind, and a mask of labels of other kinds.
+def typed_labels(distinct: Sequence[Any], codes: npt.NDArray[Any], kind: str) -> _Typed:
+    """Labels ``distinct[codes]`` in the type of `kind`, and a mask of labels of other kinds.
 
     The mask is None if all labels are of the kind. ValueError if a label is a long text.
     """
-    longest = max((len(value) for value in different if isinstance(value, str)), default=0)
+    longest = max((len(value) for value in distinct if isinstance(value, str)), default=0)
     if longest > _MAX_LABEL_CHARACTERS:
         raise ValueError(
             f"expected labels of at most {_MAX_LABEL_CHARACTERS:,} characters, got {longest:,} "
             "characters, or a quote that is not closed"
         )
-    labels = [_as_label(value, kind) for value in different]
-    none = "" if kind == "str" else 0
-    filled = [none if label is None else label for label in labels] or [none]
+    labels = [_as_label(value, kind) for value in distinct]
+    placeholder = "" if kind == "str" else 0
+    filled = [placeholder if label is None else label for label in labels] or [placeholder]
     wrong: Mask = np.array([label is None for label in labels] or [True], dtype=bool)[codes]
     values = np.array(filled, dtype=_TYPES.get(kind, np.str_))[codes]
     return values, wrong if wrong.any() else None
@@ -340,10 +341,10 @@ def labels_of_array(values: Labels, kind: str) -> _Typed:
     values = np.ascontiguousarray(values)
     if kind != "str" and values.dtype.kind in "biuf":
         with np.errstate(invalid="ignore"):
-            same = values.astype(_TYPES[kind])
-        if np.array_equal(same, values) and np.isfinite(values).all():
-            return same, None
-    different, codes = np.unique(values, return_inverse=True)
-    if different.dtype.kind == "S":
-        different = different.astype(str)
-    return typed_labels(different.tolist(), codes, kind)
+            converted = values.astype(_TYPES[kind])
+        if np.array_equal(converted, values) and np.isfinite(values).all():
+            return converted, None
+    distinct, codes = np.unique(values, return_inverse=True)
+    if distinct.dtype.kind == "S":
+        distinct = distinct.astype(str)
+    return typed_labels(distinct.tolist(), codes, kind)

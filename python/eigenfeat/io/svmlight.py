@@ -35,13 +35,13 @@ from eigenfeat.io.source import (
 
 __all__ = ["SvmlightSource", "settle_columns"]
 
-_PIECE_BYTES = 4 << 20
+_PIECE_BYTES = 4 << 20  # read at a time
 _MAX_LINE_BYTES = 64 << 20
 _MAX_COLUMNS = 2**31
 
 
 class SvmlightSource(Source):
-    """A file of sparse samples. Columns are counted from 0 or 1, in all files of a set."""
+    """A file of sparse samples. Columns are counted from 0, or from 1, in all files together."""
 
     format = "svmlight"
     sparse = True
@@ -61,7 +61,7 @@ class SvmlightSource(Source):
                 f"got {show(options.target)}",
             )
         self._base, self._stop = 0, _MAX_COLUMNS
-        self.lowest = self.highest = -1  # columns of the file
+        self.lowest = self.highest = -1  # numbers of columns in the file; -1 without entries
         if options.n_features is None or options.zero_based is None:
             for lines, _ in self._pieces():
                 indices = self._parsed(lines)[0].indices
@@ -96,7 +96,7 @@ class SvmlightSource(Source):
         start = 0
         for lines, fraction in self._pieces():
             X, labels, bad = self._parsed(lines)
-            y, wrong = (None, None)
+            y = wrong = None
             if self.label_kind not in (None, "none"):
                 y, wrong = labels_of_array(labels, str(self.label_kind))
             n = X.shape[0]
@@ -120,10 +120,10 @@ class SvmlightSource(Source):
             texts = [b"0" if wrong else text for text, wrong in zip(texts, bad, strict=True)]
             lines = b"\n".join(texts)
             X, y = self._loaded(lines)
-        if np.abs(y).max(initial=0.0) >= 2.0**53:  # exact if all are whole numbers
-            heads = [_content(line).split()[0] for line in lines.split(b"\n") if _content(line)]
+        if np.abs(y).max(initial=0.0) >= 2.0**53:  # read exactly if all labels are integers
+            texts = [_content(line).split()[0] for line in lines.split(b"\n") if _content(line)]
             with suppress(ValueError, OverflowError):
-                y = np.array([int(head) for head in heads], dtype=np.int64)
+                y = np.array([int(text) for text in texts], dtype=np.int64)
         return X, y, bad if bad is not None and bad.any() else None
 
     def _loaded(self, lines: bytes) -> tuple[Any, npt.NDArray[np.float64]]:
@@ -134,7 +134,7 @@ class SvmlightSource(Source):
         return load_svmlight_file(io.BytesIO(lines), zero_based=True, dtype=self.dtype)
 
     def _pieces(self) -> Iterator[tuple[bytes, float]]:
-        """Whole lines, and the part of the file up to their end."""
+        """Whole lines, and the fraction of the file up to their end."""
         with damage_named(self.path), open_bytes(self.path) as file:
             rest = b""
             while data := file.read(_PIECE_BYTES):
@@ -174,7 +174,7 @@ class SvmlightSource(Source):
         if not np.isfinite(X.data).all():
             return unfit(X.data[~np.isfinite(X.data)][0], self.dtype)
         if X.nnz and X.indices[0] < self._base:
-            return "expected columns from 1, got 0: zero_based=True (--zero-based) reads it"
+            return "expected columns from 1, got 0; set zero_based=True (--zero-based)"
         if X.nnz and X.indices[-1] >= self._stop:
             last = self._stop - 1
             return f"expected columns up to {last}, got {X.indices[-1]}: n_features is too small"
@@ -188,7 +188,7 @@ def settle_columns(sources: Sequence[SvmlightSource], options: Options) -> None:
     high = max((source.highest for source in used), default=0)
     base = min(low, 1)
     if options.n_features is not None and high >= options.n_features:
-        base = 1  # from 0, the last columns exceed n_features
+        base = 1  # counted from 0, the last columns would exceed n_features
     if options.zero_based is not None:
         base = int(not options.zero_based)
     if options.n_features is None and low < base:

@@ -86,7 +86,7 @@ _SKLEARN = {
     "tree._classes": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier"
     " ExtraTreeRegressor",
 }
-_BOXES = {
+_CONTAINERS = {  # types that each node of skops may build
     "BytesNode": {"builtins.bytes"},
     "DictNode": {"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"},
     "DTypeNode": {"numpy.dtype"},
@@ -103,7 +103,7 @@ _BOXES = {
     },
     "TupleNode": {"builtins.tuple"},
 }
-LOADERS = ("FunctionNode", "NdArrayNode", "ObjectNode", "TypeNode", *_BOXES)
+LOADERS = ("FunctionNode", "NdArrayNode", "ObjectNode", "TypeNode", *_CONTAINERS)
 _OBJECTS = {f"sklearn.{module}.{name}" for module in _SKLEARN for name in _SKLEARN[module].split()}
 _SCALARS = {f"numpy.{kind.__name__}" for kind in {*np.sctypeDict.values()} - {np.void, np.object_}}
 _TYPES = _SCALARS | {f"builtins.{kind.__name__}" for kind in (bool, float, int, str)}
@@ -120,7 +120,7 @@ def is_trusted(loader: str, module: str, name: str) -> bool:
     path = f"{module}.{name}"
     if loader == "ObjectNode":
         return path in _OBJECTS or (
-            _MODULE.fullmatch(module) is not None and _is_ours(module, name)
+            _MODULE.fullmatch(module) is not None and _is_defined(module, name)
         )
     if loader == "NdArrayNode":
         return path == "numpy.ndarray" or path in _SCALARS
@@ -128,11 +128,11 @@ def is_trusted(loader: str, module: str, name: str) -> bool:
         return path in _TYPES
     if loader == "FunctionNode":
         return path in _FUNCTIONS
-    return path in _BOXES.get(loader, ())
+    return path in _CONTAINERS.get(loader, ())
 
 
-def _is_ours(module: str, name: str) -> bool:
-    """Whether the module, one of this package, defines a class of that name."""
+def _is_defined(module: str, name: str) -> bool:
+    """Whether a module of this package defines a class of this name."""
     try:
         kind = getattr(importlib.import_module(module), name, None)
     except ImportError:

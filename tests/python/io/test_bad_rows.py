@@ -185,7 +185,7 @@ SVMLIGHT = {
     "1 3:1 2:1": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 3:1 2:1' (Feature indices",
     "cat 2:3": "line 3: expected LABEL COLUMN:NUMBER ..., got 'cat 2:3' (could not convert",
     "nan 1:1": "line 3: expected a label, got a missing value",
-    "1 0:3": "line 3: expected columns from 1, got 0: zero_based=True (--zero-based) reads it",
+    "1 0:3": "line 3: expected columns from 1, got 0; set zero_based=True (--zero-based)",
     "1 5:3": "line 3: expected columns up to 4, got 5: n_features is too small",
     "1.5 1:3": "line 3, column 'label': expected a whole number of 64 bits, got 1.5",
 }
@@ -316,7 +316,7 @@ def test_the_first_bad_row_is_named_where_all_rows_are_bad(tmp_path):
     path = tmp_path / "rows.tsv"
     path.write_text("size\tkind\n170,5\tp\n180,25\tq\n")
     with pytest.raises(
-        ValueError, match=r"rows.tsv: .* none; 2 bad rows .* the first of them: line 2, column 's"
+        ValueError, match=r"rows.tsv: .* none; 2 bad rows .* the first: line 2, column 's"
     ):
         TableClassifier().fit(open_rows(path, "kind", skip_bad=True))
 

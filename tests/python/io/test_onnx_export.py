@@ -326,7 +326,7 @@ def test_errors(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=r"model: expected one of GEM, .* got DecisionTree"):
             to_onnx(model, tmp_path / "model")
     early = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[TRAIN, :20], y[TRAIN] % 2)
-    with pytest.raises(ValueError, match="got an early classifier, which to_c exports"):
+    with pytest.raises(ValueError, match="got an early classifier; use to_c"):
         to_onnx(early, tmp_path / "model")
     real = ef.MultinomialLogit().fit(X[TRAIN], y[TRAIN])
     real.classes_ = real.classes_ + 0.5

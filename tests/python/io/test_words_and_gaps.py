@@ -287,7 +287,7 @@ def passengers(n, n_numeric=0):
 def test_columns_of_numbers_and_text_are_text(tmp_path, n_numeric):
     frame = passengers(600 + n_numeric, n_numeric)
     path = written(frame, tmp_path / "titanic.csv")
-    with pytest.warns(UserWarning, match=r"taken for text: 'ticket' \('F.C. 12750'\); categorical"):
+    with pytest.warns(UserWarning, match=r"read as text: 'ticket' \('F.C. 12750'\); categorical"):
         model = GEMClassifier().fit(open_rows(path, "survived"))
     assert model.columns_.kinds_ == ["category", "category", "number", "number"]
     X = frame.drop(columns="survived")
