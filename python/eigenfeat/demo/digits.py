@@ -42,9 +42,9 @@ def compare(
     """Measure test errors of logistic regression on four representations.
 
     Every method uses the same splits, with 60% of the samples for training, and standardised
-    columns. It chooses `C` among the same four values on a quarter of its training samples. `step`
-    is called with the name of each method before it is measured. The frame has a line for each
-    method: number of columns, mean and standard deviation of the test error, seconds of a fit.
+    columns, and chooses `C` among four values on a quarter of the training samples. `step` is
+    called with the name of each method before it is measured. The frame has a row for each method:
+    number of columns, mean and standard deviation of the test error, seconds of a fit.
     """
     import pandas as pd
     from sklearn.linear_model import LogisticRegression
@@ -63,13 +63,13 @@ def compare(
         for name, features in _representations(X.shape[1], seed).items():
             step(f"digits: {name}")
             method = make_pipeline(features, search)
-            found = cross_validate(method, X, y, cv=splits, return_estimator=True)
-            error = 100 * (1 - found["test_score"])
+            results = cross_validate(method, X, y, cv=splits, return_estimator=True)
+            error = 100 * (1 - results["test_score"])
             lines[name] = {
-                "columns": found["estimator"][0][-1].n_features_in_,
+                "columns": results["estimator"][0][-1].n_features_in_,
                 "test error %": error.mean(),
                 "\u00b1": error.std(),
-                "seconds": found["fit_time"].mean(),
+                "seconds": results["fit_time"].mean(),
             }
     table = pd.DataFrame.from_dict(lines, orient="index")
     return table.rename_axis(columns="logistic regression on")
@@ -121,10 +121,10 @@ def _draw_errors(outcomes: DataFrame) -> Figure:
 
     figure = new_figure(7.0, 3.7)
     ax = figure.subplots()
-    upwards = outcomes[::-1]
-    colours = [ACCENT if name == "GEM" else MUTED for name in upwards.index]
-    error, deviation = upwards["test error %"], upwards["\u00b1"]
-    bars = ax.barh(upwards.index, error, 0.56, color=colours, xerr=deviation)
+    from_bottom = outcomes[::-1]
+    colours = [ACCENT if name == "GEM" else MUTED for name in from_bottom.index]
+    error, deviation = from_bottom["test error %"], from_bottom["\u00b1"]
+    bars = ax.barh(from_bottom.index, error, 0.56, color=colours, xerr=deviation)
     ax.bar_label(bars, fmt="%.2f%%", label_type="center", color="white")
     ax.set_xlabel("test error in % (mean and standard deviation of the splits)")
     plain(ax)

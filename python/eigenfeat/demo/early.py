@@ -24,7 +24,7 @@ KINDS = ("rises late", "returns", "swings")
 LENGTH = 60
 N_TRAIN, N_TEST = 200, 400
 TAU = 0.95
-BAR = 24  # width in characters of a tau of 1
+BAR = 24  # characters of the bar of tau 1
 
 
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:

@@ -15,11 +15,11 @@ MISSING = 0.06  # share of empty cells
 
 
 def parcels(n: int, rng: np.random.Generator) -> tuple[Any, Labels]:
-    """Return a data frame of n simulated parcels, with missing cells, and what became of each.
+    """Return a data frame of n simulated parcels, with missing cells, and the fate of each (n,).
 
     Columns are the numbers "weight", "distance" and "hour", and the words "carrier", "weather" and
-    "packaging". A parcel is late when the way is long, the weather bad for its carrier, or the hour
-    late. It is damaged when it is heavy for its packaging. Both also happen by chance.
+    "packaging". A parcel is late if the way is long, the weather bad for its carrier, or the hour
+    late. It is damaged if it is heavy for its packaging. Both also happen by chance.
     """
     import pandas as pd
 

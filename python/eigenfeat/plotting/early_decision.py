@@ -37,7 +37,7 @@ class EarlyDecisionDisplay:
     decision : EarlyDecisions
         Result of `predict_early` for this series alone, with ``trace=True``.
     reliability : float
-        tau.
+        Required reliability tau, which is drawn as a line.
     times : sequence of int in 1..d
         Times to show.
     mean : (times, channels, d) array
@@ -113,7 +113,7 @@ class EarlyDecisionDisplay:
         row : (d,) or (channels, samples) array-like
             A complete series.
         reliability : float, optional
-            tau; by default the model's.
+            tau in (0, 1); by default as in `ReliableClassifier.predict_early`.
         times : sequence of int in 1..d, optional
             Times to show; by default a third and two thirds of the way to the decision, and the
             decision.
@@ -134,12 +134,12 @@ class EarlyDecisionDisplay:
         check_is_fitted(model)
         channels, d = model.n_channels_, model.n_timepoints_
         shape = (d,) if channels == 1 else (channels, d)
-        given = real_array(row, "row").astype(np.float64)
-        if given.shape != shape:
-            raise ValueError(f"row: expected shape {shape}, got {given.shape}")
-        if not np.isfinite(given).all():
+        series = real_array(row, "row").astype(np.float64)
+        if series.shape != shape:
+            raise ValueError(f"row: expected shape {shape}, got {series.shape}")
+        if not np.isfinite(series).all():
             raise ValueError("row: expected finite numbers, got missing or infinite numbers")
-        series = given.reshape(channels, d)
+        series = series.reshape(channels, d)
         if times is not None:
             if not figures.is_sequence(times) or not len(times):
                 raise ValueError(f"times: expected integers in 1..{d}, got {show(times)}")
@@ -230,19 +230,19 @@ class EarlyDecisionDisplay:
         if t >= traced.time[0]:
             return f"{t} samples: decision\n{figures.short(traced.label[0])}"
         k = max(int(np.searchsorted(traced.steps, t, side="right")) - 1, 0)  # at or before t
-        sure = float(traced.trace_reliability[0, k])
-        shown = "1" if sure == 1 else f"{sure:.2f}" if sure < 0.995 else f"1 - {1 - sure:.0e}"
+        tau = float(traced.trace_reliability[0, k])
+        shown = "1" if tau == 1 else f"{tau:.2f}" if tau < 0.995 else f"1 - {1 - tau:.0e}"
         label = figures.short(traced.trace_label[0, k])
         return f"{t} samples: no decision\n{label}, reliability {shown}"
 
     def _draw_trace(self, ax: Axes) -> None:
         traced: Any = self.decision
-        labels, sure = traced.trace_label[0], traced.trace_reliability[0]
-        (self.trace_line_,) = ax.plot(traced.steps, sure, color=figures.MUTED, lw=1, zorder=1)
+        labels, tau = traced.trace_label[0], traced.trace_reliability[0]
+        (self.trace_line_,) = ax.plot(traced.steps, tau, color=figures.MUTED, lw=1, zorder=1)
         for number, name in enumerate(np.unique(labels).tolist()):
             is_label = labels == name
             colour, marker = figures.class_style(number)
-            line = ax.plot(traced.steps[is_label], sure[is_label], marker, ms=4, color=colour)
+            line = ax.plot(traced.steps[is_label], tau[is_label], marker, ms=4, color=colour)
             line[0].set_label(figures.short(name))
         required = f"required: {figures.short_tau(self.reliability)}"
         ax.axhline(self.reliability, color="black", lw=0.9, label=required)

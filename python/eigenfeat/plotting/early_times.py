@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["EarlyTimesDisplay"]
 
 UNDECIDED = "#e3e7eb"
-MAX_LINES = 3000  # most lines of the image; screens have fewer pixels
+MAX_LINES = 3000  # lines of the image; screens have fewer pixels
 
 
 class EarlyTimesDisplay:
@@ -53,7 +53,7 @@ class EarlyTimesDisplay:
     order_ : (n,) array of int
         Series of each line, from the top.
     crosses_ : Line2D or None
-        Early labels that differ from those of complete series.
+        Crosses at early labels that differ from the label of the complete series.
 
     See Also
     --------
@@ -109,7 +109,7 @@ class EarlyTimesDisplay:
         y : (n,) array-like, optional
             True labels.
         reliability : float, optional
-            tau of a ReliableClassifier; by default the model's.
+            tau of a ReliableClassifier; by default as in its `predict_early`.
         ax, **kwargs
             As in `plot`.
 
@@ -190,7 +190,7 @@ class EarlyTimesDisplay:
         return time, label, final, groups
 
     def _draw_image(
-        self, time: NDArray[Any], code: NDArray[Any], names: list[str], given: dict[str, Any]
+        self, time: NDArray[Any], code: NDArray[Any], names: list[str], kwargs: dict[str, Any]
     ) -> list[Any]:
         """Draw lines that change their colour at their times, and return keys of the colours."""
         from matplotlib.colors import ListedColormap
@@ -200,7 +200,7 @@ class EarlyTimesDisplay:
         image = np.where(decided, 1 + code[:, None], 0)
         colours = [UNDECIDED, *(figures.class_style(number)[0] for number in range(len(names)))]
         options: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": 0}
-        options |= {"vmax": len(names), "cmap": ListedColormap(colours), **given}
+        options |= {"vmax": len(names), "cmap": ListedColormap(colours), **kwargs}
         self.image_ = self.ax_.imshow(image, extent=(0, self.n_samples, len(image), 0), **options)
         labels = ["no decision yet", *names]
         return [Patch(color=c, label=label) for c, label in zip(colours, labels, strict=True)]

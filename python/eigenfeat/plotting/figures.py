@@ -1,4 +1,4 @@
-"""Functions of all displays: figures without pyplot, colours, legends, checks of arguments."""
+"""Functions for all displays: figures without pyplot, colours, legends, checks of arguments."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def panel_figure(ax: Axes | None, width: float, height: float) -> Figure | SubFi
         return new_figure(width, height)
     place = axes_or_new(ax, width, height).get_subplotspec()
     if place is None:
-        raise ValueError("ax: expected axes of a grid, as subplots() makes, got axes placed freely")
+        raise ValueError("ax: expected axes of a grid, as by subplots(), got axes without a grid")
     ax.set_axis_off()
     parent = ax.figure
     assert parent is not None
@@ -58,7 +58,7 @@ def panel_figure(ax: Axes | None, width: float, height: float) -> Figure | SubFi
 
 
 def root_figure(axes: Axes) -> Figure:
-    """Return the figure of axes, also if they are in a subfigure."""
+    """Return the figure of axes, also of axes in a subfigure."""
     parent = axes.figure
     assert parent is not None
     return parent.figure
@@ -79,8 +79,8 @@ def legend_above(ax: Axes, handles: Sequence[Any] = ()) -> None:
     if not handles:
         return
     longest = max(len(str(handle.get_label())) for handle in handles)
-    room = ax.bbox.width / root_figure(ax).dpi * 72  # points
-    columns = min(len(handles), max(1, int(room / (5.0 * longest + 34))))
+    width = ax.bbox.width / root_figure(ax).dpi * 72  # points
+    columns = min(len(handles), max(1, int(width / (5.0 * longest + 34))))
     ax.legend(
         handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns,
         fontsize=9, frameon=False, borderaxespad=0.1, columnspacing=1.2, handlelength=1.6,

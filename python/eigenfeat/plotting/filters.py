@@ -25,7 +25,7 @@ class FiltersDisplay:
     """Directions as images, for models of images.
 
     Each line of images has the leading directions of a pair of classes, after the mean images of
-    both classes if samples are given. Components of a reduction follow each other.
+    both classes if samples are given. Components of a reduction fill the lines in order.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class FiltersDisplay:
     axes_ : (lines, columns) array of Axes
         Axes of the images; unused axes are switched off.
     ax_ : Axes
-        The first of these axes.
+        The first entry of `axes_`.
     figure_ : Figure
         The whole figure.
     images_ : list of lists of AxesImage
@@ -101,7 +101,7 @@ class FiltersDisplay:
             Model fitted on images as rows of pixels. A classifier shows its first layer, a search
             or pipeline the first part that has directions.
         X, y : samples (n, d) and their labels, optional
-            For mean images of the classes of each pair.
+            Samples for the mean images of the classes of each pair.
         pairs : sequence of (numerator, denominator) labels, optional
             Pairs; by default the five pairs with the largest eigenvalues.
         n_filters : int, default=5
@@ -131,8 +131,8 @@ class FiltersDisplay:
         if X is not None:
             means = [_means(X, y, pair, shape) for pair in chosen]
             titles = [
-                [*(f"mean of {figures.short(label, 8)}" for label in pair), *rest]
-                for pair, rest in zip(chosen, titles, strict=True)
+                [*(f"mean of {figures.short(label, 8)}" for label in pair), *line]
+                for pair, line in zip(chosen, titles, strict=True)
             ]
         title = "\u03bb: mean square of the first class / the second"
         names = [
@@ -160,8 +160,9 @@ class FiltersDisplay:
         n_means = 0 if self.means is None else 2
         width = n_means + max(len(images) for images in self.images)
         names = [textwrap.fill(name, 11) for name in self.names]
-        room = 0.1 + 0.085 * max(len(line) for name in names for line in name.split("\n"))
-        figure = figures.panel_figure(ax, max(1.05 * width + room, 3.6), 1.3 * len(names) + 0.95)
+        longest = max(len(line) for name in names for line in name.split("\n"))
+        inches = max(1.05 * width + 0.1 + 0.085 * longest, 3.6)
+        figure = figures.panel_figure(ax, inches, 1.3 * len(names) + 0.95)
         axes = figure.subplots(len(names), width, squeeze=False)
         options = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, **kwargs}
         self.images_: list[list[Any]] = []
@@ -169,8 +170,8 @@ class FiltersDisplay:
             ax.set_axis_off()
         means: Sequence[Any] = [()] * len(names) if self.means is None else self.means
         for line, before, images, titles in zip(axes, means, self.images, self.titles, strict=True):
-            least = np.finfo(images[0].dtype).tiny
-            scaled = [pixels / max(float(np.abs(pixels).max()), least) for pixels in images]
+            tiny = np.finfo(images[0].dtype).tiny
+            scaled = [pixels / max(float(np.abs(pixels).max()), tiny) for pixels in images]
             styles = [{"cmap": "gray_r"}] * n_means + [options] * len(images)
             drawn = []
             shown = zip(line, [*before, *scaled], styles, titles, strict=False)

@@ -37,10 +37,10 @@ def kinds_in_words(kinds: dict[str, int]) -> str:
 
 def reasons(notes: dict[str, str]) -> str:
     """Names that share a reason, and the reason: "a, b: reason; c: another"."""
-    names: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for name, note in notes.items():
-        names.setdefault(note, []).append(name)
-    return "; ".join(f"{', '.join(some)}: {note}" for note, some in names.items())
+        names_of.setdefault(note, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {note}" for note, names in names_of.items())
 
 
 def model_card(model: Any) -> Html | None:
@@ -65,7 +65,7 @@ def model_card(model: Any) -> Html | None:
 
 def _limits(model: Any) -> list[str]:
     """Sentences about the limits of the model."""
-    texts = ["Figures hold for samples of the kind that this page measures, and for no others."]
+    texts = ["Measures hold only for samples of the kind that this page measures."]
     if hasattr(model, "target_range_") and is_regressor(model):
         texts.append(
             "Numbers and predictions stay within a standard deviation of their ranges in the fit: "

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["column_sections"]
 
 _MAX_COLUMNS = 2000  # importances are measured for at most this many columns
-_SHOWN = 12  # columns with the largest importances
+_N_LARGEST = 12  # columns in the table of importances
 _N_EFFECTS = 4  # columns whose effects are drawn
 _MAX_CURVES = 5  # classes in a picture of effects
 
@@ -49,10 +49,10 @@ def _importance(evidence: Evidence, importances: DataFrame, unit: str) -> Html:
         "contain the same information each look unimportant, because one replaces the other. At "
         "most 400 samples, drawn at random, are measured."
     )
-    most = max(importances["importance"].max(), 1e-300)
+    largest = max(importances["importance"].max(), 1e-300)
     lines = [
-        (name, bar(value / most, f"{number(value, '+')} \u00b1 {number(deviation)}"))
-        for name, value, deviation in importances[:_SHOWN].itertuples()
+        (name, bar(value / largest, f"{number(value, '+')} \u00b1 {number(deviation)}"))
+        for name, value, deviation in importances[:_N_LARGEST].itertuples()
     ]
     return Html(paragraph(text) + table(("column", unit), lines, words=(0, 1)))
 
@@ -79,8 +79,8 @@ def _effects(evidence: Evidence, importances: DataFrame) -> Html | None:
         _draw(ax, evidence, effect)
     what = "prediction" if evidence.regression else "probabilities"
     text = (
-        f"The mean {what} if every sample had the same value of a column, and its own values of "
-        "all others. A flat line says that the column alone changes little."
+        f"The mean {what} if every sample had the same value of a column and kept its other "
+        "values. A flat line means that the column alone changes the predictions little."
     )
     return Html(paragraph(text) + picture(figure, f"Mean {what} by the value of a column."))
 

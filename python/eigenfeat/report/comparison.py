@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "comparison_figure"]
 
-# Measures in the columns of a comparison; models are sorted by the first one.
-_OF_CLASSES = ("log_loss", "auc", "balanced_accuracy", "accuracy")
-_OF_NUMBERS = ("root_mean_squared_error", "mean_absolute_error", "r2")
+# Columns of measures; models are sorted by the first measure.
+_CLASSIFICATION_MEASURES = ("log_loss", "auc", "balanced_accuracy", "accuracy")
+_REGRESSION_MEASURES = ("root_mean_squared_error", "mean_absolute_error", "r2")
 
 
 def compare(
@@ -47,12 +47,12 @@ def compare(
 ) -> DataFrame:
     """Compare models on a table by cross-validation.
 
-    Use it before choosing a model: `TableClassifier` or `TableRegressor`, models of scikit-learn,
-    and those of LightGBM, CatBoost and XGBoost that are installed, with default parameters and on
-    the same folds. Columns are prepared as each other model requires: categories are one-hot for
-    linear models and SVM, numeric for the forest and native for boosting, and medians replace
-    missing numbers for models that do not take them. If all gaps of a column are in the held-out
-    fold, the mean of the other folds replaces them.
+    The models are `TableClassifier` or `TableRegressor`, models of scikit-learn, and LightGBM,
+    CatBoost and XGBoost if they are installed, with default parameters and on the same folds.
+    Columns are prepared for each model of another package: categories are one-hot for linear models
+    and SVM, numeric for the forest and native for boosting, and medians replace missing numbers for
+    models that do not take NaN. If all missing numbers of a column are in the held-out fold, the
+    mean of the other folds replaces them.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ def compare(
     y : (n,) array-like
         Labels, or targets of a regression.
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto" takes many different numbers for a regression.
+        "auto" is a regression if y has many distinct numbers.
     models : mapping of str to estimator, optional
-        Further models by name, which take `X` as it is. A model with the name of another one, such
-        as "TableClassifier", takes its place.
+        Further models by name, which are fitted to `X` unchanged. A model with the name of a
+        default model, such as "TableClassifier", replaces it.
     cv : int, default=5
         Number of folds, drawn at random and by class.
     time_limit : float, optional
-        Seconds for each model. After the fold in which they end, no further fold is fitted; the
-        model is measured on the folds so far. Pools of views also end their search for views.
+        Seconds for each model. After this time no further fold is fitted, and the model is measured
+        on the folds so far. Pools of views also stop adding views.
     random_state : int, default=0
         Seed of the folds and of the models.
     n_threads : int, optional
@@ -78,17 +78,17 @@ def compare(
         Weights of the samples in the fits and the measures.
     progress : callable, optional
         Called with the line of each model, a dictionary, once the model is measured. The entry
-        "measures", if there is one, is a dictionary of further measures that JSON can hold.
+        "measures" of a model that could be fitted is a dictionary of further measures, for JSON.
 
     Returns
     -------
     pandas.DataFrame
-        A line for each model, the lowest log loss or root mean squared error first. Columns are
+        A row for each model, the lowest log loss or root mean squared error first. Columns are
         measures of all held-out samples together ("log_loss", "auc", "balanced_accuracy",
-        "accuracy"; of a regression "root_mean_squared_error", "mean_absolute_error", "r2"), the
+        "accuracy"; for a regression "root_mean_squared_error", "mean_absolute_error", "r2"), the
         mean seconds of a fold ("fit_seconds" with the preparation of the columns,
-        "predict_seconds"), "n_folds" that were measured, and a "note": why a model, or some of its
-        folds, were not measured.
+        "predict_seconds"), the number of measured folds ("n_folds"), and the reason if not all
+        folds were measured ("note").
 
     Raises
     ------
@@ -101,8 +101,8 @@ def compare(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from eigenfeat.report import compare
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> found = compare(X[["alcohol", "hue"]], y, models={"Bayes": GaussianNB()}, cv=2)
-    >>> bool(found.loc["Bayes", "accuracy"] > found.loc["class shares", "accuracy"])
+    >>> table = compare(X[["alcohol", "hue"]], y, models={"Bayes": GaussianNB()}, cv=2)
+    >>> bool(table.loc["Bayes", "accuracy"] > table.loc["class shares", "accuracy"])
     True
     """
     import pandas as pd
@@ -130,20 +130,20 @@ def compare(
     options: dict[str, Any] = {"random_state": random_state, "n_threads": n_threads}
     limit = None if time_limit is None else time_limit / cv
     kind = TableRegressor if regression else TableClassifier
-    ours = kind(**options, time_limit=limit)
+    unprepared = {kind.__name__: kind(**options, time_limit=limit)} | dict(models or {})
     table = peer_table(samples)
-    own = [Peer(*one) for one in ({type(ours).__name__: ours} | dict(models or {})).items()]
-    taken = {peer.name for peer in own}
-    known = peers(table, regression=regression, **options)
+    inputs = [(Peer(name, model), samples) for name, model in unprepared.items()]
+    for peer in peers(table, regression=regression, **options):
+        if peer.name not in unprepared:
+            inputs.append((peer, table))
     lines = []
-    for peer in [*own, *(one for one in known if one.name not in taken)]:
-        given = samples if peer in own else table
-        line = _measured(peer, given, target, classes, parts, weight, time_limit)
+    for peer, columns in inputs:
+        line = _measured(peer, columns, target, classes, parts, weight, time_limit)
         if progress is not None:
             progress(line)
         lines.append({name: value for name, value in line.items() if name != "measures"})
-    found = pd.DataFrame(lines).set_index("model")
-    return found.sort_values(found.columns[0], kind="stable")
+    frame = pd.DataFrame(lines).set_index("model")
+    return frame.sort_values(frame.columns[0], kind="stable")
 
 
 def _is_regression(task: str, labels: NDArray[Any]) -> bool:
@@ -151,13 +151,13 @@ def _is_regression(task: str, labels: NDArray[Any]) -> bool:
         raise ValueError(
             f"task: expected 'auto', 'classification' or 'regression', got {show(task)}"
         )
-    found, n_values = task_of(labels) if task == "auto" else (task, 0)
-    if found == "unclear":
+    detected, n_values = task_of(labels) if task == "auto" else (task, 0)
+    if detected == "unclear":
         raise ValueError(
             f"task: expected 'classification' or 'regression', got 'auto' for {n_values:,} "
             f"different {'numbers' if labels.dtype.kind in 'iuf' else 'texts'} in y"
         )
-    return found == "regression"
+    return detected == "regression"
 
 
 def _measured(
@@ -169,8 +169,8 @@ def _measured(
     weight: NDArray[np.float64] | None,
     time_limit: float | None,
 ) -> dict[str, Any]:
-    """Line of a model; the note names an error that its fit raises."""
-    names = _OF_CLASSES if len(classes) else _OF_NUMBERS
+    """Line of a model; the note has an error that the model raises."""
+    names = _CLASSIFICATION_MEASURES if len(classes) else _REGRESSION_MEASURES
     line = {"model": peer.name} | dict.fromkeys((*names, "fit_seconds", "predict_seconds"), np.nan)
     line |= {"n_folds": 0, "note": peer.reason}
     if peer.model is None:
@@ -181,22 +181,23 @@ def _measured(
         X = _with_texts(X)
     try:
         with quietly():
-            held = cross_predict(peer.model, X, y, parts, weight, time_limit)
-    except Exception as error:  # whatever a model of another package raises
+            held_out = cross_predict(peer.model, X, y, parts, weight, time_limit)
+    except Exception as error:  # models of other packages may raise any error
         return line | {"note": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
-    weight = None if weight is None else weight[held.rows]
-    predicted = held.predicted.ravel().astype(np.intp) if len(classes) else held.predicted
-    measures = measures_of(classes.tolist(), y[held.rows], predicted, held.proba, weight)
-    n = len(held.parts)
+    weight = None if weight is None else weight[held_out.rows]
+    predicted = held_out.predicted
+    predicted = predicted.ravel().astype(np.intp) if len(classes) else predicted
+    measures = measures_of(classes.tolist(), y[held_out.rows], predicted, held_out.proba, weight)
+    n = len(held_out.parts)
     note = "" if n == len(parts) else f"time limit after {n} of {len(parts)} folds"
-    seconds = {"fit_seconds": held.fit_seconds, "predict_seconds": held.predict_seconds}
+    seconds = {"fit_seconds": held_out.fit_seconds, "predict_seconds": held_out.predict_seconds}
     values = np.array([getattr(measures, name) for name in names], dtype=float)  # None: NaN
     line |= dict(zip(names, values.tolist(), strict=True))
     return line | seconds | {"n_folds": n, "note": note, "measures": measures.as_dict()}
 
 
 def _with_texts(table: Any) -> Any:
-    """A table with categories as text, of which "missing" is one."""
+    """A table with categories as text, and "missing" in place of missing categories."""
     coded = list(table.select_dtypes(include="category").columns)
     texts = {name: table[name].astype(object).fillna("missing").astype(str) for name in coded}
     return table.assign(**texts)

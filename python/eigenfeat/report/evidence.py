@@ -30,9 +30,9 @@ _N_NEIGHBORS = 3
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A model, samples with labels known to the model, and predictions of them.
+    """A model, samples whose labels the model knows, and predictions of these samples.
 
-    Of a regression, `true` and `predicted` are numbers, and there are no classes.
+    For a regression, `true` and `predicted` are numbers, and `classes` is empty.
     """
 
     model: Any
@@ -44,9 +44,9 @@ class Evidence:
     true: NDArray[Any]  # class indices
     predicted: NDArray[Any]
     proba: NDArray[np.float64] | None
-    by: str = "the model"  # what predicts: the model, or neighbours of a transformer's features
+    by: str = "the model"  # what predicts: "the model", or nearest neighbours for a transformer
     features: NDArray[np.float64] | None = None  # features of a transformer
-    unknown: int = 0  # number of samples left out, whose labels the model does not know
+    unknown: int = 0  # number of omitted samples, whose labels the model does not know
     weight: NDArray[np.float64] | None = None  # weights of the samples in the measures
     regression: bool = False
     part: Part | None = None  # one of the new fits, if any, with the samples that it predicts
@@ -59,7 +59,7 @@ class Evidence:
 
     @property
     def probe(self) -> tuple[Any, Any, NDArray[Any]]:
-        """A model, with samples and labels that it predicts here, for questions about columns."""
+        """A model, and samples and labels to measure the effects of columns on its predictions."""
         if self.part is None:
             return self.model, self.X, self.y
         return self.part.model, take_rows(self.X, self.part.rows), self.y[self.part.rows]
@@ -75,16 +75,16 @@ class Evidence:
         return [str(label) for label in self.classes.tolist()]
 
     def drawn(self, n: int) -> Evidence:
-        """Return the evidence of at most n samples of the model's own, drawn at random."""
+        """Return the evidence of at most n samples, drawn at random."""
         return self.taken(draw_subsample(len(self.true), n))
 
     def taken(self, rows: NDArray[Any]) -> Evidence:
-        """Return the evidence of some samples."""
-        parts: dict[str, Any] = {
-            name: None if (part := getattr(self, name)) is None else take_rows(part, rows)
+        """Return the evidence of the samples `rows`."""
+        arrays: dict[str, Any] = {
+            name: None if (array := getattr(self, name)) is None else take_rows(array, rows)
             for name in ("X", "y", "true", "predicted", "proba", "features", "weight")
         }
-        return replace(self, **parts, part=None)
+        return replace(self, **arrays, part=None)
 
 
 def evidence_of(
@@ -95,10 +95,10 @@ def evidence_of(
     held_out: dict[str, Any] | None = None,
     weight: NDArray[np.float64] | None = None,
 ) -> Evidence:
-    """Predict samples with a fitted model, or with new fits of it.
+    """Predict samples with a fitted model, or with new fits of the model.
 
-    For a transformer, the three nearest neighbours of each sample, by its features, predict.
-    `held_out` are arguments of `held_out_parts`.
+    With a transformer, a sample gets the most common class of its three nearest neighbours in the
+    features. `held_out` has the arguments of `held_out_parts`.
     """
     X, names = _with_names(model, X)
     if X.shape[0] != len(y):
@@ -138,7 +138,7 @@ def evidence_of(
 
 
 def _with_names(model: Any, X: Any) -> tuple[Any, list[str]]:
-    """Samples with the columns of the fit, if they have its names; and the names of the columns."""
+    """Samples, with a data frame's columns in the order of the fit, and names of the columns."""
     known, X = getattr(model, "feature_names_in_", None), pandas_table(X)
     if hasattr(X, "iloc"):
         if known is not None and set(known) <= set(X.columns):
@@ -156,18 +156,18 @@ def _of_new_fits(evidence: Evidence, held_out: dict[str, Any]) -> Evidence:
     """The evidence of held-out samples, predicted by new fits of the model."""
     parts = held_out_parts(evidence.y, **held_out, continuous=evidence.regression)
     with quietly():
-        found = cross_predict(evidence.model, evidence.X, evidence.y, parts, evidence.weight)
-    labels, first = found.predicted, found.parts[0]
+        result = cross_predict(evidence.model, evidence.X, evidence.y, parts, evidence.weight)
+    labels, first = result.predicted, result.parts[0]
     return replace(
-        evidence.taken(found.rows),
+        evidence.taken(result.rows),
         predicted=labels if evidence.regression else codes_of(evidence.classes, labels),
-        proba=found.proba,
-        part=Part(first.model, np.searchsorted(found.rows, first.rows)),
+        proba=result.proba,
+        part=Part(first.model, np.searchsorted(result.rows, first.rows)),
     )
 
 
 def _of_neighbours(evidence: Evidence) -> Evidence:
-    """The evidence of a transformer: the most common class among neighbours by its features."""
+    """The evidence of a transformer: the most common class among neighbours in the features."""
     with quietly():
         features = evidence.model.transform(evidence.X)
     dense = features.toarray() if hasattr(features, "toarray") else features
@@ -181,7 +181,7 @@ def _of_neighbours(evidence: Evidence) -> Evidence:
 
 
 def pandas_table(X: Any) -> Any:
-    """A table of polars or pyarrow as a pandas data frame; other samples as they are."""
+    """A table of polars or pyarrow as a pandas data frame; other samples unchanged."""
     return X.to_pandas() if is_table(X) and not hasattr(X, "iloc") else X
 
 
@@ -192,9 +192,9 @@ def codes_of(classes: Any, y: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def predicts(model: Any) -> bool:
-    """Whether a model predicts numbers or classes, unlike a transformer or clusters."""
-    known = is_regressor(model) or is_classifier(model) or hasattr(model, "classes_")
-    return known and callable(getattr(model, "predict", None))
+    """Whether a model predicts numbers or classes; not so transformers and clusterings."""
+    supervised = is_regressor(model) or is_classifier(model) or hasattr(model, "classes_")
+    return supervised and callable(getattr(model, "predict", None))
 
 
 def predictions(model: Any, X: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:

@@ -53,8 +53,8 @@ def held_out_parts(
 ) -> list[tuple[Codes, Codes]]:
     """Indices of samples to fit on and to hold out, drawn at random and class by class.
 
-    Either a share of the samples (`holdout`) is held out once, or each of `cv` folds. The labels y
-    are numbers with `continuous`.
+    Either a share of the samples (`holdout`) is held out once, or each of `cv` folds. With
+    `continuous`, y are numbers instead of labels.
     """
     if (holdout is None) == (cv is None):
         raise ValueError("holdout: expected a share here or folds in cv, got both or neither")
@@ -73,16 +73,16 @@ def held_out_parts(
         splitter: Any = kind(1, test_size=holdout, random_state=random_state)
     else:
         assert cv is not None
-        most = max(counts.values(), default=n)
-        if not isinstance(cv, Integral) or not 2 <= cv <= most:
+        max_folds = max(counts.values(), default=n)
+        if not isinstance(cv, Integral) or not 2 <= cv <= max_folds:
             what = "samples" if continuous else "samples of the largest class"
             raise ValueError(
-                f"cv: expected 2 to {most:,} folds, the number of {what}, got {show(cv)}"
+                f"cv: expected 2 to {max_folds:,} folds, the number of {what}, got {show(cv)}"
             )
         kind = KFold if continuous else StratifiedKFold
         splitter = kind(cv, shuffle=True, random_state=random_state)
     try:
-        with warnings.catch_warnings():  # of classes with fewer samples than folds
+        with warnings.catch_warnings():  # about classes with fewer samples than folds
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             return [(train, test) for train, test in splitter.split(np.zeros(n), y)]
     except ValueError as error:  # a share without a sample of each class
@@ -100,58 +100,57 @@ def cross_predict(
     """Fit a clone of an estimator for each of `held_out_parts`, and predict the held-out samples.
 
     A pipeline passes the weights to its last step. After `time_limit` seconds no further part is
-    fitted. If a column of numbers has gaps in the held-out samples alone, the mean of the fitted
-    samples replaces them, since a model may refuse gaps in columns that its fit found complete.
+    fitted. A model may refuse missing numbers in columns that were complete in its fit: such
+    numbers are replaced by the mean of the column in the fit.
     """
     classes, begun = np.unique(y), time.perf_counter()
-    found: list[Part] = []
+    fits: list[Part] = []
     predictions, probabilities = [], []
     fit_seconds = predict_seconds = 0.0
     for train, test in parts:
-        if found and time_limit is not None and time.perf_counter() - begun > time_limit:
+        if fits and time_limit is not None and time.perf_counter() - begun > time_limit:
             break
         weights = {}
         if sample_weight is not None:
             last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
             weights = {f"{last}sample_weight": sample_weight[train]}
-        given = take_rows(X, train)
-        held = _without_new_gaps(given, take_rows(X, test))
+        X_train = take_rows(X, train)
+        X_test = _without_new_gaps(X_train, take_rows(X, test))
         started = time.perf_counter()
-        model = clone(estimator).fit(given, y[train], **weights)
+        model = clone(estimator).fit(X_train, y[train], **weights)
         fitted = time.perf_counter()
-        predictions.append(np.asarray(model.predict(held)))
+        predictions.append(np.asarray(model.predict(X_test)))
         if callable(getattr(model, "predict_proba", None)):
             proba = np.zeros((len(test), len(classes)))
-            proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(held)
+            proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X_test)
             probabilities.append(proba)
         fit_seconds += fitted - started
         predict_seconds += time.perf_counter() - fitted
-        found.append(Part(model, test))
-    rows = np.concatenate([part.rows for part in found])
+        fits.append(Part(model, test))
+    rows = np.concatenate([part.rows for part in fits])
     order = np.argsort(rows)
     return HeldOut(
         rows[order],
         np.concatenate(predictions)[order],
         np.concatenate(probabilities)[order] if probabilities else None,
-        found,
-        fit_seconds / len(found),
-        predict_seconds / len(found),
+        fits,
+        fit_seconds / len(fits),
+        predict_seconds / len(fits),
     )
 
 
-def _without_new_gaps(fitted: Any, held: Any) -> Any:
-    """Held-out samples; means of `fitted` replace gaps in columns that are complete in `fitted`."""
-    if hasattr(held, "isna"):  # a data frame
-        new = held.isna().any() & ~fitted.isna().any()
-        means = fitted.loc[:, new].select_dtypes("number").mean().astype(float)
+def _without_new_gaps(X_train: Any, X_test: Any) -> Any:
+    """Held-out samples, with training means in place of NaN in columns that training completes."""
+    if hasattr(X_test, "isna"):  # a data frame
+        new = X_test.isna().any() & ~X_train.isna().any()
+        means = X_train.loc[:, new].select_dtypes("number").mean().astype(float)
         if not len(means):
-            return held
-        return held.astype(dict.fromkeys(means.index, float)).fillna(means.to_dict())
-    if not isinstance(held, np.ndarray) or held.dtype.kind != "f":
-        return held
-    gaps = np.isnan(held)
-    new = gaps & ~np.isnan(fitted).any(axis=0)
-    return np.where(new, fitted.mean(axis=0), held) if new.any() else held
+            return X_test
+        return X_test.astype(dict.fromkeys(means.index, float)).fillna(means.to_dict())
+    if not isinstance(X_test, np.ndarray) or X_test.dtype.kind != "f":
+        return X_test
+    new = np.isnan(X_test) & ~np.isnan(X_train).any(axis=0)
+    return np.where(new, X_train.mean(axis=0), X_test) if new.any() else X_test
 
 
 def target_numbers(y: Any) -> NDArray[np.float64]:
@@ -168,30 +167,30 @@ def target_numbers(y: Any) -> NDArray[np.float64]:
 def origin(
     seen_in_fit: bool | None, holdout: float | None, cv: int | None, unit: str = "samples"
 ) -> tuple[str, str]:
-    """Which samples figures come from, as a short name and as a sentence.
+    """The samples that measures come from, as a short name and as a sentence.
 
     `seen_in_fit` is None if it is not known whether the samples had a part in the model's fit;
-    `unit` is what samples are called.
+    `unit` is the noun for samples.
     """
     if holdout is not None:
         return "held out", (
-            f"Figures come from {holdout:.0%} of the {unit}, predicted by a new fit of the model, "
+            f"Measures come from {holdout:.0%} of the {unit}, predicted by a new fit of the model, "
             f"with its parameters, to the other {unit}."
         )
     if cv is not None:
         return "cross-validated", (
-            f"Figures are cross-validated: the {unit} of each of {cv} folds are predicted by a new "
-            f"fit of the model, with its parameters, to the {unit} of the other folds."
+            f"Measures are cross-validated: the {unit} of each of {cv} folds are predicted by a "
+            f"new fit of the model, with its parameters, to the {unit} of the other folds."
         )
     if seen_in_fit is None:
         return "not known", (
-            f"Figures come from the saved model. Whether it was fitted to these {unit} is not "
-            "known; if it was, the figures are too good."
+            f"Measures come from the saved model. Whether it was fitted to these {unit} is not "
+            "known; if it was, they are too good."
         )
     if seen_in_fit:
         return "training", (
-            f"Figures come from {unit} that the model was fitted to, and are too good."
+            f"Measures come from {unit} that the model was fitted to, and are too good."
         )
     return "not in the fit", (
-        f"Figures come from {unit} that, as far as is known, had no part in the fit."
+        f"Measures come from {unit} that, as far as is known, had no part in the fit."
     )

@@ -36,7 +36,7 @@ def escaped(value: object, limit: int = 300) -> Html:
 
 
 def number(value: float, sign: str = "") -> str:
-    """Return a number with four digits, or all those before the decimal point."""
+    """Return a number with four digits, or with all digits before the decimal point."""
     return f"{value:{sign}{',.0f' if 1e3 <= abs(value) < 1e12 else '.4g'}}"
 
 
@@ -55,7 +55,7 @@ def table(
         return f"<{tag}{side}>{escaped(value)}</{tag}>"
 
     def line(tag: str, values: Sequence[object]) -> str:
-        return f"<tr>{''.join(cell(tag, *one) for one in enumerate(values))}</tr>"
+        return f"<tr>{''.join(cell(tag, j, value) for j, value in enumerate(values))}</tr>"
 
     top = f"<thead>{line('th', head)}</thead>" if any(map(str, head)) else ""
     body = "".join(line("td", values) for values in lines)
@@ -72,7 +72,7 @@ def bar(share: float, label: object) -> Html:
 
 
 def cards(values: Iterable[tuple[str, str, str]]) -> Html:
-    """Return large figures: name, value, and a note."""
+    """Return cards with a name, a value in large type, and a note."""
     inside = "".join(
         f'<div class="card"><div class="name">{escaped(name)}</div>'
         f'<div class="value">{escaped(value)}</div><div class="note">{escaped(note)}</div></div>'
@@ -99,7 +99,7 @@ def picture(figure: Figure, caption: str) -> Html:
 
 
 def fill_page(title: str, lead: Html, sections: Mapping[str, Html]) -> str:
-    """Return the page, with links to the sections; its content policy blocks external resources."""
+    """Return the page with links to its sections; the page loads no external resources."""
     anchors = {name: re.sub(r"[^a-z0-9]+", "-", name.lower()) for name in sections}
     body = (
         f'<section id="{anchors[name]}"><h2>{escaped(name)}</h2>{content}</section>'

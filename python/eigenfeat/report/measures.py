@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassificationMeasures", "RegressionMeasures", "measures_of"]
 
-_MAX_RANKED = 10_000_000  # probabilities that are ranked by class; areas of more are left out
-_MAX_NAMED = 3  # classes in a sentence
+_MAX_RANKED = 10_000_000  # probabilities n * k, above which no areas under curves are computed
+_MAX_NAMED = 3  # classes in the verdict that are never predicted
 
 _Array = NDArray[np.float64]
 
@@ -70,8 +70,8 @@ class ClassificationMeasures:
     base_rate : float
         Share of the rarest class, which is the area of a constant prediction.
     by_class : pandas.DataFrame
-        A line for each class, by its label: "samples"; "share" of the weight, which a constant
-        prediction has as its average precision; "precision", NaN if the class is never predicted;
+        A row for each class, by its label: "samples"; "share" of the weight, which is the average
+        precision of a constant prediction; "precision", NaN if the class is never predicted;
         "recall", NaN if the class does not occur; "f1"; and with probabilities "auc" against all
         other classes and "average_precision".
     confusion : (k, k) array of int
@@ -101,17 +101,17 @@ class ClassificationMeasures:
         """Labels of the classes."""
         return self.by_class.index.tolist()
 
-    def confused(self, most: int) -> list[tuple[int, int, int]]:
+    def confused(self, count: int) -> list[tuple[int, int, int]]:
         """The most frequent confusions: true class, predicted class, number of samples."""
         wrong = self.confusion - np.diag(np.diag(self.confusion))
-        order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+        order = np.argsort(-wrong, axis=None, kind="stable")[:count]
         pairs = (divmod(int(at), len(wrong)) for at in order)
         return [(i, j, int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
 
     def verdict(self, unit: str = "sample") -> str:
         """Compare the predictions with a constant prediction, in sentences.
 
-        Shares of errors are of the weight of the samples, each of which is called `unit`.
+        Percentages are shares of the samples' weight; `unit` is the noun for a sample.
         """
         amount = (
             f"{counted(self.errors, 'error')} in {counted(self.n_samples, unit)} "
@@ -122,30 +122,30 @@ class ClassificationMeasures:
             f"({1 - self.majority_accuracy:.1%})"
         )
         if self.accuracy > self.majority_accuracy:
-            parts = [f"{amount}; {always}."]
+            sentences = [f"{amount}; {always}."]
         else:
-            parts = [f"No better than a constant: {amount}; {always}."]
-        found = self.by_class
-        missed = found.loc[(found["samples"] > 0) & (found["recall"] == 0), "samples"]
+            sentences = [f"No better than a constant: {amount}; {always}."]
+        table = self.by_class
+        missed = table.loc[(table["samples"] > 0) & (table["recall"] == 0), "samples"]
         for label, n in missed.head(_MAX_NAMED).items():
-            parts.append(f"None of the {counted(n, unit)} of class {show(label)} is found.")
+            sentences.append(f"None of the {counted(n, unit)} of class {show(label)} is found.")
         if len(missed) > _MAX_NAMED:
-            parts.append(f"Nor is any of {len(missed) - _MAX_NAMED:,} other classes.")
+            sentences.append(f"Nor is any of {len(missed) - _MAX_NAMED:,} other classes.")
         if self.log_loss is not None and self.log_loss >= self.prior_log_loss:
-            parts.append("The probabilities are no better than the shares of the classes.")
-        return " ".join(parts)
+            sentences.append("The probabilities are no better than the shares of the classes.")
+        return " ".join(sentences)
 
     def compared(self) -> list[tuple[str, float, float, str]]:
-        """Name, value, value of a constant prediction, and what that is, of each measure.
+        """Rows of a table: measure, value, value of a constant prediction, and this prediction.
 
-        The measures that a constant prediction cannot make look good come first.
+        Measures that are poor for every constant prediction come first.
         """
         rows = [
             ("balanced accuracy", self.balanced_accuracy, self.chance, "any constant prediction")
         ]
         if self.auc is not None:
-            over = "" if len(self.by_class) == 2 else ", mean of the classes"
-            rows.append((f"AUC{over}", self.auc, 0.5, "any constant prediction"))
+            mean = "" if len(self.by_class) == 2 else ", mean of the classes"
+            rows.append((f"AUC{mean}", self.auc, 0.5, "any constant prediction"))
         is_rare = self.base_rate < 0.5 * self.chance or len(self.by_class) == 2
         if self.average_precision is not None and is_rare:
             name = f"average precision of {show(self.rarest, 24)}"
@@ -157,8 +157,8 @@ class ClassificationMeasures:
         return rows
 
     def as_dict(self) -> dict[str, Any]:
-        """The measures as JSON can hold them, None where a number is not defined."""
-        return _plain(asdict(self)) | {"classes": self.classes}
+        """The measures in types of JSON; None for undefined numbers."""
+        return _json_value(asdict(self)) | {"classes": self.classes}
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,11 @@ class RegressionMeasures:
     Attributes
     ----------
     n_samples : int
+        Number of samples.
     root_mean_squared_error : float
+        Root mean squared error, in units of the target.
     mean_absolute_error : float
+        Mean absolute error, in units of the target.
     r2 : float
         Share of the variance that is explained; NaN for one sample.
     mean_root_mean_squared_error : float
@@ -196,18 +199,18 @@ class RegressionMeasures:
         )
 
     def compared(self) -> list[tuple[str, float, float, str]]:
-        """Name, value, value of the mean, and what that is, of each measure."""
-        by = "mean of the target"
+        """Rows of a table: measure, value, value of the constant prediction, and its name."""
+        mean = "mean of the target"
         return [
-            ("R^2", self.r2, 0.0, by),
+            ("R^2", self.r2, 0.0, mean),
             ("root mean squared error", self.root_mean_squared_error,
-             self.mean_root_mean_squared_error, by),
-            ("mean absolute error", self.mean_absolute_error, self.mean_mean_absolute_error, by),
+             self.mean_root_mean_squared_error, mean),
+            ("mean absolute error", self.mean_absolute_error, self.mean_mean_absolute_error, mean),
         ]  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        """The measures as JSON can hold them, None where a number is not defined."""
-        return dict(_plain(asdict(self)))
+        """The measures in types of JSON; None for undefined numbers."""
+        return dict(_json_value(asdict(self)))
 
 
 def measures_of(
@@ -241,7 +244,7 @@ def _classification_measures(
     counts = np.bincount(true, minlength=k)
     present = share > 0
     accuracy = float(np.average(true == predicted, weights=weight))
-    size = weight.sum() ** 2 / (weight**2).sum()  # number of equal samples of this precision
+    effective_n = weight.sum() ** 2 / (weight**2).sum()  # unweighted samples of this precision
     common = int(share.argmax())
     rarest = int(np.where(present, share, np.inf).argmin())
 
@@ -257,10 +260,10 @@ def _classification_measures(
         loss = float(log_loss(true, proba, labels=labels, sample_weight=weight))
     if ranked and present.sum() > 1:
         assert proba is not None
-        each = true[:, None] == labels[present], proba[:, present]
+        one_vs_rest = true[:, None] == labels[present], proba[:, present]
         options: dict[str, Any] = {"average": None, "sample_weight": weight}
-        areas[present, 0] = roc_auc_score(*each, **options)
-        areas[present, 1] = average_precision_score(*each, **options)
+        areas[present, 0] = roc_auc_score(*one_vs_rest, **options)
+        areas[present, 1] = average_precision_score(*one_vs_rest, **options)
     columns = {"samples": counts, "share": share}
     columns |= {"precision": precision, "recall": recall, "f1": f1}
     if ranked:
@@ -272,7 +275,7 @@ def _classification_measures(
         n_samples=n,
         errors=int((true != predicted).sum()),
         accuracy=accuracy,
-        standard_error=float(np.sqrt(accuracy * (1 - accuracy) / size)),
+        standard_error=float(np.sqrt(accuracy * (1 - accuracy) / effective_n)),
         most_common=classes[common],
         majority_accuracy=float(share[common]),
         majority_errors=int(n - counts[common]),
@@ -307,13 +310,13 @@ def _regression_measures(
     )
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items()}
+        return {name: _json_value(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_plain(entry) for entry in value]
+        return [_json_value(entry) for entry in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
     if hasattr(value, "iloc"):
-        return _plain(value.reset_index().to_dict("records"))
+        return _json_value(value.reset_index().to_dict("records"))
     return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -33,18 +33,19 @@ from eigenfeat.samples.columns import TableColumns
 __all__ = ["Peer", "peer_table", "peers"]
 
 _MAX_SVM_SAMPLES = 5_000
-_MAX_ONE_HOT, _MAX_NATIVE = 50, 250  # categories of a column; rarer ones are grouped, or coded
+_MAX_ONE_HOT = 50  # indicators of a column; rarer categories share one
+_MAX_NATIVE = 250  # categories of a column; a column of more becomes numeric codes
 _CATEGORICAL = "category"
 
 
 @dataclass(frozen=True, eq=False)
 class Peer:
-    """A model to compare with; None, with a reason, for a model that is left out."""
+    """A model to compare with."""
 
     name: str
-    model: Any = None
-    reason: str = ""
-    texts: bool = False  # whether it takes categories as text, and "missing" for a missing one
+    model: Any = None  # None if the model is left out
+    reason: str = ""  # why the model is left out
+    texts: bool = False  # whether the model takes categories as text, missing ones as "missing"
 
 
 def peer_table(X: Any) -> Any:
@@ -64,8 +65,8 @@ def peer_table(X: Any) -> Any:
         if encoder.kinds_[at] == "category":
             codes, texts = category_codes(*distinct_values(frame[name].astype(object).to_numpy()))
             values = np.array([*texts, None], dtype=object)[codes]
-            kept = len(texts) <= _MAX_NATIVE
-            columns.append(pd.Categorical(values) if kept else codes.astype(float))
+            is_native = len(texts) <= _MAX_NATIVE
+            columns.append(pd.Categorical(values) if is_native else codes.astype(float))
         else:
             columns += list(encoded[:, encoder.groups_ == at].T)
     table = pd.DataFrame({f"f{j}": column for j, column in enumerate(columns)})
@@ -73,7 +74,7 @@ def peer_table(X: Any) -> Any:
 
 
 def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | None) -> list[Peer]:
-    """The models to compare with on a table of `peer_table`, also those that are left out."""
+    """The models to compare with on a table of `peer_table`, with reasons for those left out."""
     n_jobs = -1 if n_threads is None else n_threads
     seed = {"random_state": random_state}
     one_hot = _prepared(
@@ -87,7 +88,6 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
             handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1
         )
     )
-    small = len(table) <= _MAX_SVM_SAMPLES
     if regression:
         forest, boosting = RandomForestRegressor, HistGradientBoostingRegressor
         constant = Peer("mean", DummyRegressor())
@@ -100,14 +100,16 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
         logit = make_pipeline(one_hot, LogisticRegression(max_iter=2000))
         linear = Peer("logistic regression", logit)
         svm = make_pipeline(one_hot, CalibratedClassifierCV(SVC(), ensemble=False))
-    found = [
+    result = [
         constant,
         linear,
         Peer("random forest", make_pipeline(ordinal, forest(n_jobs=n_jobs, **seed))),
         Peer("HistGradientBoosting", boosting(categorical_features="from_dtype", **seed)),
     ]
-    why = f"more than {_MAX_SVM_SAMPLES:,} samples"
-    found.append(Peer("SVM", svm) if small else Peer("SVM", reason=why))
+    if len(table) <= _MAX_SVM_SAMPLES:
+        result.append(Peer("SVM", svm))
+    else:
+        result.append(Peer("SVM", reason=f"more than {_MAX_SVM_SAMPLES:,} samples"))
     coded = tuple(table.select_dtypes(include=_CATEGORICAL).columns)  # a tuple, as `clone` needs
     packages: dict[str, tuple[str, dict[str, Any]]] = {
         "LightGBM": ("LGBM", {"n_jobs": n_jobs, "verbosity": -1, **seed}),
@@ -123,16 +125,16 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     }
     for name, (prefix, parameters) in packages.items():
         if find_spec(name.lower()) is None:
-            found.append(Peer(name, reason="not installed"))
+            result.append(Peer(name, reason="not installed"))
             continue
         kind = f"{prefix}{'Regressor' if regression else 'Classifier'}"
         model = getattr(import_module(name.lower()), kind)(**parameters)
-        found.append(Peer(name, model, texts=name == "CatBoost"))
-    return found
+        result.append(Peer(name, model, texts=name == "CatBoost"))
+    return result
 
 
 def _prepared(categories: Any, *scaling: Any) -> Any:
-    """Imputed numbers, perhaps scaled, and encoded categories."""
+    """Transformer that imputes and optionally scales numbers, and encodes categories."""
     medians = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     return make_column_transformer(
         (make_pipeline(medians, *scaling), make_column_selector(dtype_include=np.number)),

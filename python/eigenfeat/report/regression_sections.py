@@ -11,8 +11,8 @@ from eigenfeat.report.html import Html, number, paragraph, picture, table
 
 __all__ = ["regression_sections"]
 
-_MAX_POINTS = 2000
-_SHOWN = 8  # largest errors
+_MAX_POINTS = 2000  # samples in a scatter plot
+_N_LARGEST = 8  # samples in the table of the largest errors
 
 
 def regression_sections(evidence: Evidence) -> dict[str, Html | None]:
@@ -37,7 +37,7 @@ def _predictions(evidence: Evidence) -> Html:
         line_kwargs={"color": MUTED},
     )
     ax.set(xlabel="prediction", ylabel="true value")
-    for axis in (ax.xaxis, ax.yaxis):  # in place of ticks at odd numbers
+    for axis in (ax.xaxis, ax.yaxis):  # round tick labels
         axis.set_major_locator(MaxNLocator(6))
     plain(ax, grid="both")
     caption = f"{len(drawn.true):,} samples; on the line, predictions are exact."
@@ -61,11 +61,11 @@ def _residuals(evidence: Evidence) -> Html:
     if low < 0 < high:
         text += (
             f"Nine of ten predictions are between {number(abs(low))} too high and {number(high)} "
-            "too low. A bend or a funnel in the left picture shows where predictions are wrong in "
-            "the same way, or less certain."
+            "too low. A bend or a funnel in the left picture shows where predictions are biased or "
+            "less certain."
         )
     else:
-        text += "Predictions are wrong in the same way nearly everywhere."
+        text += f"Nearly all predictions are too {'low' if low >= 0 else 'high'}."
     return Html(
         paragraph(text) + picture(figure, "Left: residuals by prediction. Right: their histogram.")
     )
@@ -73,7 +73,7 @@ def _residuals(evidence: Evidence) -> Html:
 
 def _largest(evidence: Evidence) -> Html:
     error = evidence.predicted - evidence.true
-    worst = np.argsort(-np.abs(error), kind="stable")[:_SHOWN]
+    worst = np.argsort(-np.abs(error), kind="stable")[:_N_LARGEST]
     lines = [
         (
             f"{at:,}",

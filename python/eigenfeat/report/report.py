@@ -51,7 +51,7 @@ def write_report(
         pipeline or search of them. Features of a transformer are measured by the nearest neighbours
         among these samples.
     X : (n, d) array-like, sparse matrix or pandas data frame
-        Samples that had no part in the fit: figures of training samples are too good.
+        Samples that had no part in the fit: measures of training samples are too good.
     y : (n,) array-like
         Labels, or the targets of a regression. Samples with labels that the model does not know are
         counted and left out.
@@ -64,8 +64,8 @@ def write_report(
     sources : mapping, optional
         Further entries of the head of the page, by name, such as files.
     seen_in_fit : bool, optional
-        Whether the samples, or their files, had a part in the fit; the page says so. None: that is
-        not known.
+        Whether the samples, or their files, had a part in the fit, which the page states. None:
+        unknown.
     holdout : float, optional
         Share of the samples to hold out: a new fit of the model to the others predicts them.
     cv : int, optional

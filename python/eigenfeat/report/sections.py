@@ -46,58 +46,61 @@ if TYPE_CHECKING:
 __all__ = ["contents"]
 
 N_BINS, MIN_BINS = 10, 4  # bins of probabilities
-MOST_VALUES = 20  # up to this many classes, the confusion matrix shows numbers
-MOST_POINTS, MOST_SERIES = 2000, 2000
-SHOWN = 12
+_MAX_CLASSES_WITH_NUMBERS = 20  # confusion matrices of more classes have no numbers
+_MAX_POINTS = 2000  # samples in a scatter plot
+_MAX_SERIES = 2000  # series that are decided early
+_MAX_ERRORS = 12  # images among the most confident errors
 
 
 def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
-    """Verdict and large figures, and sections by title."""
-    top, verdict = _figures(evidence), paragraph(evidence.measures.verdict(), kind="verdict")
-    parts: dict[str, Html | None]
+    """Verdict and cards of the main measures, and sections by title."""
+    verdict = paragraph(evidence.measures.verdict(), kind="verdict")
+    measured = _measure_cards(evidence)
+    sections: dict[str, Html | None]
     if callable(getattr(evidence.model, "predict_early", None)):
-        top, parts = _early(evidence)
+        measured, sections = _early(evidence)
         verdict = Html("")
     elif evidence.regression:
-        parts = regression_sections(evidence)
+        sections = regression_sections(evidence)
     elif evidence.features is not None:
-        parts = {"Embedding": _embedding(evidence), "Confusion": _confusion(evidence)}
+        sections = {"Embedding": _embedding(evidence), "Confusion": _confusion(evidence)}
     else:
-        parts = {"Confusion": _confusion(evidence), "Classes": _classes(evidence)}
-        parts |= {"Calibration": _calibration(evidence), "Most confident errors": _errors(evidence)}
-    parts |= {"Views": _views(evidence), "Spectrum": _spectrum(evidence)}
-    parts["Filters"] = _filters(evidence)
+        sections = {"Confusion": _confusion(evidence), "Classes": _classes(evidence)}
+        sections["Calibration"] = _calibration(evidence)
+        sections["Most confident errors"] = _errors(evidence)
+    sections |= {"Views": _views(evidence), "Spectrum": _spectrum(evidence)}
+    sections["Filters"] = _filters(evidence)
     if evidence.by == "the model":
-        parts |= column_sections(evidence)
-    parts["Model card"] = model_card(evidence.model)
-    parts["Parameters and versions"] = _about(evidence)
-    sections = {title: part for title, part in parts.items() if part}
-    return Html(verdict + cards(top)), sections
+        sections |= column_sections(evidence)
+    sections["Model card"] = model_card(evidence.model)
+    sections["Parameters and versions"] = _parameters_and_versions(evidence)
+    filled = {title: section for title, section in sections.items() if section}
+    return Html(verdict + cards(measured)), filled
 
 
-# ---- figures -------------------------------------------------------------------------------------
+# ---- measures ------------------------------------------------------------------------------------
 
 
-def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
+def _measure_cards(evidence: Evidence) -> list[tuple[str, str, str]]:
     """Measures beside the measures of a constant prediction; the accuracy comes last."""
     measures, n = evidence.measures, len(evidence.true)
-    figures = []
+    measured = []
     for name, value, constant, what in measures.compared():
-        form = number if "error" in name else "{:.3f}".format
-        form = "{:.1%}".format if "accuracy" in name else form
-        note = f"{what}: {form(constant)}"
+        text_of = number if "error" in name else "{:.3f}".format
+        text_of = "{:.1%}".format if "accuracy" in name else text_of
+        note = f"{what}: {text_of(constant)}"
         if name == "accuracy":
             by = "" if evidence.by == "the model" else f", of {evidence.by}"
             note = f"\u00b1 {measures.standard_error:.1%}{by}; {note}"
-        figures.append((name[:1].upper() + name[1:], form(value), note))
+        measured.append((name[:1].upper() + name[1:], text_of(value), note))
     if isinstance(measures, ClassificationMeasures):
-        figures.append(("Errors", f"{measures.errors:,}", f"in {n:,} samples"))
+        measured.append(("Errors", f"{measures.errors:,}", f"in {n:,} samples"))
     if evidence.proba is not None:
         error = _calibration_error(_by_probability(evidence)[0])
-        figures.append(("Calibration error", f"{error:.3f}", "mean gap to the observed share"))
+        measured.append(("Calibration error", f"{error:.3f}", "mean gap to the observed share"))
     left = f"; {evidence.unknown:,} with unknown labels left out" if evidence.unknown else ""
     kinds = "" if evidence.regression else f"of {len(evidence.classes)} classes{left}"
-    return [*figures, ("Samples", f"{n:,}", kinds)]
+    return [*measured, ("Samples", f"{n:,}", kinds)]
 
 
 # ---- predictions ---------------------------------------------------------------------------------
@@ -109,22 +112,23 @@ def _confusion(evidence: Evidence) -> Html:
     names = [short(label, 14) for label in evidence.labels]
     size = float(np.clip(1.6 + 0.42 * k, 3.6, 8.0))
     figure = new_figure(size + 0.4, size)
-    few = k <= MOST_VALUES
-    shown = counts if few else counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    ConfusionMatrixDisplay(shown, display_labels=names if few else None).plot(
-        ax=figure.subplots(), include_values=few, cmap="Blues", colorbar=not few,
-        xticks_rotation=90 if few and max(map(len, names)) > (3 if k > 5 else 8) else 0,
+    numbers = k <= _MAX_CLASSES_WITH_NUMBERS
+    shown = counts if numbers else counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ConfusionMatrixDisplay(shown, display_labels=names if numbers else None).plot(
+        ax=figure.subplots(), include_values=numbers, cmap="Blues", colorbar=not numbers,
+        xticks_rotation=90 if numbers and max(map(len, names)) > (3 if k > 5 else 8) else 0,
     )  # fmt: skip
-    if not few:
+    caption = "Number of samples"
+    if not numbers:
         figure.axes[0].set(xticks=[], yticks=[], xlabel="predicted class", ylabel="true class")
-    caption = "Number of samples" if few else "Share of the true class, classes in ascending order"
+        caption = "Share of the true class, classes in ascending order"
     lines = [
         (evidence.labels[i], evidence.labels[j], f"{n:,}", f"{n / counts[i].sum():.1%}")
         for i, j, n in measures.confused(8)
     ]
     head = ("true class", "predicted as", "samples", "of the true class")
-    rest = table(head, lines, words=(0, 1)) if lines else paragraph("No sample is confused.")
-    return Html(picture(figure, f"{caption} by true and predicted class.") + rest)
+    pairs = table(head, lines, words=(0, 1)) if lines else paragraph("No sample is confused.")
+    return Html(picture(figure, f"{caption} by true and predicted class.") + pairs)
 
 
 def _classes(evidence: Evidence) -> Html:
@@ -133,9 +137,9 @@ def _classes(evidence: Evidence) -> Html:
     frame = evidence.measures.by_class
     shown = frame[[name for name in titles if name in frame]]
     shown = shown.apply(lambda column: column.map("{:.3f}".format)).replace("nan", "\u2013")
-    most = frame["samples"].max()
+    largest = frame["samples"].max()
     lines = [
-        (label, bar(n / most, f"{n:,}"), *values)
+        (label, bar(n / largest, f"{n:,}"), *values)
         for (label, *values), n in zip(shown.itertuples(), frame["samples"], strict=True)
     ]
     head = [titles[name] for name in shown]
@@ -149,11 +153,11 @@ def _classes(evidence: Evidence) -> Html:
 
 
 def _by_probability(evidence: Evidence) -> tuple[DataFrame, NDArray[np.float64]]:
-    """Probabilities (n,) of an event, and sums over the samples by bin of their probabilities.
+    """Sums over the samples in bins of the probability of an event, and the probabilities (n,).
 
-    With two classes the event is the second class; with more, that the predicted class is right.
-    The frame has the sums of the "weight" of the samples, which is 1 in total, and of its products
-    with the probability ("chance") and with 1 for each event ("share").
+    With two classes the event is the second class; with more classes, a correct prediction. The
+    frame has the sums of the samples' weights ("weight", 1 in total), of weights times
+    probabilities ("chance"), and of the weights of samples with the event ("share").
     """
     import pandas as pd
 
@@ -165,7 +169,7 @@ def _by_probability(evidence: Evidence) -> tuple[DataFrame, NDArray[np.float64]]
         happens = evidence.proba.argmax(axis=1) == evidence.true
     chances = np.clip(chances, 0.0, 1.0)
     edges = np.linspace(0, 1, N_BINS + 1)[1:-1]
-    if len(np.unique(np.searchsorted(edges, chances))) < MIN_BINS:  # for example, of a rare class
+    if len(np.unique(np.searchsorted(edges, chances))) < MIN_BINS:  # for example for a rare class
         edges = np.unique(np.quantile(chances, edges))
     weight = np.ones(len(chances)) if evidence.weight is None else evidence.weight
     weight = weight / weight.sum()
@@ -191,25 +195,26 @@ def _calibration(evidence: Evidence) -> Html | None:
     CalibrationDisplay(share, mean, chances).plot(ax=above, name="model", color=BLUE)
     above.set(xlabel="", ylabel=f"share of {what}" if binary else "accuracy")
     legend_above(above)
-    wide = np.ptp(chances) > 2 / N_BINS  # unlike the probabilities of a rare class
+    wide = np.ptp(chances) > 2 / N_BINS  # not for a rare class
     low, high = (0.0, 1.0) if wide else (chances.min(), chances.max() + 1e-6)
-    room = 0.02 * (high - low)
+    margin = 0.02 * (high - low)
     below.hist(chances, bins=N_BINS, range=(low, high), rwidth=0.94, color=MUTED, log=True)
-    below.set(xlabel=f"probability of {what}", ylabel="samples", xlim=(low - room, high + room))
-    above.set_ylim(min(low, share.min()) - room, max(high, share.max()) + 2 * room)
+    below.set(xlabel=f"probability of {what}", ylabel="samples", xlim=(low - margin, high + margin))
+    above.set_ylim(min(low, share.min()) - margin, max(high, share.max()) + 2 * margin)
     below.set_ylim(bottom=0.5)
     below.yaxis.set_major_formatter("{x:g}")  # no math text, because labels may contain dollars
     below.yaxis.set_minor_formatter("")
     plain(above, below, grid="y")
-    actual, sure = bins["share"].sum(), bins["chance"].sum()
-    happened = f"the share of {what}" if binary else "the accuracy"
+    observed, predicted = bins["share"].sum(), bins["chance"].sum()
+    observed_name = f"the share of {what}" if binary else "the accuracy"
     return Html(
         paragraph(
-            f"The mean probability of {what} is {sure:.3f}, and {happened} is {actual:.3f}: "
-            f"probabilities are too {'large' if sure > actual else 'small'} by "
-            f"{abs(sure - actual):.3f} on average. The expected calibration error is "
+            f"The mean probability of {what} is {predicted:.3f}, and {observed_name} is "
+            f"{observed:.3f}: probabilities are too "
+            f"{'large' if predicted > observed else 'small'} by "
+            f"{abs(predicted - observed):.3f} on average. The expected calibration error is "
             f"{_calibration_error(bins):.3f}. Where the line lies on the diagonal, probabilities "
-            "mean what they say: of the samples with probability 0.8, 80% are of the class."
+            "are calibrated: of the samples with probability 0.8, 80% are of the class."
         )
         + picture(figure, "Reliability diagram, and the number of samples by probability.")
     )
@@ -219,12 +224,12 @@ def _errors(evidence: Evidence) -> Html | None:
     wrong = np.flatnonzero(~evidence.right)
     if evidence.proba is None or not len(wrong):
         return None
-    sure = evidence.proba.max(axis=1)
-    worst = wrong[np.argsort(-sure[wrong], kind="stable")][:SHOWN]
+    confidence = evidence.proba.max(axis=1)
+    worst = wrong[np.argsort(-confidence[wrong], kind="stable")][:_MAX_ERRORS]
     if evidence.shape is None:
         lines = [
             (f"{at:,}", evidence.labels[evidence.true[at]], evidence.labels[evidence.predicted[at]],
-             f"{sure[at]:.3f}", _chance(evidence.proba[at, evidence.true[at]]))
+             f"{confidence[at]:.3f}", _chance(evidence.proba[at, evidence.true[at]]))
             for at in worst[:8]
         ]  # fmt: skip
         head = ("sample", "true class", "predicted as", "probability", "of the true class")
@@ -242,7 +247,7 @@ def _errors(evidence: Evidence) -> Html | None:
         names = (
             short(evidence.labels[code[at]], 9) for code in (evidence.true, evidence.predicted)
         )
-        ax.set_title(f"{' as '.join(names)}\n{sure[at]:.3f}", fontsize=9)
+        ax.set_title(f"{' as '.join(names)}\n{confidence[at]:.3f}", fontsize=9)
     caption = "Title: true class, predicted class, and the probability of the predicted class."
     return picture(figure, caption)
 
@@ -266,12 +271,12 @@ def _views(evidence: Evidence) -> Html | None:
     views = getattr(evidence.model, "views_", None)
     if not views:
         return None
-    most = max(view.weight for view in views)
+    largest = max(view.weight for view in views)
     score, sign = ("R^2", 1) if evidence.regression else ("log loss", -1)
     lines = [
         (
             view.name,
-            bar(view.weight / most, f"{view.weight:.2f}"),
+            bar(view.weight / largest, f"{view.weight:.2f}"),
             f"{sign * view.score:.3f}".replace("nan", "\u2013"),
             view.note,
         )
@@ -279,10 +284,11 @@ def _views(evidence: Evidence) -> Html | None:
     ]
     better = "higher" if evidence.regression else "lower"
     text = (
-        "The model averages the predictions of several models, its views, which see the samples in "
-        "different forms, for example columns as smooth curves or in pairs. The weight says how "
-        f"much a view counts. Its out-of-fold {score} says how well it predicts alone samples that "
-        f"it was not fitted to; {better} is better. The last column says why a view is not used."
+        "The model averages the predictions of several models, its views, each fitted to its own "
+        "representation of the columns, for example smooth curves of single columns or pairs of "
+        f"columns. Each view has a weight in this average. Its out-of-fold {score} measures the "
+        f"view alone on samples that it was not fitted to; {better} is better. The last column "
+        "gives the reason why a view is not used."
     )
     head = ("view", "weight", f"out-of-fold {score} alone", "not used because")
     return Html(paragraph(text) + table(head, lines, words=(0, 1, 3)))
@@ -323,7 +329,7 @@ def _embedding(evidence: Evidence) -> Html | None:
     m = evidence.features.shape[-1]
     if evidence.features.ndim != 2 or m < 2 or hasattr(evidence.model, "expansion"):
         return None
-    evidence = evidence.drawn(MOST_POINTS)
+    evidence = evidence.drawn(_MAX_POINTS)
     points, codes = evidence.features, evidence.true
     assert points is not None
     figure = new_figure(5.6, 4.8)
@@ -342,7 +348,7 @@ def _embedding(evidence: Evidence) -> Html | None:
 
 
 def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Html | None]]:
-    evidence = evidence.drawn(MOST_SERIES)
+    evidence = evidence.drawn(_MAX_SERIES)
     with quietly():
         decisions = evidence.model.predict_early(evidence.X)
     time, n = np.asarray(decisions.time), len(evidence.true)
@@ -352,9 +358,9 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
     final = float((codes == evidence.predicted).mean())
     measures = early.measures
     error = f"\u00b1 {measures.standard_error:.1%}"
-    whole = f"complete series: {evidence.right.mean():.1%}"
-    top = [
-        ("Early accuracy", f"{measures.accuracy:.1%}", f"{error}; {whole}"),
+    complete = f"complete series: {evidence.right.mean():.1%}"
+    measured = [
+        ("Early accuracy", f"{measures.accuracy:.1%}", f"{error}; {complete}"),
         ("Samples needed", f"{time.mean():.1f}", f"of {length} on average"),
         ("Final labels", f"{final:.1%}", f"\u00b1 {_standard_error(final, n):.1%}"),
         ("Series", f"{n:,}", f"of {len(evidence.classes)} classes"),
@@ -364,7 +370,7 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
         time, names[codes], length, names[evidence.predicted], names[evidence.true]
     ).plot()
     caption = "Series by class and time of decision, and labels that are not final."
-    return top, {
+    return measured, {
         "Decisions": picture(strip.figure_, caption),
         "Reliability": _promise(evidence, codes),
         "One series": _one_series(evidence, time),
@@ -427,18 +433,18 @@ def _standard_error(share: float, n: int) -> float:
 
 
 def _listed(value: Any) -> Any:
-    """A parameter with lists for tuples and arrays, as files of models have them."""
+    """A parameter with lists in place of tuples and arrays, which loaded models have as lists."""
     value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
     return [*map(_listed, value)] if isinstance(value, (tuple, list)) else value
 
 
-def _about(evidence: Evidence) -> Html:
+def _parameters_and_versions(evidence: Evidence) -> Html:
     signature = inspect.signature(type(evidence.model).__init__).parameters
     lines = []
     for name, value in evidence.model.get_params(deep=False).items():
         default = signature[name].default if name in signature else inspect.Parameter.empty
-        kept = show(_listed(default), 500) == show(_listed(value), 500)
-        changed = "" if kept or default is inspect.Parameter.empty else "changed"
+        equal = show(_listed(default), 500) == show(_listed(value), 500)
+        changed = "" if equal or default is inspect.Parameter.empty else "changed"
         cells = (Html(f"<code>{escaped(text)}</code>") for text in (name, show(value, 200)))
         lines.append((*cells, changed))
     installed: Any = show_versions(as_dict=True)

@@ -333,10 +333,10 @@ def test_the_page_says_which_samples_figures_come_from(rng):
     assert "from samples that the model was fitted to, and are too good" in trained
     assert int(re.search(r"Errors (\d+)", trained).group(1)) < 10
     text = words(cv=4)
-    assert "Figures are cross-validated: the samples of each of 4 folds" in text
+    assert "Measures are cross-validated: the samples of each of 4 folds" in text
     assert int(re.search(r"Errors (\d+) in 200", text).group(1)) > 60
     text = words(holdout=0.25)
-    assert "Figures come from 25% of the samples" in text
+    assert "Measures come from 25% of the samples" in text
     assert int(re.search(r"Errors (\d+) in 50", text).group(1)) > 12
     for more, message in (
         ({"cv": 2, "holdout": 0.5}, "holdout: expected a share here or folds in cv"),
