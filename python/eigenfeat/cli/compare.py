@@ -42,8 +42,8 @@ def compare(options: SimpleNamespace, output: Output) -> None:
         )
     model = TableRegressor() if options.task == "regression" else TableClassifier()
     training = read_training(options, model, model, options.picture, output)
-    rows, whole = training.rows, training.whole
-    if whole is None or hasattr(whole.X, "tocsr"):
+    rows, block = training.rows, training.in_memory
+    if block is None or hasattr(block.X, "tocsr"):
         raise ValueError(
             f"{rows.sources[0].path}: expected dense rows that fit into --memory "
             f"({options.memory:g} GB)"
@@ -56,13 +56,13 @@ def compare(options: SimpleNamespace, output: Output) -> None:
         if measures:
             measures["rows"] = measures.pop("n_samples")
         if output.shows_progress:
-            took = f"{line['fit_seconds']:.1f} s for a fit"
-            output.say(f"{line['model']}: {line['note'] or took}")
+            duration = f"{line['fit_seconds']:.1f} s for a fit"
+            output.say(f"{line['model']}: {line['note'] or duration}")
 
     with naming_options("task", "cv"), naming_files(rows):
-        found = compare_models(
-            whole.X,
-            whole.y,
+        comparison = compare_models(
+            block.X,
+            block.y,
             sample_weight=training.weight,
             task=options.task,
             cv=options.cv,
@@ -73,29 +73,30 @@ def compare(options: SimpleNamespace, output: Output) -> None:
         )
     if options.picture is not None:
         with taking_the_place_of(options.picture) as scratch:
-            figure = comparison_figure(found)
+            figure = comparison_figure(comparison)
             figure.savefig(scratch, format=options.picture.suffix[1:])
-    result: dict[str, Any] = {"rows": len(whole), "columns": int(whole.X.shape[1])}
-    plain = found.replace([np.inf, -np.inf], np.nan).astype(object)
-    lines = plain.where(plain.notna(), None).reset_index(names="name").to_dict("records")
+    result: dict[str, Any] = {"rows": len(block), "columns": int(block.X.shape[1])}
+    values = comparison.replace([np.inf, -np.inf], np.nan).astype(object)
+    lines = values.where(values.notna(), None).reset_index(names="name").to_dict("records")
     models = [line | measured[line["name"]] for line in lines]
     result |= {"skipped": rows.n_skipped, "cv": options.cv, "models": models}
     result |= {"seconds": output.seconds}
     names = ", ".join(map(str, getattr(options, "named", options.data)))
     head = (
-        f"{names}: {len(whole):,} rows, {counted(whole.X.shape[1], 'column')}, target "
+        f"{names}: {len(block):,} rows, {counted(block.X.shape[1], 'column')}, target "
         f"{rows.sources[0].target_name!r}; {options.cv} folds; {result['seconds']:.0f} s"
     )
-    output.result(result, f"{head}\n{models_table(found)}")
+    output.result(result, f"{head}\n{models_table(comparison)}")
 
 
-def models_table(found: DataFrame) -> str:
+def models_table(comparison: DataFrame) -> str:
     """Aligned lines of a comparison, and the reasons why models or folds were not measured."""
-    measured = found[found["n_folds"] > 0].drop(columns=["n_folds", "note"]).rename_axis(None)
-    lines = wrapped(reasons({name: note for name, note in found["note"].items() if note}))
+    measured = comparison[comparison["n_folds"] > 0].drop(columns=["n_folds", "note"])
+    lines = wrapped(reasons({name: note for name, note in comparison["note"].items() if note}))
     if len(measured):
         table = measured.rename(columns=lambda name: _TITLES.get(name, name.replace("_", " ")))
-        form = "{:.4f}".format if "auc" in found else "{:.5g}".format
+        table = table.rename_axis(None)
+        digits = "{:.4f}".format if "auc" in comparison else "{:.5g}".format
         seconds = dict.fromkeys(("fit s", "predict s"), "{:10.2f}".format)
-        lines.insert(0, table.to_string(float_format=form, formatters=seconds, na_rep="-"))
+        lines.insert(0, table.to_string(float_format=digits, formatters=seconds, na_rep="-"))
     return "\n".join(lines)

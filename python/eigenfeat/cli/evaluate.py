@@ -14,8 +14,8 @@ from eigenfeat.cli.files import (
     naming_files,
     opened_with_model,
     predicts_numbers,
+    sample_rows,
     seen_in_fit,
-    some_rows,
     weights_of,
 )
 from eigenfeat.cli.output import WIDTH, Output, naming_options, wrapped
@@ -27,10 +27,10 @@ from eigenfeat.samples.estimator import without_names
 
 __all__ = ["Measures", "evaluate", "held_out_measures", "measures_text"]
 
-MOST_ROWS = 20_000  # among which neighbours are searched
+_MAX_NEIGHBOUR_ROWS = 20_000  # rows among which the neighbours of a transformer are searched
 _ADVICE = "--cv 5 or --holdout 0.25 measures new fits on rows that they have not seen"
-_NAMED_PAIRS = 5  # of classes that are confused most often
-_MOST_CLASSES = 20  # up to this number, each class has a line
+_MAX_PAIRS = 5  # pairs of classes in the list of the most frequent confusions
+_MAX_CLASSES = 20  # rows of the table of classes
 
 Measures = ClassificationMeasures | RegressionMeasures
 
@@ -44,14 +44,14 @@ def evaluate(options: SimpleNamespace, output: Output) -> None:
     seen: bool | None = None
     more: dict[str, Any] = {}
     if options.holdout is not None or options.cv is not None:
-        some = some_rows(options, rows, None, output)
+        read = sample_rows(options, rows, None, output)
         with naming_files(rows, options.model):
-            measures = held_out_measures(options, model, some.X, some.y, some.weight)
+            measures = held_out_measures(options, model, read.X, read.y, read.weight)
     else:
         seen = seen_in_fit(model, rows)
         measures, more = _of_saved_model(options, model, rows, output)
         if seen:
-            output.say(f"warning: a file of the fit is evaluated: figures are too good; {_ADVICE}")
+            output.say(f"warning: a file of the fit is evaluated: measures are too good; {_ADVICE}")
     name, sentence = origin(seen, options.holdout, options.cv, "rows")
     result = measures.as_dict() | more
     result["rows"] = result.pop("n_samples") + sum(more.get("unknown_labels", {}).values())
@@ -87,13 +87,13 @@ def _of_saved_model(options: SimpleNamespace, model: Any, rows: FileRows, output
 
 
 def _neighbours(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
-    """Of a transformer: classes of the nearest neighbours by its features."""
-    some = some_rows(options, rows, MOST_ROWS, output)
-    if len(classes := np.unique(some.y)) < 2:
-        path, n = rows.sources[0].path, len(some.y)
+    """Measures of a transformer: classes are predicted by the nearest neighbours."""
+    drawn = sample_rows(options, rows, _MAX_NEIGHBOUR_ROWS, output)
+    if len(classes := np.unique(drawn.y)) < 2:
+        path, n = rows.sources[0].path, len(drawn.y)
         raise ValueError(f"{path}: expected rows of two classes, got {n} of {len(classes)}")
-    evidence = evidence_of(model, some.X, some.y, weight=some.weight)
-    return evidence.measures, {"by": evidence.by, "of_rows": some.n}
+    evidence = evidence_of(model, drawn.X, drawn.y, weight=drawn.weight)
+    return evidence.measures, {"by": evidence.by, "of_rows": drawn.n}
 
 
 def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
@@ -162,8 +162,8 @@ def _notes(result: dict[str, Any]) -> list[str]:
             f"average, {early['agreement']:.4f} of the labels are those of complete rows"
         )
     if "by" in result:
-        n, of = int(np.sum(result["confusion"])), result["of_rows"]
-        drawn = "" if of == n else f", of {n:,} of {of:,} rows"
+        n, n_rows = int(np.sum(result["confusion"])), result["of_rows"]
+        drawn = "" if n_rows == n else f", of {n:,} of {n_rows:,} rows"
         lines.append(f"predicted by the {result['by']}{drawn}")
     return lines
 
@@ -185,28 +185,29 @@ def measures_text(measures: Measures) -> list[str]:
 
 
 def _six_digits(values: list[float]) -> list[str]:
-    """Numbers with six digits of the largest one, and the same number of decimals."""
-    size = max(map(abs, values))
-    if not 1e-3 <= size < 1e6:
+    """Numbers with as many decimals as the largest has with six digits."""
+    largest = max(map(abs, values))
+    if not 1e-3 <= largest < 1e6:
         return [f"{value:.6g}" for value in values]
-    decimals = max(5 - int(np.floor(np.log10(size))), 0)
+    decimals = max(5 - int(np.floor(np.log10(largest))), 0)
     return [f"{value:.{decimals}f}" for value in values]
 
 
 def _class_lines(measures: ClassificationMeasures) -> list[str]:
     """A line for each class; of many classes, those with the lowest recall."""
     shown = frame = measures.by_class.drop(columns="share")
-    if len(frame) > _MOST_CLASSES:
-        shown = frame[frame["samples"] > 0].nsmallest(_MOST_CLASSES, "recall")
+    if len(frame) > _MAX_CLASSES:
+        shown = frame[frame["samples"] > 0].nsmallest(_MAX_CLASSES, "recall")
     titles = {"samples": "rows", "f1": "F1", "auc": "AUC", "average_precision": "average precision"}
     text = (
         shown.rename(index=str, columns=titles)
         .rename_axis(index=None, columns="class")
         .to_string(float_format="{:.4f}".format, formatters={"rows": "{:,}".format})
     )
-    left = len(frame) - len(shown)
-    more = [f"... and {left:,} classes of no row or a higher recall; --json has all"] * (left > 0)
-    return [*text.splitlines(), *more]
+    lines, n_omitted = text.splitlines(), len(frame) - len(shown)
+    if n_omitted:
+        lines.append(f"... and {n_omitted:,} classes without rows or of higher recall; see --json")
+    return lines
 
 
 def _confusion_lines(measures: ClassificationMeasures) -> list[str]:
@@ -217,9 +218,7 @@ def _confusion_lines(measures: ClassificationMeasures) -> list[str]:
     frame = pd.DataFrame(measures.confusion, index=labels, columns=labels)
     matrix = frame.rename_axis(columns="true \\ predicted").to_string().splitlines()
     lines = ["", *matrix] if max(map(len, matrix)) <= WIDTH else []
-    confused = [
-        f"{labels[i]} as {labels[j]} ({n:,})" for i, j, n in measures.confused(_NAMED_PAIRS)
-    ]
+    confused = [f"{labels[i]} as {labels[j]} ({n:,})" for i, j, n in measures.confused(_MAX_PAIRS)]
     if len(labels) > 2 and confused:
         lines += wrapped(f"most often confused: {', '.join(confused)}")
     return lines

@@ -40,8 +40,8 @@ __all__ = [
     "loaded_moments",
     "opened_with_model",
     "rows_of",
-    *("naming_files", "naming_model", "predicts_numbers", "remember_files", "seen_in_fit"),
-    "some_rows",
+    *("naming_files", "naming_model", "predicts_numbers", "remember_files", "sample_rows"),
+    "seen_in_fit",
     "weights_of",
 ]
 
@@ -71,8 +71,9 @@ def standard_input(options: SimpleNamespace, *, reads: bool) -> Iterator[None]:
 
 
 def listed(texts: Iterable[str]) -> list[str]:
-    """The parts of A,B,... in all occurrences of an option."""
-    return [part for text in texts for one in text.split(",") if (part := one.strip())]
+    """The entries of A,B,... in all occurrences of an option."""
+    entries = [entry.strip() for text in texts for entry in text.split(",")]
+    return [entry for entry in entries if entry]
 
 
 def rows_of(
@@ -91,16 +92,16 @@ def rows_of(
     if not labelled:
         given |= {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
         return open_rows(options.data, **given)
-    none = UsageError("--target: expected the column of labels, got none")
+    no_target = UsageError("--target: expected the column of labels, got none")
     if options.target is None:
         path = listed_files(options.data, options.format)[0][0]
         if (options.format or format_of(path)) not in ("svmlight", None) and path.exists():
             if target is None:
-                raise none  # otherwise the column of labels would become a feature
+                raise no_target  # otherwise the column of labels would become a feature
             given["target"] = options.target = target
     rows = open_rows(options.data, **given)
     if rows.sources[0].label_kind is None:
-        raise none
+        raise no_target
     return rows
 
 
@@ -122,8 +123,8 @@ def opened_with_model(
             part.n_threads = options.threads
     if method is not None and not callable(getattr(model, method, None)):
         hint = {
-            "predict_proba": "one that gives probabilities",
-            "transform": "one that makes features (fit --features)",
+            "predict_proba": "a model with probabilities",
+            "transform": "a model of features (fit --features)",
             "predict_early": "an early classifier (fit --model reliable)",
             "predict_interval": "a regression of tables (fit --task regression)",
         }.get(method, "a classifier")
@@ -133,7 +134,7 @@ def opened_with_model(
     named, layout = getattr(options, "target", None), getattr(model, "file_layout_", None) or {}
     recalled = {n: layout[n] for n in CSV_DEFAULTS if n in layout and getattr(options, n) is None}
     if "encoding" in recalled and _is_utf8(listed_files(options.data, options.format)[0][0]):
-        del recalled["encoding"]  # as latin-1, for example, it would be read without an error
+        del recalled["encoding"]  # another encoding, such as latin-1, might not raise an error
     vars(options).update(recalled)
     try:
         rows = rows_of(options, labelled=labelled, target=layout.get("target"))
@@ -191,8 +192,8 @@ def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class SomeRows:
-    """Rows in memory, all or some drawn at random: a data frame if their columns have names."""
+class RowSample:
+    """All rows, or rows drawn at random, in memory: a data frame if their columns have names."""
 
     X: Any
     y: npt.NDArray[Any]
@@ -200,10 +201,10 @@ class SomeRows:
     n: int  # number of all rows
 
 
-def some_rows(
-    options: SimpleNamespace, rows: FileRows, most: int | None, output: Output
-) -> SomeRows:
-    """Read all rows, or `most` of them drawn at random in one pass, in their order."""
+def sample_rows(
+    options: SimpleNamespace, rows: FileRows, max_rows: int | None, output: Output
+) -> RowSample:
+    """Read all rows, or `max_rows` drawn at random in one pass, in their order."""
     weight, rng, n = weights_of(options), np.random.default_rng(0), 0
     source = rows.frames(missing=rows.options.missing) or rows
     parts: list[Any] = []
@@ -212,23 +213,23 @@ def some_rows(
             index = np.arange(n, n + len(block))
             parts.append((block.X.copy(), block.y.copy(), index, rng.random(len(block))))
             n += len(block)
-            if most is not None and sum(len(part[2]) for part in parts) > 2 * most:
-                parts = [_drawn(parts, most)]
+            if max_rows is not None and sum(len(part[2]) for part in parts) > 2 * max_rows:
+                parts = [_drawn(parts, max_rows)]
             advance(len(block), position.fraction)
     rows.n_skipped = source.n_skipped
     source.check_some(n)
-    X, y, index, _ = _drawn(parts, n if most is None else most)
-    return SomeRows(X, y, None if weight is None else weight[index], n)
+    X, y, index, _ = _drawn(parts, n if max_rows is None else max_rows)
+    return RowSample(X, y, None if weight is None else weight[index], n)
 
 
-def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any, Any]:
-    """Samples, labels, numbers and keys of those with the `most` smallest keys, in their order."""
+def _drawn(parts: list[Any], count: int) -> tuple[Any, Any, Any, Any]:
+    """Rows of the `count` smallest random keys, in their order: samples, labels, numbers, keys."""
     matrices, labels, numbers, keys_ = zip(*parts, strict=True)
     X = stacked(matrices)
     y, index, keys = map(np.concatenate, (labels, numbers, keys_))
-    if len(keys) <= most:
+    if len(keys) <= count:
         return X, y, index, keys
-    drawn = np.sort(np.argpartition(keys, most)[:most])
+    drawn = np.sort(np.argpartition(keys, count)[:count])
     return take_rows(X, drawn), y[drawn], index[drawn], keys[drawn]
 
 
@@ -267,14 +268,14 @@ def naming_model(path: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def remember_files(model: Any, rows: FileRows) -> None:
-    """Let a fitted model know the files of its fit: number of rows, sizes and checksums."""
+    """Keep the number of rows, and the sizes and checksums of the files, in a fitted model."""
     layout = getattr(model, "file_layout_", None) or {}
     files = [[size, _checksum(path)] for path, size in _sizes(rows)]
     model.file_layout_ = layout | {"files": files, "rows": rows.n_rows}
 
 
 def seen_in_fit(model: Any, rows: FileRows) -> bool | None:
-    """Whether one of the files is a file of a model's fit; None if the model does not know them."""
+    """Whether a file was in the fit of a model; None if the model was not fitted to files."""
     known = (getattr(model, "file_layout_", None) or {}).get("files")
     if known is None:
         return None
@@ -283,7 +284,8 @@ def seen_in_fit(model: Any, rows: FileRows) -> bool | None:
 
 
 def _sizes(rows: FileRows) -> list[tuple[Path, int]]:
-    return [(file, file.stat().st_size) for one in rows.sources for file in one.files()]
+    files = [file for source in rows.sources for file in source.files()]
+    return [(file, file.stat().st_size) for file in files]
 
 
 def _checksum(path: Path) -> int:
@@ -295,12 +297,12 @@ def _checksum(path: Path) -> int:
 
 
 def predicts_numbers(model: Any) -> bool:
-    """Whether a loaded object, which may be no estimator, is a regressor."""
+    """Whether a loaded object is a regressor; False for objects that are not estimators."""
     return hasattr(model, "__sklearn_tags__") and base.is_regressor(model)
 
 
 def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None:
-    """Refuse an output that is an input or a folder, or whose folder is missing."""
+    """Raise an error for an output that is an input or a folder, or whose folder is missing."""
     if str(path) == STANDARD:
         raise UsageError("--output: expected the name of a file, got -")
     if not path.parent.is_dir():
@@ -308,11 +310,11 @@ def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory", str(path))
     others: list[str | os.PathLike[str]] = []
-    for one in inputs:
-        if isinstance(one, FileRows):
-            others += [file for source in one.sources for file in source.files()]
+    for item in inputs:
+        if isinstance(item, FileRows):
+            others += [file for source in item.sources for file in source.files()]
         else:
-            others.append(one)
+            others.append(item)
     for other in others if path.is_file() else ():
         if os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"--output: expected another file than the input {other}")

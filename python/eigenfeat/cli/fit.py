@@ -1,4 +1,4 @@
-"""``eigenfeat fit``: fit a model to files, and say what it did."""
+"""``eigenfeat fit``: fit a model to files, and describe the fit."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from eigenfeat.report.measures import measures_of
 __all__ = ["fit"]
 
 _MAX_NAMED = 8  # columns or classes in a line
-_OUT_OF_FOLD = "Figures are out-of-fold: each row is predicted by models fitted without it."
+_OUT_OF_FOLD = "Measures are out-of-fold: each row is predicted by models fitted without it."
 
 
 def fit(options: SimpleNamespace, output: Output) -> None:
     """Fit a classifier, a regression or directions, and save it."""
-    held_out = next((one for one in ("holdout", "cv") if getattr(options, one) is not None), None)
+    given = (name for name in ("holdout", "cv") if getattr(options, name) is not None)
+    held_out = next(given, None)
     if options.model_kind not in ("table", "gem"):
         for flag in ("features", "moments"):
             if getattr(options, flag):
@@ -54,11 +55,11 @@ def fit(options: SimpleNamespace, output: Output) -> None:
         model = of_task(options, model, training, output)
         measures = None
         if held_out is not None:
-            if training.whole is None:
+            if training.in_memory is None:
                 raise UsageError(f"--{held_out}: expected rows that fit into --memory")
-            whole, weight = training.whole, training.weight
+            block, weight = training.in_memory, training.weight
             with naming_files(training.rows):
-                measures = held_out_measures(options, model, whole.X, training.labels, weight)
+                measures = held_out_measures(options, model, block.X, training.labels, weight)
         fit_rows(options, model, training, output)
         training.keep(model)
         result, lines = _described(options, model, training, measures)
@@ -78,7 +79,7 @@ def _fit_moments(options: SimpleNamespace, model: Any) -> tuple[dict[str, Any], 
     weight = sum(moments.weight(c) for c in moments.classes_)
     classes = moments.classes_.tolist()
     result = {"weight": weight, "features": int(model.n_features_in_), "classes": classes}
-    what = f"{len(classes)} classes ({_few(list(map(repr, classes)))})"
+    what = f"{len(classes)} classes ({_first_texts(list(map(repr, classes)))})"
     features = counted(model.n_features_in_, "feature")
     return result, [f"weight {weight:,.12g} from moments, {features}, {what}"]
 
@@ -87,22 +88,23 @@ def _described(
     options: SimpleNamespace, model: Any, training: Training, measures: Measures | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Describe a fit to rows, for JSON and as lines of text."""
-    rows, whole = training.rows, training.whole
+    rows, block = training.rows, training.in_memory
     kinds, _ = columns_by_kind(model)
     left_out = _left_out(model, training)
-    result: dict[str, Any] = {"rows": rows.n_rows, "in_memory": whole is not None}
+    result: dict[str, Any] = {"rows": rows.n_rows, "in_memory": block is not None}
     result |= {"skipped": rows.n_skipped, "features": int(model.n_features_in_)}
     regression = is_regressor(model)
     if regression:
         result["target"] = target_of(rows)
         what = f"target {result['target']!r}"
     else:
-        labels = np.unique(training.labels) if whole is not None else np.empty(0)
+        labels = np.unique(training.labels) if block is not None else np.empty(0)
         result["classes"] = getattr(model, "classes_", labels).tolist()
-        what = f"{len(result['classes'])} classes ({_few(list(map(repr, result['classes'])))})"
+        names = _first_texts(list(map(repr, result["classes"])))
+        what = f"{len(result['classes'])} classes ({names})"
     result |= {"columns": kinds, "left_out": left_out}
     skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
-    storage = "in memory" if whole is not None else "block by block"
+    storage = "in memory" if block is not None else "block by block"
     features = counted(model.n_features_in_, "feature")
     lines = [
         f"{counted(rows.n_rows, 'row')}{skipped} {storage}, {features}, {what}",
@@ -110,7 +112,7 @@ def _described(
     ]
     if left_out:
         texts = [f"{name} ({why})" for name, why in left_out.items()]
-        lines += wrapped(_few(texts), "left out")
+        lines += wrapped(_first_texts(texts), "left out")
     if views := getattr(model, "views_", None):
         result["views"] = [
             {"name": view.name, "weight": float(view.weight), "note": view.note}
@@ -118,8 +120,8 @@ def _described(
             for view in views
         ]
         used = sorted((v for v in views if v.weight > 0), key=lambda view: -view.weight)
-        lines += wrapped(", ".join(f"{one.name} {one.weight:.2f}" for one in used), "views")
-        unused = {one.name: one.note for one in views if not one.weight}
+        lines += wrapped(", ".join(f"{view.name} {view.weight:.2f}" for view in used), "views")
+        unused = {view.name: view.note for view in views if not view.weight}
         lines += wrapped(reasons(unused), "not used")
     return result, lines + _scores(options, model, training, measures, result)
 
@@ -131,7 +133,7 @@ def _scores(
     measures: Measures | None,
     result: dict[str, Any],
 ) -> list[str]:
-    """Lines of measures on held-out rows, or out of fold where the fit has these."""
+    """Lines of measures on held-out rows, or of the fit's out-of-fold predictions."""
     if measures is not None:
         name, sentence = origin(None, options.holdout, options.cv, "rows")
         sentence += " The saved model is fitted to all rows."
@@ -149,31 +151,32 @@ def _scores(
 
 
 def _out_of_fold(model: Any, training: Training) -> Measures | None:
-    """Measures of the predictions that a pool made of rows without their fold."""
+    """Measures of a pool's out-of-fold predictions; None without such predictions."""
     name = f"out_of_fold_{'prediction' if is_regressor(model) else 'proba'}_"
-    found = getattr(model, name, None)
-    if training.whole is None or found is None or len(found) != len(training.labels):
+    predicted = getattr(model, name, None)
+    if training.in_memory is None or predicted is None or len(predicted) != len(training.labels):
         return None
-    known = ~np.isnan(found.reshape(len(found), -1)).any(axis=1)
-    y, found = training.labels[known], found[known]
+    known = ~np.isnan(predicted.reshape(len(predicted), -1)).any(axis=1)
+    y, predicted = training.labels[known], predicted[known]
     weight = None if training.weight is None else training.weight[known]
     if is_regressor(model):
-        return measures_of([], y.astype(float), found, None, weight) if known.any() else None
+        return measures_of([], y.astype(float), predicted, None, weight) if known.any() else None
     true, classes = np.searchsorted(model.classes_, y), model.classes_.tolist()
-    return measures_of(classes, true, found.argmax(axis=1), found, weight)
+    return measures_of(classes, true, predicted.argmax(axis=1), predicted, weight)
 
 
 def _left_out(model: Any, training: Training) -> dict[str, str]:
     """Columns that the model leaves out, with the reason."""
     names = columns_by_kind(model)[1]
-    if training.whole is None or not is_table(training.whole.X):
+    if training.in_memory is None or not is_table(training.in_memory.X):
         return dict.fromkeys(names, "no value, or values that nearly all differ")
-    X = training.whole.X
+    X = training.in_memory.X
     return {
         name: "no value" if X[name].isna().all() else "values nearly all differ" for name in names
     }
 
 
-def _few(texts: list[str]) -> str:
+def _first_texts(texts: list[str]) -> str:
+    """The first texts of a list, and the number of the others."""
     more = f", and {len(texts) - _MAX_NAMED:,} more" if len(texts) > _MAX_NAMED else ""
     return ", ".join(texts[:_MAX_NAMED]) + more

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eigenfeat._base.validation import counted, show
-from eigenfeat.cli.files import listed, naming_files, opened_with_model, seen_in_fit, some_rows
+from eigenfeat.cli.files import listed, naming_files, opened_with_model, sample_rows, seen_in_fit
 from eigenfeat.cli.moments import checkpoint_of
 from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
@@ -24,8 +23,8 @@ from eigenfeat.report.evidence import evidence_of, quietly
 
 __all__ = ["inspect", "plain", "saved_versions"]
 
-_MOST = 10  # columns, classes or lines of parameters in a list
-_MOST_ROWS = 20_000  # rows that are read to measure importances
+_MAX_ENTRIES = 10  # entries of a list that are printed
+_MAX_ROWS = 20_000  # rows by which importances are measured
 _FORMAT_OPTIONS = (
     *("format", "delimiter", "header", "encoding", "decimal", "comment", "keep_default_na"),
 )
@@ -35,15 +34,16 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
     """Describe a file; for a model and rows also measure importances of columns."""
     path = options.file
     if path.is_dir():
-        raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
+        raise IsADirectoryError(21, "expected one file, got a folder", str(path))
     summary: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     if not _is_saved(path) and (options.format is not None or format_of(path) is not None):
-        given = {n: one for n in _FORMAT_OPTIONS if (one := getattr(options, n)) is not None}
+        values = {name: getattr(options, name) for name in _FORMAT_OPTIONS}
+        given = {name: value for name, value in values.items() if value is not None}
         summary |= described(path, **given, na_values=tuple(listed(options.na_values)))
     else:
         summary |= _saved(load(path), path) | {"versions": saved_versions(path)}
     if options.data and summary["kind"] != "model":
-        raise UsageError(f"DATA: expected none beside {path}, which is no model")
+        raise UsageError(f"DATA: expected none with {path}, which is not a model")
     if options.data:
         summary |= _importances(options, output)
     output.result(summary, "\n".join(_lines(summary.copy())))
@@ -55,13 +55,13 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     model, rows = opened_with_model(options, "predict", labelled=True)
     if seen_in_fit(model, rows):
         output.say("warning: a file of the fit is measured: importances are too large")
-    some = some_rows(options, rows, _MOST_ROWS, output)
+    drawn = sample_rows(options, rows, _MAX_ROWS, output)
     with quietly(), naming_files(rows, str(options.model)):
-        evidence = evidence_of(model, some.X, some.y)
-        found, unit = column_importances(model, evidence.X, evidence.y, evidence.names)
+        evidence = evidence_of(model, drawn.X, drawn.y)
+        frame, unit = column_importances(model, evidence.X, evidence.y, evidence.names)
     return {
         "importances_from": f"{counted(len(evidence.y), 'row')}, {unit}",
-        "importances": found.reset_index(names="name").to_dict("records"),
+        "importances": frame.reset_index(names="name").to_dict("records"),
     }
 
 
@@ -99,7 +99,7 @@ def _moments(moments: ClassMoments) -> dict[str, Any]:
 
 
 def saved_versions(path: Path) -> dict[str, str]:
-    """The versions that wrote a model, which has been loaded."""
+    """The versions of the packages that wrote the file of a loaded model."""
     with zipfile.ZipFile(path) as archive:
         schema = archive.read(SCHEMA) if SCHEMA in archive.namelist() else b"{}"
     versions = json.loads(schema).get("_versions")
@@ -110,11 +110,14 @@ def _estimator(model: Any) -> dict[str, Any]:
     """Class, parameters and public fitted attributes of a model; arrays by their shapes."""
     about: dict[str, Any] = {"estimator": type(model).__name__}
     if hasattr(model, "get_params"):
-        parts = {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
-        about["parameters"] = {name: plain(value) for name, value in parts.items()}
+        about["parameters"] = {
+            name: plain(value)
+            for name, value in model.get_params().items()
+            if not hasattr(value, "get_params")
+        }
     if hasattr(model, "columns_"):
-        found = model.columns_.categories_.items()
-        about["categories"] = {str(name): [*categories.texts] for name, categories in found}
+        categories = model.columns_.categories_
+        about["categories"] = {str(name): [*column.texts] for name, column in categories.items()}
     layout = getattr(model, "file_layout_", None) or {}
     about |= {"rows_of_fit": layout["rows"]} if "rows" in layout else {}
     about |= {"target": layout["target"]} if "target" in layout else {}
@@ -123,8 +126,8 @@ def _estimator(model: Any) -> dict[str, Any]:
     about |= {"left_out": left_out} if left_out else {}
     if hasattr(model, "views_"):
         views = model.views_
-        about["views"] = {one.name: float(one.weight) for one in views if one.weight > 0}
-        about["unused_views"] = {one.name: one.note for one in views if not one.weight}
+        about["views"] = {view.name: float(view.weight) for view in views if view.weight > 0}
+        about["unused_views"] = {view.name: view.note for view in views if not view.weight}
     names = {"n_features_in_": "features", "feature_names_in_": "feature_names"}
     names |= {"classes_": "classes"}
     for name in (*names, *vars(model)):
@@ -145,7 +148,7 @@ def _estimator(model: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A parameter as JSON can hold it."""
+    """A parameter as a value of JSON; other objects as text."""
     if isinstance(value, (list, tuple)):
         return [plain(entry) for entry in value]
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -157,7 +160,7 @@ def plain(value: Any) -> Any:
 
 
 def _lines(described: dict[str, Any]) -> list[str]:
-    """Text that fits on a screen: long lists are cut short."""
+    """Lines of text that fit on a screen: long lists are shortened."""
     lines = [f"{described.pop('file')}: {described.pop('bytes'):,} bytes"]
     for name, value in described.items():
         title = name.removeprefix("n_").replace("_", " ")
@@ -178,7 +181,7 @@ def _lines(described: dict[str, Any]) -> list[str]:
         elif name == "unused_views":
             entries = wrapped(reasons(value))
         elif isinstance(value, str) and value.startswith("array of shape"):
-            continue  # of little use as text; JSON has it
+            continue  # only in JSON
         elif name == "classes" and value and isinstance(value[0], dict):
             title = f"{len(value)} classes"
             entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]
@@ -190,17 +193,22 @@ def _lines(described: dict[str, Any]) -> list[str]:
         elif value is not None:
             lines.append(f"  {title}: {value:,}" if type(value) is int else f"  {title}: {value}")
         if entries:
-            more = [f"... and {len(entries) - _MOST} more"] if len(entries) > _MOST else []
-            shown = (one if len(one) <= WIDTH else f"{one[: WIDTH - 3]}..." for one in entries)
-            lines += [f"  {title}:", *(f"    {one}" for one in [*islice(shown, _MOST), *more])]
+            shown = [_shortened(entry) for entry in entries[:_MAX_ENTRIES]]
+            if len(entries) > _MAX_ENTRIES:
+                shown.append(f"... and {len(entries) - _MAX_ENTRIES} more")
+            lines += [f"  {title}:", *(f"    {entry}" for entry in shown)]
     return lines
 
 
+def _shortened(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+
+
 def _listed(values: list[Any], width: int) -> str:
-    """Values separated by commas, the last ones left out beyond `width` characters."""
+    """As many of the values as fit into `width` characters, separated by commas."""
     text = ""
-    for one in values:
-        more = f"{', ' if text else ''}{'missing' if one is None else repr(one)}"
+    for value in values:
+        more = f"{', ' if text else ''}{'missing' if value is None else repr(value)}"
         if len(text) + len(more) > width:
             return f"{text}, ..." if text else f"{more[: width - 3]}..."
         text += more

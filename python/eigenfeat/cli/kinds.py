@@ -58,14 +58,14 @@ def unfitted(options: SimpleNamespace, *, features: bool = False, regression: bo
     for part, owner in (("classifier", "reliable"), ("extractor", "shift")):
         if kind != owner and getattr(options, part, None) is not None:
             raise UsageError(f"--{part}: expected none with --model {kind}")
-    model = _made(GEM_ALONE if features else REGRESSOR if regression else MODELS[kind])
+    model = _constructed(GEM_ALONE if features else REGRESSOR if regression else MODELS[kind])
     if kind == "reliable":
-        model.set_params(classifier=_made(CLASSIFIERS[options.classifier or "lda"]))
+        model.set_params(classifier=_constructed(CLASSIFIERS[options.classifier or "lda"]))
     if kind == "shift" and options.extractor is not None:
-        model.set_params(extractor=_made(EXTRACTORS[options.extractor]))
-    own = model.get_params(deep=False)
-    given = {"n_threads": options.threads, "random_state": options.seed}
-    model.set_params(**{n: v for n, v in given.items() if n in own and v is not None})
+        model.set_params(extractor=_constructed(EXTRACTORS[options.extractor]))
+    names = model.get_params(deep=False)
+    values = {"n_threads": options.threads, "random_state": options.seed}
+    model.set_params(**{n: v for n, v in values.items() if n in names and v is not None})
     for name, text in options.assignments:
         full = full_name(model, name, f"--set {name}")
         model.set_params(**{full: suited(model, full, literal(text))})
@@ -86,7 +86,7 @@ def set_error(options: SimpleNamespace, error: ValueError) -> UsageError | None:
     return None
 
 
-def _made(kind: tuple[str, str, dict[str, Any]]) -> Any:
+def _constructed(kind: tuple[str, str, dict[str, Any]]) -> Any:
     module, name, parameters = kind
     return getattr(import_module(module), name)(**parameters)
 
@@ -96,10 +96,10 @@ def full_name(model: Any, name: str, option: str) -> str:
     known = model.get_params()
     if full := next((n for n in (name, f"gem__{name}", f"logit__{name}") if n in known), None):
         return full
-    own = ", ".join(sorted(model.get_params(deep=False)))
+    names = ", ".join(sorted(model.get_params(deep=False)))
     raise UsageError(
-        f"{option}: expected a parameter of {type(model).__name__}: {own}; or PART__NAME of one "
-        "inside it"
+        f"{option}: expected a parameter of {type(model).__name__}: {names}; or PART__NAME of an "
+        "inner estimator"
     )
 
 
@@ -108,18 +108,18 @@ def suited(model: Any, full: str, value: Any) -> Any:
     part, _, name = full.rpartition("__")
     owner = model.get_params()[part] if part else model
     allowed = getattr(owner, "_parameter_constraints", {}).get(name, [None])
-    takes_lists = any(one in (list, tuple, "array-like") for one in allowed)
+    takes_lists = any(kind in (list, tuple, "array-like") for kind in allowed)
     if takes_lists and isinstance(value, str) and "," in value:
         value = [literal(part) for part in value.split(",") if part.strip()]
-    words = any("none" in getattr(one, "options", ()) for one in allowed)
-    return "none" if value is None and words and None not in allowed else value
+    takes_none_as_text = any("none" in getattr(kind, "options", ()) for kind in allowed)
+    return "none" if value is None and takes_none_as_text and None not in allowed else value
 
 
 # ---- values of parameters ------------------------------------------------------------------------
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """NAME=VALUE."""
+    """Name and value of the text NAME=VALUE."""
     name, _, value = (part.strip() for part in text.partition("="))
     if not name.isidentifier() or not value:
         raise click.BadParameter(f"expected NAME=VALUE, got {text!r}")
@@ -128,17 +128,17 @@ def assignment(text: str) -> tuple[str, str]:
 
 def grid_values(given: Sequence[tuple[str, str]]) -> dict[str, list[Any]]:
     """Lists of values by name, from NAME=A,B,C."""
-    parts: dict[str, list[Any]] = {}
+    grid: dict[str, list[Any]] = {}
     for name, text in given:
-        listed = literal(text)
-        if not isinstance(listed, (list, tuple)):
-            listed = [literal(part) for part in text.split(",") if part]
-        parts.setdefault(name, []).extend(listed)
-    return parts
+        values = literal(text)
+        if not isinstance(values, (list, tuple)):
+            values = [literal(value) for value in text.split(",") if value]
+        grid.setdefault(name, []).extend(values)
+    return grid
 
 
 def literal(text: str) -> Any:
-    """A number, true, false, none, a list, or else the text."""
+    """The number, True, False, None or list that a text denotes; other texts are unchanged."""
     constants = {"none": None, "null": None, "true": True, "false": False}
     if text.strip().lower() in constants:
         return constants[text.strip().lower()]

@@ -1,4 +1,4 @@
-"""The command line: commands, their options and help, and how they end."""
+"""The command line: commands with their options and help, and exit statuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from eigenfeat.cli.output import (
 __all__ = ["main", "program"]
 
 DATA = """\
-DATA is one file or several with the same columns, a folder of them, or a pattern in quotes: CSV
+DATA is one file or several with equal columns, a folder of files, or a pattern in quotes: CSV
 (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc), NumPy
 (.npy), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow (pip
 install pyarrow). If DATA is - and --format is given, all commands but moments and inspect read
@@ -130,7 +130,7 @@ def demo() -> None:
     logistic regression on random Fourier features, on expanded random directions and on GEM
     features. The last three have the same number of columns.
 
-    "early" simulates signals of three classes, follows one of them sample by sample until it is
+    "early" simulates signals of three classes, follows one signal sample by sample until it is
     decided, and compares with decisions by the cost of waiting.
 
     Nothing is downloaded.
@@ -164,14 +164,14 @@ eigenfeat fit rows.csv --target kind -o shift.efm --model shift --extractor pca"
 def fit() -> None:
     """Fit a classifier, a regression or features on files.
 
-    Fits a classifier of tables (TableClassifier) and saves it. A target of many different numbers
-    is fitted by TableRegressor; --task decides otherwise. Rows that fit into --memory are read
-    once; otherwise every step reads the files again. Empty cells are missing values if the model
-    accepts them.
+    Fits a classifier of tables (TableClassifier) and saves it. A target of many distinct numbers is
+    fitted by TableRegressor, unless --task is given. Rows that fit into --memory are read once;
+    otherwise every step reads the files again. Empty cells are missing values if the model accepts
+    missing values.
 
     --holdout and --cv measure fits to a part of the rows on the other rows before the model is
-    fitted to all rows and saved. Without them, the measures are those of the model's own
-    out-of-fold predictions, if it has some.
+    fitted to all rows and saved. Without these options, the out-of-fold predictions of a pool are
+    measured.
 
     --model fits other models. gem: GEM with multinomial logistic regression on its features
     (GEMClassifier), or GEM alone (--features, or --moments). ldg: directions of LDG, for transform.
@@ -205,12 +205,12 @@ eigenfeat predict early.efm new.csv --early -o decisions.csv""",
 def predict() -> None:
     """Predict the labels of rows in files.
 
-    Writes one line of predictions for every row. If the model has names of columns, these are
-    selected from the file by name, in any order; other columns, including labels, are ignored. With
+    Writes one line of predictions for every row. If the model has names of columns, these columns
+    are selected from the file, in any order; other columns, including labels, are ignored. With
     --skip-bad the line of a bad row is empty (null in Parquet, NaN or empty text in .npy), so that
     line n always belongs to row n. With --proba there is a column p_LABEL for every class beside
-    the prediction; .npy has only these, in the order of the labels. With --coverage there are
-    columns lower and upper beside the prediction.
+    the prediction; .npy files have only these columns, in the order of the labels. With --coverage
+    there are columns lower and upper beside the prediction.
 
     CSV files are read with the --delimiter, --decimal, --encoding, --comment and --header of the
     fit, unless these options are given. Text in UTF-8 is recognised.
@@ -233,16 +233,16 @@ def evaluate() -> None:
     """Compare predictions with the labels of files.
 
     Classifiers: balanced accuracy, AUC, average precision of the rarest class, log loss and
-    accuracy, each beside that of a constant prediction; recall and precision of each class, and the
-    classes that are confused. Regressions: R^2, root mean squared and mean absolute error, beside
-    those of the mean. Early classifiers also: accuracy and mean time of early labels, and their
-    agreement with the labels of complete rows. Transformers: classes of the 3 nearest neighbours by
-    their features among the other rows (at most 20,000, drawn at random).
+    accuracy, compared with a constant prediction; recall and precision of each class, and the
+    classes that are confused. Regressions: R^2, root mean squared and mean absolute error, compared
+    with the mean. Early classifiers also: accuracy and mean time of early labels, and their
+    agreement with the labels of complete rows. Transformers: accuracy of the 3 nearest neighbours
+    in the features among the other rows (at most 20,000, drawn at random).
 
-    The output says whether the files had a part in the fit, as far as that is known. --holdout and
-    --cv measure new fits with the model's parameters, on rows that these fits have not seen; the
-    model's file stays as it is. Rows whose labels the model does not know are counted and left out.
-    Columns are matched as predict matches them.
+    The output states whether the files had a part in the fit, if this is known. --holdout and --cv
+    measure new fits with the model's parameters, on rows that these fits have not seen; the model's
+    file is unchanged. Rows whose labels the model does not know are counted and left out. Columns
+    are found by name, as by predict.
     """
 
 
@@ -262,7 +262,7 @@ def evaluate() -> None:
         type=opt.COUNT,
         metavar="N",
         default=20_000,
-        help="Rows of the page, drawn at random where there are more (default 20000).",
+        help="Rows of the page, drawn at random if there are more (default 20000).",
     ),
     *opt.HELD_OUT,
     opt.SEED,
@@ -275,12 +275,12 @@ eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o rep
 def report() -> None:
     """Write an HTML page about a model and its predictions.
 
-    Measures beside those of a constant prediction, confusion, calibration, spectra, directions as
-    images where columns are pixels, importances of columns, times of early decisions, parameters
-    and versions. Of regressions: predictions beside the truth, and residuals. The page needs no
-    network. It says which rows its figures come from: use rows that had no part in the fit, or
-    --holdout or --cv, which measure new fits. Rows whose labels the model does not know are counted
-    and left out.
+    The page has measures compared with a constant prediction, confusion, calibration, spectra,
+    directions as images if columns are pixels, importances of columns, times of early decisions,
+    parameters and versions; for regressions, predictions and true values, and residuals. The page
+    needs no network. It states which rows its measures come from: use rows that had no part in the
+    fit, or --holdout or --cv, which measure new fits. Rows whose labels the model does not know are
+    counted and left out.
     """
 
 
@@ -293,7 +293,7 @@ def report() -> None:
         ["--time-limit"],
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="Seconds of each model, after which it is measured on the folds so far.",
+        help="Seconds after which a model is measured on the folds so far.",
     ),
     Option(["--picture"], type=opt.FILE, help="Picture of losses and times (.png, .svg, .pdf)."),
     opt.TASK,
@@ -309,12 +309,12 @@ eigenfeat compare houses.csv --target price --cv 3 --time-limit 60 --picture mod
 def compare() -> None:
     """Compare models on a table by cross-validation.
 
-    TableClassifier or TableRegressor beside models of scikit-learn (constant, logistic regression
-    or ridge, random forest, HistGradientBoosting; SVM up to 5,000 rows) and those of LightGBM,
-    CatBoost and XGBoost that are installed, with default parameters, on the same folds. Categories
-    are one-hot, numeric or native, as each other model requires, and medians replace missing
-    numbers for models that do not take them. The lowest log loss, or root mean squared error, comes
-    first; a model that fails has a line with its reason.
+    Compares TableClassifier or TableRegressor with models of scikit-learn (constant, logistic
+    regression or ridge, random forest, HistGradientBoosting; SVM up to 5,000 rows) and with
+    LightGBM, CatBoost and XGBoost, if they are installed, with default parameters, on the same
+    folds. For models of other packages categories are one-hot, numeric or native, as each model
+    requires, and medians replace missing numbers for models that do not take NaN. The lowest log
+    loss, or root mean squared error, comes first; a model that fails has a line with the reason.
     """
 
 
@@ -333,11 +333,11 @@ eigenfeat inspect model.efm test.csv""",
 def inspect() -> None:
     """Describe a model, moments, a checkpoint or rows.
 
-    For a model: its class, parameters, columns, labels and what the fit has found; with labelled
-    rows of DATA that the fit has not seen, also permutation importances: how much worse predictions
-    get if a column gets its values from other rows. For moments and checkpoints: labels,
-    weights and position; for a file of rows: its columns, types and, if the format stores it, the
-    number of rows.
+    For a model: its class, parameters, columns, labels and fitted attributes; with labelled rows of
+    DATA that the fit has not seen, also permutation importances: how much worse predictions get if
+    the values of a column are permuted among the rows. For moments and checkpoints: labels, weights
+    and position; for a file of rows: its columns, types and, if the format stores it, the number of
+    rows.
     """
 
 
@@ -366,11 +366,12 @@ eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rul
 def search() -> None:
     """Choose parameters on held-out rows.
 
-    Fits candidates, measures them on held-out rows, fits the best one to all rows, and saves it.
-    --grid lists values of parameters by their names in Python. gem: GEMClassifierCV, on one
+    Fits candidates, measures them on held-out rows, fits the best candidate to all rows, and saves
+    it. --grid lists values of parameters by their names in Python. gem: GEMClassifierCV, on one
     held-out part or --cv folds; without --grid its default grid. reliable: ReliableClassifierCV, by
-    the harmonic mean of accuracy and earliness saved; reliability=A,B,C are the taus. Rows must fit
-    into --memory. LDG searches in its fit, as in fit --model ldg --set n_components=2,5,9.
+    the harmonic mean of accuracy and earliness saved; reliability=A,B,C are candidates for tau.
+    Rows must fit into --memory. LDG searches in its fit, as in fit --model ldg --set
+    n_components=2,5,9.
     """
 
 
@@ -384,7 +385,7 @@ def search() -> None:
 def transform() -> None:
     """Write the features of rows in files.
 
-    With a model of eigenfeat fit --features or --moments, or any transformer that eigenfeat.save
+    The model is from eigenfeat fit --features or --moments, or any transformer that eigenfeat.save
     wrote. With --skip-bad the line of a bad row is empty (null in Parquet, NaN in .npy), so that
     line n always belongs to row n.
     """
@@ -417,35 +418,34 @@ def moments() -> None:
 
     Computes weight, mean and second moment of every class in one pass over files that need not fit
     into memory. Every estimator that fits on moments can use the result. "moments merge FILE
-    FILE..." merges moments of parts, as if all rows had been in one file.
+    FILE..." merges files of moments, as if all rows had been in one file.
 
-    While it runs, the state is written to a checkpoint at intervals, and on Ctrl-C. The same
-    command with --resume continues from the checkpoint and writes the same bytes as an
-    uninterrupted run.
+    The state of a run is written to a checkpoint at intervals, and on Ctrl-C. The same command with
+    --resume continues from the checkpoint and writes the same bytes as an uninterrupted run.
     """
 
 
-# ---- how commands end ----------------------------------------------------------------------------
+# ---- errors and exit status ----------------------------------------------------------------------
 
 _EXPECTED = (OSError, ValueError, ArithmeticError, ImportError, MemoryError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    as_json = "--json" in given
+    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    as_json = "--json" in words
     try:
-        if asked := os.environ.get(_COMPLETE):
-            return shell_complete(program, {}, "eigenfeat", _COMPLETE, asked)
+        if instruction := os.environ.get(_COMPLETE):
+            return shell_complete(program, {}, "eigenfeat", _COMPLETE, instruction)
         with warnings.catch_warnings(), naming(STANDARD_OUTPUT):
             warnings.showwarning = show_warning
             # Like `program.main`, but Ctrl-C and closed pipes are handled below.
-            with program.make_context("eigenfeat", given) as context:
+            with program.make_context("eigenfeat", words) as context:
                 program.invoke(context)
                 return 0
     except click.exceptions.Exit as end:
         return int(end.exit_code)
-    except BrokenPipeError:  # the reader of the output has seen enough, as head has
+    except BrokenPipeError:  # the reader of the output, such as head, has ended
         discard_output()
         return 0
     except click.ClickException as error:
@@ -456,7 +456,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from eigenfeat.io.errors import BadRowError, OptionError
 
         advice = ""
-        if isinstance(error, BadRowError) and "--skip-bad" not in given:
+        if isinstance(error, BadRowError) and "--skip-bad" not in words:
             advice = "; --skip-bad leaves such rows out"
         if isinstance(error, OptionError):
             error = UsageError(f"--{error.option.replace('_', '-')}: {error.text}")

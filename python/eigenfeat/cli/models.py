@@ -29,7 +29,7 @@ __all__ = ["predict", "search", "transform"]
 
 # ---- search --------------------------------------------------------------------------------------
 
-SHOWN = 10  # candidates
+_MAX_SHOWN = 10  # candidates of a search that are printed
 
 
 def search(options: SimpleNamespace, output: Output) -> None:
@@ -63,7 +63,7 @@ def _candidates(searched: Any) -> list[dict[str, Any]]:
         for place, (params, score, deviation) in enumerate(zip(*tried, strict=True))
         if np.isfinite(score)
     ]
-    return sorted(listed, key=lambda one: -one["score"])
+    return sorted(listed, key=lambda candidate: -candidate["score"])
 
 
 def _search(options: SimpleNamespace, base: Any, grid: dict[str, list[Any]]) -> Any:
@@ -106,14 +106,14 @@ def _text(result: dict[str, Any]) -> str:
     def settings(params: Mapping[str, Any]) -> str:
         return ", ".join(f"{name}={value}" for name, value in params.items()) or "as given"
 
-    tried = [f"  {one['score']:.4f}  {settings(one['params'])}" for one in result["results"]]
-    if len(tried) > SHOWN:
-        tried[SHOWN:] = [f"  ... and {len(tried) - SHOWN} more; --json prints all"]
+    lines = [f"  {each['score']:.4f}  {settings(each['params'])}" for each in result["results"]]
+    if len(lines) > _MAX_SHOWN:
+        lines[_MAX_SHOWN:] = [f"  ... and {len(lines) - _MAX_SHOWN} more; --json prints all"]
     return "\n".join([
         f"{result['output']}: {result['estimator']}, {counted(result['rows'], 'row')}; "
         f"{settings(result['best_params'])}; score {result['best_score']:.4f}; "
         f"{result['seconds']:.1f} s",
-        *tried,
+        *lines,
     ])  # fmt: skip
 
 
@@ -122,19 +122,19 @@ def _text(result: dict[str, Any]) -> str:
 
 def predict(options: SimpleNamespace, output: Output) -> None:
     """Write the predictions of every row."""
-    only_one = options.output.suffix.lower() == ".npy"
+    is_npy = options.output.suffix.lower() == ".npy"
     check_writable(options.output)
-    asked = [one for one in ("early", "coverage", "proba") if getattr(options, one)]
-    if len(asked) > 1:
-        raise UsageError(f"--{asked[1]}: expected none with --{asked[0]}")
-    if only_one and (options.early or options.coverage):
-        raise UsageError(f"--output: expected .csv or .parquet with --{asked[0]}, got .npy")
     methods = {"early": "predict_early", "coverage": "predict_interval", "proba": "predict_proba"}
-    method = methods[asked[0]] if asked else "predict"
+    given = [name for name in methods if getattr(options, name)]
+    if len(given) > 1:
+        raise UsageError(f"--{given[1]}: expected none with --{given[0]}")
+    if is_npy and (options.early or options.coverage):
+        raise UsageError(f"--output: expected .csv or .parquet with --{given[0]}, got .npy")
+    method = methods[given[0]] if given else "predict"
     model, rows = opened_with_model(options, method)
     model = without_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
-    if options.skip_bad and only_one and not options.proba and classes.dtype.kind in "biu":
+    if options.skip_bad and is_npy and not options.proba and classes.dtype.kind in "biu":
         raise UsageError(
             "--skip-bad: expected --proba or an output in .csv or .parquet, got .npy, in which "
             f"labels that are {classes.dtype} cannot be missing"
@@ -146,27 +146,27 @@ def predict(options: SimpleNamespace, output: Output) -> None:
         labels = np.asarray(labels)
         return labels.astype(f"U{width}") if labels.dtype.kind in "OU" else labels
 
-    sure = hasattr(getattr(model, "best_estimator_", model), "decide")
+    has_reliability = hasattr(getattr(model, "best_estimator_", model), "decide")
     names = ["prediction"]
     if options.early:
-        names += ["time", *["reliability"] * sure]
+        names += ["time", *["reliability"] * has_reliability]
     elif options.coverage:
         names += ["lower", "upper"]
     elif options.proba:
-        names = names * (not only_one) + [f"p_{label}" for label in classes.tolist()]
+        names = names * (not is_npy) + [f"p_{label}" for label in classes.tolist()]
 
     def columns_of(X: Any) -> list[npt.NDArray[Any]]:
         if options.early:
             decisions = model.predict_early(X)
             columns = [plain_labels(decisions.label), np.asarray(decisions.time, dtype=float)]
-            return columns + [np.asarray(decisions.reliability, dtype=float)] * sure
+            return columns + [np.asarray(decisions.reliability, dtype=float)] * has_reliability
         if options.coverage:
             return [np.asarray(model.predict(X)), model.predict_interval(X, options.coverage)]
         if not options.proba:
             return [plain_labels(model.predict(X))]
         proba = np.asarray(model.predict_proba(X))
         labels = plain_labels(classes[proba.argmax(axis=1)])
-        return [proba] if only_one else [labels, proba]
+        return [proba] if is_npy else [labels, proba]
 
     _write(options, output, rows, names, columns_of, {"classes": classes.tolist()})
 
@@ -212,7 +212,7 @@ def _write(
     result = {"output": str(path), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": output.seconds, "rows_per_second": advance.rate}
     text = counted(written, "row") + (f" ({skipped:,} bad ones left empty)" if skipped else "")
-    if standard:  # standard output has the rows
+    if standard:  # rows go to standard output, the summary to standard error
         output.result(result, f"eigenfeat: {text}", sys.stderr)
     else:
         output.result(result, f"{path}: {text}, {os.path.getsize(path):,} bytes")

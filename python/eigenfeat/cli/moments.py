@@ -19,13 +19,13 @@ from eigenfeat.samples.targets import task_of
 
 __all__ = ["moments"]
 
-_SECONDS = 60.0  # from one checkpoint to the next
+_CHECKPOINT_SECONDS = 60.0  # from one checkpoint to the next
 
 
 def moments(options: SimpleNamespace, output: Output) -> None:
     """Compute moments of all rows, or merge files of moments, and write them."""
     if options.data[0] == "merge":
-        _merged(options, options.data[1:], output)
+        _merge(options, options.data[1:], output)
         return
     rows = rows_of(options)
     default = options.output.with_name(f"{options.output.name}.checkpoint")
@@ -54,7 +54,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
                 task, n_values = task_of(block.y)
                 if task == "regression":
                     raise UsageError(
-                        f"--target: expected labels of classes, got {n_values:,} different numbers "
+                        f"--target: expected labels of classes, got {n_values:,} distinct numbers "
                         f"in {len(block):,} rows; --labels str makes a class of each"
                     )
             try:
@@ -111,7 +111,7 @@ def checkpoint_of(content: Any, path: Path) -> tuple[ClassMoments, dict[str, Any
 
 
 class Checkpoint:
-    """File with the state of a run through `rows`, written after some rows, or each minute."""
+    """File with the state of a pass over `rows`, written after `every` rows, or each minute."""
 
     def __init__(self, path: Path, rows: FileRows, every: int | None) -> None:
         self.path, self._every = path, every
@@ -134,7 +134,7 @@ class Checkpoint:
     def due(self, position: Position) -> bool:
         """Whether it is time for another checkpoint."""
         if self._every is None:
-            return time.monotonic() - self._saved_at >= _SECONDS
+            return time.monotonic() - self._saved_at >= _CHECKPOINT_SECONDS
         return position.rows - self._saved_rows >= self._every
 
     def save(self, moments: ClassMoments, position: Position) -> None:
@@ -147,15 +147,15 @@ class Checkpoint:
 # ---- merging -------------------------------------------------------------------------------------
 
 
-def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> None:
-    """Merge files of moments in the order given; names of columns must be the same."""
+def _merge(options: SimpleNamespace, paths: list[str], output: Output) -> None:
+    """Merge files of moments in the order given; names of columns must agree."""
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
     check_output(options.output, *paths)
     total, named = loaded_moments(paths[0]), paths[0]
     for path in paths[1:]:
         part = loaded_moments(path)
-        known, names = (getattr(one, "feature_names_in_", None) for one in (total, part))
+        known, names = (getattr(m, "feature_names_in_", None) for m in (total, part))
         if known is not None and names is not None and (other := differing_name(known, names)):
             raise ValueError(
                 f"{path}: expected the columns of {named}, whose column {other[0]} is {other[1]}, "

@@ -47,7 +47,7 @@ RUN = [  # options that do not change the result
     Option(
         ["--progress/--no-progress"],
         default=None,
-        help="Show progress on stderr (default: if that is a terminal).",
+        help="Show progress on stderr (default: if stderr is a terminal).",
     ),
 ]
 HELD_OUT = [
@@ -69,7 +69,7 @@ SEED = Option(
     help="Seed of all random draws (default 0).",
 )
 WEIGHT = Option(
-    ["--weight"], metavar="COLUMN", help="Column of weights of the rows, which is no feature."
+    ["--weight"], metavar="COLUMN", help="Column of weights of the rows; it is not a feature."
 )
 MEMORY = Option(
     ["--memory"],
@@ -97,14 +97,14 @@ READING = [
         ["--columns"],
         multiple=True,
         metavar="A,B,...",
-        help="The features: names or numbers (default: those of the model, or all others).",
+        help="Names or numbers of the features (default: as the model, or all other columns).",
     ),
     Option(["--drop"], multiple=True, metavar="A,B,...", help="Columns to leave out."),
     Option(
         ["--skip-bad"],
         is_flag=True,
         help="Leave out and count rows with text in place of numbers, infinity, a wrong number of "
-        "fields, or missing values that the model does not accept; outputs have an empty line.",
+        "fields, or missing values that the model does not accept; outputs have empty lines there.",
     ),
     Option(["--dtype"], type=Choice(["float32", "float64"]), help="Type of the features."),
     Option(
@@ -113,15 +113,15 @@ READING = [
     Option(
         ["--format"],
         type=Choice(["csv", "parquet", "arrow", "npy", "svmlight"]),
-        help="Format (default: by names of files).",
+        help="Format (default: by the ending of the names).",
     ),
     Option(
-        ["--delimiter"], type=_character, metavar="C", help="Separator of CSV fields; or 'tab'."
+        ["--delimiter"], type=_character, metavar="C", help="Separator of CSV fields, or 'tab'."
     ),
     Option(
         ["--header/--no-header"],
         default=None,
-        help="Whether CSV files begin with names (default: if their first line looks like it).",
+        help="Whether CSV files begin with names (default: if their first line looks like names).",
     ),
     Option(["--encoding"], metavar="NAME", help="Encoding of CSV files (default utf-8)."),
     Option(["--decimal"], type=Choice([".", ","]), help="Decimal point (default .)."),
@@ -141,7 +141,7 @@ READING = [
     Option(
         ["--zero-based/--no-zero-based"],
         default=None,
-        help="Whether columns of svmlight files are counted from 0 (default: if one is 0).",
+        help="Whether columns of svmlight files are counted from 0 (default: if a column is 0).",
     ),
 ]
 ROWS = [*RUN, *READING]  # of commands that read rows
@@ -149,7 +149,7 @@ TASK = Option(
     ["--task"],
     type=Choice(["auto", *TASKS]),
     default="auto",
-    help="Fit classes or a regression to the target (default auto: by the numbers in it).",
+    help="Predict classes or numbers (default auto: by the values of the target).",
 )
 CATEGORICAL = Option(
     ["--categorical"],
@@ -185,7 +185,7 @@ def model(default: str, kinds: Sequence[str] = (*MODELS,)) -> list[Option]:
             multiple=True,
             metavar="NAME=VALUE",
             help="A parameter of the model by its name in Python, as views=columns,splines; "
-            "PART__NAME=VALUE sets that of an inner estimator.",
+            "PART__NAME=VALUE sets a parameter of an inner estimator.",
         ),
         SEED,
     ]

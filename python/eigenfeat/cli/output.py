@@ -28,11 +28,11 @@ STANDARD_OUTPUT = "standard output"
 
 
 class UsageError(ValueError):
-    """Options that do not go together."""
+    """Invalid options, or options that exclude each other."""
 
 
 class InterruptedRunError(KeyboardInterrupt):
-    """A run that a signal ended; the message says what has been kept."""
+    """A run that a signal ended; the message says what was written."""
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class InterruptedRunError(KeyboardInterrupt):
 
 @contextmanager
 def naming_options(*names: str) -> Iterator[None]:
-    """Raise UsageError for ValueError about one of these parameters, which are options."""
+    """Raise UsageError for a ValueError about one of the parameters `names`, which are options."""
     try:
         yield
     except ValueError as error:
@@ -55,9 +55,9 @@ def naming_options(*names: str) -> Iterator[None]:
 
 
 def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
-    """Print one line, or JSON, about what ended a command; its exit status."""
+    """Print the error that ended a command, as a line or JSON; return the exit status."""
     kinds = {OSError: "file", ImportError: "missing package", MemoryError: "memory"}
-    kind = next((kind for one, kind in kinds.items() if isinstance(error, one)), "data")
+    kind = next((kind for cls, kind in kinds.items() if isinstance(error, cls)), "data")
     status, message = FAILURE, (str(error) or type(error).__name__) + advice
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}"
@@ -80,7 +80,7 @@ def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
 
 
 def discard_output() -> None:
-    """Discard what standard output still holds, which Python would try to write at its end."""
+    """Discard the buffer of standard output, which Python would try to write when it ends."""
     with suppress(OSError), open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
@@ -95,7 +95,7 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def printable(text: str, *, lines: bool = True) -> str:
     """Escape characters that control a terminal, which labels and file names may contain.
 
-    Line breaks stay with `lines`.
+    With `lines`, line breaks are kept.
     """
     allowed = "\n\t" if lines else "\t"
     return "".join(c if c.isprintable() or c in allowed else ascii(c)[1:-1] for c in text)
@@ -109,7 +109,7 @@ def _print_json(result: dict[str, Any], file: TextIO | None = None) -> None:
 
 
 class Output:
-    """Output of a command: results go to stdout, everything else to stderr; and its time.
+    """Output of a command: results on stdout, progress and messages on stderr.
 
     Progress is shown if stderr is a terminal, unless `progress` is given.
     """
@@ -157,27 +157,27 @@ class Advance:
         self.rows, self._started = 0, time.perf_counter()
 
     def __call__(self, rows: int, fraction: float | None) -> None:
-        """Add rows; `fraction` is the part of all rows done so far (None: unknown)."""
+        """Add rows; `fraction` is the fraction of all rows done so far (None: unknown)."""
         self.rows += rows
         text = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
         self._progress.update(self._task, completed=fraction or 0.0, rows=text)
 
     def hide(self) -> None:
-        """Show nothing more."""
+        """Hide the progress of the rest."""
         self._progress.update(self._task, visible=False)
 
     @property
     def rate(self) -> float:
-        """Rows a second."""
+        """Rows per second."""
         return self.rows / max(time.perf_counter() - self._started, 1e-9)
 
 
-# Characters of a line: the width of the terminal, or 92 without one, but at most 100.
+# Characters of a line: the width of the terminal, or 92 without a terminal; at most 100.
 WIDTH = min(shutil.get_terminal_size((92, 24)).columns, 100)
 
 
 def wrapped(text: str, title: str = "") -> list[str]:
-    """Lines of a text, none wider than a screen; after a title they are indented.
+    """Break a text into lines of at most `WIDTH` characters, indented after a title.
 
     No-break spaces become spaces.
     """
@@ -197,17 +197,17 @@ def interrupts() -> Iterator[list[int]]:
     """Yield a list that Ctrl-C and SIGTERM append to; a second signal ends the program."""
     received: list[int] = []
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def receive(number: int, frame: FrameType | None) -> None:
         if received:
             raise InterruptedRunError("twice, nothing was written", number)
         received.append(number)
 
-    before = {}
+    old_handlers = {}
     with suppress(ValueError):  # only the main thread can set handlers
         for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, note)
+            old_handlers[number] = signal.signal(number, receive)
     try:
         yield received
     finally:
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler)

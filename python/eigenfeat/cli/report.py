@@ -12,8 +12,8 @@ from eigenfeat.cli.files import (
     check_output,
     naming_files,
     opened_with_model,
+    sample_rows,
     seen_in_fit,
-    some_rows,
 )
 from eigenfeat.cli.inspect import saved_versions
 from eigenfeat.cli.output import Output, naming_options
@@ -35,8 +35,8 @@ def report(options: SimpleNamespace, output: Output) -> None:
     check_output(options.output)
     model, rows = opened_with_model(options, labelled=True)
     check_output(options.output, options.model, rows)
-    some = some_rows(options, rows, options.max_rows, output)
-    y, n = some.y, some.n
+    sample = sample_rows(options, rows, options.max_rows, output)
+    y, n = sample.y, sample.n
     drawn = "" if len(y) == n else f" ({len(y):,} drawn at random from {n:,})"
     sources = {
         "Model": _model_file(options.model),
@@ -47,7 +47,7 @@ def report(options: SimpleNamespace, output: Output) -> None:
     with naming_options("image_shape", "holdout", "cv"), naming_files(rows, options.model):
         write_report(
             model,
-            some.X,
+            sample.X,
             y,
             options.output,
             image_shape=options.image_shape,
@@ -56,7 +56,7 @@ def report(options: SimpleNamespace, output: Output) -> None:
             holdout=options.holdout,
             cv=options.cv,
             random_state=options.seed,
-            sample_weight=some.weight,
+            sample_weight=sample.weight,
         )
     size = os.path.getsize(options.output)
     result = {"output": str(options.output), "rows": len(y), "of_rows": n}

@@ -1,4 +1,4 @@
-"""Rows of files for a fit, and the task that their target asks for."""
+"""Rows of files for a fit, and the task: classification or regression."""
 
 from __future__ import annotations
 
@@ -26,34 +26,33 @@ __all__ = ["Training", "check_regression", "fit_rows", "of_task", "read_training
 
 @dataclass(frozen=True)
 class Training:
-    """Rows of files for a fit, and all of them as one block if they fit into memory.
-
-    The block's `X` is a data frame for estimators that encode categories.
-    """
+    """Rows of files for a fit."""
 
     rows: FileRows
-    whole: Block | None
-    weight: npt.NDArray[np.float64] | None = None
+    # All rows as one block, None if they exceed memory; its `X` is a data frame for estimators that
+    # encode categories.
+    in_memory: Block | None
+    weight: npt.NDArray[np.float64] | None = None  # weights (n,) of the rows
 
     @property
     def labels(self) -> npt.NDArray[Any]:
         """Labels of all rows, or of the first block."""
-        first = self.whole if self.whole is not None else next(iter(self.rows))
-        return np.asarray(first.y)
+        block = self.in_memory if self.in_memory is not None else next(iter(self.rows))
+        return np.asarray(block.y)
 
     def keep(self, model: Any) -> None:
-        """Let a fitted model remember the columns and the contents of the files."""
-        if self.whole is not None:
-            keep_source(model, self.rows, self.whole)
+        """Keep the columns, and the sizes and checksums of the files, in a fitted model."""
+        if self.in_memory is not None:
+            keep_source(model, self.rows, self.in_memory)
         remember_files(model, self.rows)
 
 
 def read_training(
     options: SimpleNamespace, model: Any, reader: Any, written: Path | None, output: Output
 ) -> Training:
-    """Open the files and read the rows, as `reader` takes them, if they fit into memory.
+    """Open the files and read the rows for the estimator `reader`, if they fit into memory.
 
-    The file that will be `written` must be another one.
+    UsageError if one of the files is `written`, the output.
     """
     if is_regressor(model):
         options.labels = "float"
@@ -71,19 +70,19 @@ def read_training(
     rows.memory = options.memory * 1e9
     with output.rows("reading") as advance:
         rows.advance = advance
-        blocks, whole = read_blocks(reader, rows, None, None)
+        blocks, block = read_blocks(reader, rows, None, None)
         assert isinstance(blocks, FileRows)
         if blocks.sources[0].sparse:
-            whole = blocks.gathered()
-        if whole is None:
+            block = blocks.gathered()
+        if block is None:
             advance.hide()
-    if weight is not None and whole is None:
+    if weight is not None and block is None:
         raise UsageError("--weight: expected rows that fit into --memory")
-    return Training(blocks, whole, weight)
+    return Training(blocks, block, weight)
 
 
 def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:
-    """The model, or a regressor in its place if the target has many different numbers."""
+    """The model, or a regressor in its place if the target has many distinct numbers."""
     if is_regressor(model):
         return model
     labels, what = training.labels, f"in the target {target_of(training.rows)!r}"
@@ -98,7 +97,7 @@ def of_task(options: SimpleNamespace, model: Any, training: Training, output: Ou
         return model
     if task == "unclear" and labels.dtype.kind not in "iuf":
         raise UsageError(
-            f"--task: expected classes or numbers {what}, got {n_values:,} different texts in "
+            f"--task: expected classes or numbers {what}, got {n_values:,} distinct texts in "
             f"{len(labels):,} rows, such as {show(labels[0])}; write numbers without units and "
             "separators of thousands; --task classification makes a class of each text"
         )
@@ -120,22 +119,22 @@ def target_of(rows: FileRows) -> str:
 
 def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: Output) -> None:
     """Fit a model to the rows, block by block if they do not fit into memory."""
-    rows, whole = training.rows, training.whole
-    if whole is not None:
-        y = np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y
+    rows, block = training.rows, training.in_memory
+    if block is not None:
+        y = np.asarray(block.y, dtype=float) if is_regressor(model) else block.y
         weights = {} if training.weight is None else {"sample_weight": training.weight}
         try:
             with naming_files(rows):
-                model.fit(whole.X, y, **weights)
+                model.fit(block.X, y, **weights)
         except ValueError as error:
             raise set_error(options, error) or error from None
         return
-    in_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
-    if not in_blocks or hasattr(options, "grid"):
+    takes_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
+    if not takes_blocks or hasattr(options, "grid"):
         task = "--task regression" if is_regressor(model) else f"--model {options.model_kind}"
         raise ValueError(
-            f"--memory: expected rows that fit into it with {task} and with search, got more than "
-            f"{options.memory:g} GB"
+            f"--memory: expected at most {options.memory:g} GB of rows with {task} and with "
+            "search, got more"
         )
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0
@@ -144,7 +143,7 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
 
 
 def check_regression(options: SimpleNamespace, reason: str = "--task regression") -> None:
-    """UsageError if the command or its options fit classes alone."""
+    """UsageError for a command or options that need classes."""
     others = {
         "search": hasattr(options, "grid"),
         f"--model {options.model_kind}": options.model_kind not in ("table", "gem"),

@@ -30,7 +30,7 @@ _Write = Callable[..., None]  # takes columns, and `missing`
 
 
 def check_writable(path: Path, *inputs: FileRows | str) -> None:
-    """Refuse, before any work, a file that is an input or could not be written in the end."""
+    """Raise an error for an output file that is an input or cannot be written."""
     if str(path) == STANDARD:
         return
     if path.suffix.lower() not in _WRITERS and not _is_device(path):
@@ -55,7 +55,7 @@ def open_writer(path: Path, names: list[str]) -> Iterator[_Write]:
     """
     if str(path) == STANDARD:
         with naming(STANDARD_OUTPUT):
-            yield _csv_lines(_shown(sys.stdout), names)
+            yield _csv_lines(_escaped(sys.stdout), names)
             sys.stdout.flush()
     elif _is_device(path):
         with naming(str(path)), open(path, "w", newline="", encoding="utf-8") as stream:
@@ -84,7 +84,7 @@ def _csv_lines(stream: Any, names: list[str]) -> _Write:
     return write
 
 
-def _shown(stream: TextIO) -> Any:
+def _escaped(stream: TextIO) -> Any:
     """The stream; for a terminal, one that escapes its control characters."""
     if not stream.isatty():
         return stream
@@ -100,23 +100,23 @@ def _to_csv(path: Path, names: list[str]) -> Iterator[_Write]:
 @contextmanager
 def _to_npy(path: Path, names: list[str]) -> Iterator[_Write]:
     """Write a column or matrix; the header has a fixed length and is rewritten at the end."""
-    n, dtype, rest = 0, np.dtype(np.float64), (len(names),)
+    n, dtype, row_shape = 0, np.dtype(np.float64), (len(names),)
 
     def header() -> bytes:
         out = io.BytesIO()
-        about = {"descr": dtype.str, "fortran_order": False, "shape": (n, *rest)}
-        npy.write_array_header_1_0(out, about)  # type: ignore[no-untyped-call, unused-ignore]
+        fields = {"descr": dtype.str, "fortran_order": False, "shape": (n, *row_shape)}
+        npy.write_array_header_1_0(out, fields)  # type: ignore[no-untyped-call, unused-ignore]
         return out.getvalue()
 
     with open(path, "xb") as file:
 
         def write(rows: npt.NDArray[Any], *, missing: _Missing = None) -> None:
-            nonlocal n, dtype, rest
+            nonlocal n, dtype, row_shape
             if missing is not None:
                 rows = np.array(rows)
                 rows[missing] = "" if rows.dtype.kind == "U" else np.nan
             if not n:
-                rest, dtype = rows.shape[1:], rows.dtype.newbyteorder("<")
+                row_shape, dtype = rows.shape[1:], rows.dtype.newbyteorder("<")
                 file.write(header())
             file.write(np.asarray(rows, dtype=dtype, order="C").tobytes())
             n += len(rows)
@@ -136,10 +136,10 @@ def _to_parquet(path: Path, names: list[str]) -> Iterator[_Write]:
 
     def write(*columns: npt.NDArray[Any], missing: _Missing = None) -> None:
         nonlocal file
-        parts = [c[:, None] if c.ndim == 1 else c for c in columns]
-        arrays = (np.ascontiguousarray(column) for part in parts for column in part.T)
-        single = (pa.array(array, mask=missing) for array in arrays)
-        table = pa.table(dict(zip(names, single, strict=True)))
+        matrices = [c[:, None] if c.ndim == 1 else c for c in columns]
+        arrays = (np.ascontiguousarray(column) for matrix in matrices for column in matrix.T)
+        arrow_arrays = (pa.array(array, mask=missing) for array in arrays)
+        table = pa.table(dict(zip(names, arrow_arrays, strict=True)))
         file = file or parquet.ParquetWriter(path, table.schema)
         file.write_table(table)
 

@@ -72,7 +72,7 @@ def test_the_text_names_classes_and_what_is_confused(files):
     lines = out.splitlines()
     said = " ".join(out.split())
     assert re.match(r"model.efm: \d+ errors in 200 rows .*; always predicting '\w+' makes", said)
-    assert "Figures come from rows that, as far as is known, had no part in the fit." in said
+    assert "Measures come from rows that, as far as is known, had no part in the fit." in said
     start = next(at for at, line in enumerate(lines) if line.startswith("class "))
     table = [line.split() for line in lines[start + 1 : start + 4]]
     assert [row[0] for row in table] == ["ant", "bee", "moth"]

@@ -254,4 +254,4 @@ def test_bad_values_are_named_by_file_and_place(files):
     start = (
         f"eigenfeat: {path}: expected at least one row, got none; 2,000 bad rows were left out, "
     )
-    assert err == f"{start}the first of them: {text.removeprefix(f'{path}: ')}\n"
+    assert err == f"{start}the first: {text.removeprefix(f'{path}: ')}\n"

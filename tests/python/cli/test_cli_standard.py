@@ -54,7 +54,7 @@ def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, m
     np.testing.assert_array_equal(*chances)
     command = ["evaluate", "piped.efm", "-", "--format", "csv", "--target", "kind"]
     said = piped(monkeypatch, files, *command)[1]
-    assert "Figures come from rows that the model was fitted to, and are too good." in said
+    assert "Measures come from rows that the model was fitted to, and are too good." in said
     command = ["report", "piped.efm", "-", "--format", "csv", "-o", "page.html"]
     assert piped(monkeypatch, files, *command)[0] == 0
     assert "standard input" in (tmp_path / "page.html").read_text()

@@ -117,9 +117,9 @@ FAILURES = {
     ("predict", "rows.efm", "rows.csv", "-o", "x.csv"): "rows.efm: expected a classifier, got Cl",
     ("predict", "gem.efm", "rows.csv", "-o", "x.csv"): "gem.efm: expected a classifier, got GEM",
     ("predict", "rows.csv", "rows.csv", "-o", "x.csv"): "rows.csv: not an eigenfeat file",
-    ("transform", *PREDICT[1:], "-o", "x.csv"): "expected one that makes features (fit --features)",
+    ("transform", *PREDICT[1:], "-o", "x.csv"): "expected a model of features (fit --features)",
     ("report", "rows.efm", *REPORT[2:]): "rows.efm: expected a fitted estimator, got",
-    ("inspect", "."): ".: expected one file, got a folder of them",
+    ("inspect", "."): ".: expected one file, got a folder",
 }
 
 
