@@ -101,7 +101,7 @@ def of_task(options: SimpleNamespace, model: Any, training: Training, output: Ou
             f"{len(labels):,} rows, such as {show(labels[0])}; write numbers without units and "
             "separators of thousands; --task classification makes a class of each text"
         )
-    numbers = f"{n_values:,} different numbers {what}"
+    numbers = f"{n_values:,} distinct numbers {what}"
     if task == "unclear":
         raise UsageError(f"--task: expected classification or regression, got auto for {numbers}")
     if task == "classification":

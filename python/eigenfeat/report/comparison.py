@@ -129,10 +129,11 @@ def compare(
     parts = held_out_parts(labels, cv=cv, random_state=random_state, continuous=regression)
     options: dict[str, Any] = {"random_state": random_state, "n_threads": n_threads}
     limit = None if time_limit is None else time_limit / cv
-    kind = TableRegressor if regression else TableClassifier
-    unprepared = {kind.__name__: kind(**options, time_limit=limit)} | dict(models or {})
+    estimator = TableRegressor if regression else TableClassifier
+    model = estimator(**options, time_limit=limit)
+    unprepared = {type(model).__name__: model} | dict(models or {})
     table = peer_table(samples)
-    inputs = [(Peer(name, model), samples) for name, model in unprepared.items()]
+    inputs = [(Peer(*item), samples) for item in unprepared.items()]
     for peer in peers(table, regression=regression, **options):
         if peer.name not in unprepared:
             inputs.append((peer, table))
@@ -155,7 +156,7 @@ def _is_regression(task: str, labels: NDArray[Any]) -> bool:
     if detected == "unclear":
         raise ValueError(
             f"task: expected 'classification' or 'regression', got 'auto' for {n_values:,} "
-            f"different {'numbers' if labels.dtype.kind in 'iuf' else 'texts'} in y"
+            f"distinct {'numbers' if labels.dtype.kind in 'iuf' else 'texts'} in y"
         )
     return detected == "regression"
 

@@ -1,4 +1,4 @@
-"""`--task`: a target of many different numbers is fitted by a regression, never by classes."""
+"""`--task`: a target of many distinct numbers is fitted by a regression, never by classes."""
 
 import json
 
@@ -12,7 +12,7 @@ import eigenfeat as ef
 
 @pytest.fixture
 def houses(tmp_path, monkeypatch):
-    """A table with a word and a gap, whose target has some 200 different whole numbers."""
+    """A table with a word and a gap, whose target has some 200 distinct whole numbers."""
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     area, zone = random.normal(1500, 400, 500).round(), random.choice(["RL", "RM"], 500)
@@ -32,7 +32,7 @@ def test_many_numbers_are_fitted_by_a_regression(houses):
     status, out, err = run(*QUICK)
     assert status == 0
     assert out.startswith("m.efm: TableRegressor, 400 rows in memory, 2 features, target 'price'; ")
-    assert "153 different numbers in the target 'price': fitting a regression (--task cl" in err
+    assert "153 distinct numbers in the target 'price': fitting a regression (--task cl" in err
     X, y = houses.drop(columns="price"), houses["price"]
     expected = ef.TableRegressor("columns").fit(X[:400], y[:400])
     assert run("predict", "m.efm", "new.csv", "-o", "found.npy")[0] == 0
@@ -64,7 +64,7 @@ def test_the_task_can_be_said(houses):
     ("command", "error"),
     [
         ((*FIT, "--model", "ldg", "--drop", "zone", "--skip-bad"), "as --model ldg needs classes"),
-        ((*FIT, "--features", "--drop", "zone"), "as --features needs classes, got 153 diff"),
+        ((*FIT, "--features", "--drop", "zone"), "as --features needs classes, got 153 dist"),
         (("search", *FIT[1:]), "--task: expected classification, as search needs classes"),
         (("search", *FIT[1:], "--task", "regression"), "as search needs classes, got --task"),
         ((*FIT, "--task", "regression", "--set", "depth=2"), "--set depth: expected a parameter"),
@@ -83,7 +83,7 @@ def test_whole_numbers_that_may_be_classes_are_asked_about(houses):
     )
     status, _, err = run(*FIT)
     assert status == 2
-    assert "--task: expected classification or regression, got auto for 120 different num" in err
+    assert "--task: expected classification or regression, got auto for 120 distinct num" in err
 
 
 def test_numbers_with_fractions_are_classes_as_text_alone(houses):
@@ -104,7 +104,7 @@ def test_text_that_differs_in_most_rows_is_no_target(houses, form):
     text = repr(houses["price"][0])
     status, _, err = run(*FIT)
     assert status == 2
-    assert "--task: expected classes or numbers in the target 'price', got 400 different te" in err
+    assert "--task: expected classes or numbers in the target 'price', got 400 distinct te" in err
     assert f"such as {text}; write numbers without units" in err
     status, _, err = run("compare", "train.csv", "--target", "price")
     assert status == 2

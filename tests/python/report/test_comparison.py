@@ -131,7 +131,7 @@ def test_bad_arguments_are_named(loans):
         ({"n_threads": 0}, "n_threads: expected an integer >= 1, got 0"),
         ({"y": np.full(150, "good")}, r"at least two classes, got 1 class \('good'\)"),
         ({"y": np.where(np.arange(150) == 3, "rare", y)}, "got one of class 'rare'"),
-        ({"X": np.zeros((4000, 1)), "y": many}, "'auto' for 200 different numbers in y"),
+        ({"X": np.zeros((4000, 1)), "y": many}, "'auto' for 200 distinct numbers in y"),
     ):
         with pytest.raises(ValueError, match=message):
             compare(**{"X": X, "y": y, **given})
