@@ -52,7 +52,8 @@ _Mask = npt.NDArray[np.bool_]
 # Size of the subsample from which the Gaussian is estimated.
 _MIN_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5
 _STACK_ENTRIES = 1 << 20  # entries of a stack of matrices that are solved together
-_PIECE_ENTRIES = 1 << 22  # entries of samples that are completed together
+_PIECE_ENTRIES = 1 << 18  # entries of samples that are completed together
+_CACHED_ENTRIES = 1 << 18  # entries of samples whose sums are computed together
 _RIDGE = 1e-6  # relative to the mean variance
 _MAX_SHOWN = 10  # columns in a message
 
@@ -145,12 +146,13 @@ class GaussianImputer(OmitsCaches):
         rows = np.flatnonzero(missing.any(axis=1))
         if not len(rows):
             return X
-        out = X.copy()
+        out, columns = X.copy(), np.flatnonzero(missing.any(axis=0))
         for part in _pieces(rows, X.shape[1]):
             Z = _standard(X[part], self.mean, self.scale)
-            standard, _ = self._expected(Z, None, None, 0, n_threads)
-            values = (standard * self.scale + self.mean).astype(X.dtype)
-            out[part] = np.where(missing[part], values, X[part])
+            standard = self._expected(Z, None, None, 0, n_threads)[0][:, columns]
+            values = standard * self.scale[columns] + self.mean[columns]
+            entries = part[:, None], columns
+            out[entries] = np.where(missing[entries], values.astype(X.dtype), out[entries])
         return out
 
     def spread(
@@ -168,9 +170,10 @@ class GaussianImputer(OmitsCaches):
         """
         sums = np.zeros((k, *self.covariance.shape))
         for part in _pieces(np.flatnonzero(missing.any(axis=1)), missing.shape[1]):
-            Z = np.where(missing[part], np.nan, 0.0)
             shares = np.ones(len(part)) if weight is None else np.asarray(weight, np.float64)[part]
-            sums += self._expected(Z, np.asarray(codes, np.intp)[part], shares, k, n_threads)[1]
+            labels = np.asarray(codes, np.intp)[part]
+            for rows, columns, P in self._precisions(missing[part]):
+                _add_weighted(sums, np.linalg.inv(P), labels[rows], shares[rows], columns)
         return sums * np.outer(self.scale, self.scale)
 
     @cached_property
@@ -185,36 +188,44 @@ class GaussianImputer(OmitsCaches):
         known, d = ~np.isnan(Z), Z.shape[1]
         centred = np.where(known, Z - self.shift, 0.0)
         gradients = expand(centred, self._precision, expansion="none", n_threads=n_threads)
-        out, sums = np.where(known, Z, 0.0), np.zeros(k * d * d)
-        for rows, columns in _missing_columns(known):
-            P = self._precision[columns[:, :, None], columns[:, None, :]]
-            gradient = np.take_along_axis(gradients[rows], columns, axis=1)[:, :, None]
+        out, sums = np.where(known, Z, 0.0), np.zeros((k, d, d))
+        for rows, columns, P in self._precisions(~known):
+            gradient = gradients[rows[:, None], columns][:, :, None]
             if k:
                 R = np.linalg.inv(P)
                 means = R @ gradient
-                weighted = shares[rows][:, None, None] * (R + np.swapaxes(R, 1, 2)) / 2
-                places = (codes[rows][:, None] * d + columns)[:, :, None] * d + columns[:, None, :]
-                np.add.at(sums, places.ravel(), weighted.ravel())
+                _add_weighted(sums, R, codes[rows], shares[rows], columns)
             else:
                 means = np.linalg.solve(P, gradient)
             out[rows[:, None], columns] = self.shift[columns] - means[:, :, 0]
-        return out, sums.reshape(k, d, d)
+        return out, sums
+
+    def _precisions(
+        self, missing: _Mask
+    ) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], _Array]]:
+        """Yield stacks of samples with equal numbers m of missing entries, of bounded size.
+
+        A stack is the indices (s,) of its samples, the missing columns (s, m) of each, and the
+        precisions (s, m, m) of these columns.
+        """
+        counts = np.count_nonzero(missing, axis=1)
+        for m in np.unique(counts[counts > 0]).tolist():
+            rows = np.flatnonzero(counts == m)
+            size = max(1, _STACK_ENTRIES // m**2)
+            for first in range(0, len(rows), size):
+                stack = rows[first : first + size]
+                columns = np.nonzero(missing[stack])[1].reshape(len(stack), m)
+                yield stack, columns, self._precision[columns[:, :, None], columns[:, None, :]]
 
 
-def _missing_columns(
-    known: _Mask,
-) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Yield stacks of samples with equal numbers m of missing entries, of bounded size.
-
-    A stack is a pair: indices (s,) of samples, and indices (s, m) of their missing columns.
-    """
-    counts = np.count_nonzero(~known, axis=1)
-    for m in np.unique(counts[counts > 0]).tolist():
-        rows = np.flatnonzero(counts == m)
-        size = max(1, _STACK_ENTRIES // m**2)
-        for first in range(0, len(rows), size):
-            stack = rows[first : first + size]
-            yield stack, np.nonzero(~known[stack])[1].reshape(len(stack), m)
+def _add_weighted(
+    sums: _Array, R: npt.NDArray[Any], codes: Codes, shares: _Array, columns: Codes
+) -> None:
+    """Add conditional covariances R (s, m, m) of the columns (s, m) to sums (k, d, d) by class."""
+    weighted = shares[:, None, None] * (R + np.swapaxes(R, 1, 2)) / 2
+    d = sums.shape[1]
+    places = (codes[:, None] * d + columns)[:, :, None] * d + columns[:, None, :]
+    np.add.at(sums.reshape(-1), places.ravel(), weighted.ravel())
 
 
 def _without(X: Any, empty: _Mask) -> Any:
@@ -230,12 +241,17 @@ def _columns(X: npt.NDArray[Any], known: _Mask, shares: _Array) -> tuple[_Array,
     """Means and standard deviations of known entries; the deviation of equal entries is 0."""
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     origin = (low / 2 + high / 2).astype(np.float64)
-    centred = np.where(known, X - origin, 0.0)
-    total = shares @ known
+    size, zero = max(1, _CACHED_ENTRIES // X.shape[1]), np.zeros(X.shape[1])
+    pieces = [slice(first, first + size) for first in range(0, len(X), size)]
+    total = sum((shares[rows] @ known[rows] for rows in pieces), zero)
     total = np.where(total > 0, total, 1.0)
-    mean = shares @ centred / total
-    squares = shares @ np.where(known, centred - mean, 0.0) ** 2
-    scale = np.where(low == high, 0.0, np.sqrt(squares / total))
+    centred = (np.where(known[rows], X[rows] - origin, 0.0) for rows in pieces)
+    sums = (shares[rows] @ part for rows, part in zip(pieces, centred, strict=True))
+    mean = sum(sums, zero) / total
+    apart = (np.where(known[rows], X[rows] - origin - mean, 0.0) for rows in pieces)
+    sums = (shares[rows] @ part**2 for rows, part in zip(pieces, apart, strict=True))
+    squares = sum(sums, zero) / total
+    scale = np.where(low == high, 0.0, np.sqrt(squares))
     return np.where(low == high, low, origin + mean), scale
 
 
