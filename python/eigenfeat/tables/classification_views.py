@@ -69,6 +69,7 @@ _USUAL_PENALTY = 4.0
 _PENALTY_SPREAD = 0.5  # mean absolute deviation of the logarithm of a penalty from its usual one
 _MAX_FORESTED = 50_000  # samples; with more, trees times columns are bounded
 _MAX_TRIES, _MIN_TREES = 450, 15  # trees times columns, and trees
+_MAX_TRIED = 12  # columns that a node tries
 # Options of trees, and the largest number of samples that has them.
 _FOREST: tuple[tuple[float, dict[str, Any]], ...] = (
     (MANY_SAMPLES, {"n_estimators": 200}),
@@ -348,8 +349,10 @@ class ForestClassifierView(ForestView):
     def unfitted(self, samples: Samples) -> Any:
         n, options = len(samples), samples.sized(_FOREST).copy()
         if n > _MAX_FORESTED:
-            most = max(_MAX_TRIES // self.n_columns(samples), _MIN_TREES)
+            n_columns = self.n_columns(samples)
+            most = max(_MAX_TRIES // n_columns, _MIN_TREES)
             options["n_estimators"] = min(options["n_estimators"], most)
+            options["max_features"] = min(options["max_features"], _MAX_TRIED / n_columns)
         return (ExtraTreesClassifier if n > MANY_SAMPLES else RandomForestClassifier)(
             **options,
             bootstrap=True,
@@ -414,8 +417,8 @@ class BoostingClassifierView(BoostingView):
             random_state=samples.seed,
             **samples.sized(_BOOSTING) | {"max_iter": self.steps},
         )
-        n_first, weight = self.n_columns(samples), unequal(samples.weight)
-        steps = grow(boosting, X, samples.targets, weight, n_first, samples.n_threads)
+        required, weight = self.required(samples.table.statistics), unequal(samples.weight)
+        steps = grow(boosting, X, samples.targets, weight, required, samples.n_threads)
         k = len(samples.rows.classes)
         start = np.full(k, LOG_FLOOR)  # a class without samples has no trees
         start[boosting.classes_] = 0.0

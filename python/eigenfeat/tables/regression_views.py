@@ -243,11 +243,12 @@ class BoostingRegressorView(BoostingView):
     def grown(
         self, samples: Samples, X: NDArray[np.float32]
     ) -> tuple[_Array, list[tuple[int, Any]]]:
-        q, n_first = samples.targets.shape[1], self.n_columns(samples)
+        q, n_columns = samples.targets.shape[1], self.n_columns(samples)
+        required = self.required(samples.table.statistics)
         start, trees, weight = np.zeros(q), [], unequal(samples.weight)
         for output in range(q):
             boosting = HistGradientBoostingRegressor(
-                max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // n_first), _MIN_BOOSTED_TREES),
+                max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // n_columns), _MIN_BOOSTED_TREES),
                 learning_rate=0.15,
                 max_leaf_nodes=8,
                 min_samples_leaf=3,
@@ -257,7 +258,7 @@ class BoostingRegressorView(BoostingView):
                 random_state=samples.seed,
             )
             target = samples.targets[:, output]
-            steps = grow(boosting, X, target, weight, n_first, samples.n_threads)
+            steps = grow(boosting, X, target, weight, required, samples.n_threads)
             start[output] = boosting._baseline_prediction[0, 0]
             trees += [(output, tree) for (tree,) in steps]
         return start, trees

@@ -23,7 +23,7 @@ __all__ = ["Trees", "grow", "unequal"]
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that counts as rounding
-_CHOSEN = 16  # number of sums and differences of columns that trees read
+_CHOSEN = 16  # number of features that trees read besides the required ones
 _SCREENED = 4_000  # samples of the short boosting that selects these features
 _STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31
 
@@ -49,20 +49,20 @@ def grow(
     X: NDArray[np.float32],
     y: NDArray[Any],
     weight: NDArray[np.float64] | None,
-    n_first: int,
+    required: NDArray[np.bool_],
     n_threads: int | None,
 ) -> list[Any]:
     """Fit scikit-learn's histogram gradient boosting, and return the trees of each step.
 
-    The trees read the first features, and the 16 others of the largest gain in a short boosting.
+    The trees read the required features, and the 16 others of the largest gain in a short boosting.
     """
     from threadpoolctl import threadpool_limits
 
     # Threads save little time with few samples, and wait for each other on busy machines.
     threads = 1 if len(X) < _MIN_THREADED else resolve(n_threads) or None
-    read = np.arange(X.shape[1])
+    read, others = np.arange(X.shape[1]), np.flatnonzero(~required)
     with threadpool_limits(threads, user_api="openmp"):
-        if len(read) > n_first + _CHOSEN:
+        if len(others) > _CHOSEN:
             some = np.random.RandomState(boosting.random_state).permutation(len(X))[:_SCREENED]
             leaves = min(boosting.max_leaf_nodes, _MAX_LEAVES_OF_SCREEN)
             short = clone(boosting).set_params(max_iter=_STEPS_OF_SCREEN, max_leaf_nodes=leaves)
@@ -70,8 +70,8 @@ def grow(
             gains = np.zeros(len(read))
             for tree in chain.from_iterable(short._predictors):
                 np.add.at(gains, tree.nodes["feature_idx"], np.maximum(tree.nodes["gain"], 0.0))
-            best = n_first + np.argsort(-gains[n_first:], kind="stable")[:_CHOSEN]
-            read = np.concatenate([read[:n_first], np.sort(best)])
+            best = others[np.argsort(-gains[others], kind="stable")[:_CHOSEN]]
+            read = np.sort(np.concatenate([np.flatnonzero(required), best]))
         boosting.fit(X[:, read], y, weight)
     for tree in chain.from_iterable(boosting._predictors):
         tree.nodes["feature_idx"] = read[tree.nodes["feature_idx"]]

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat.samples.labelled import MemorySamples
-from eigenfeat.tables.representations import Table
+from eigenfeat.tables.representations import Table, TableStatistics
 from eigenfeat.tables.trees import Trees, unequal
 
 if TYPE_CHECKING:
@@ -222,6 +222,18 @@ class BoostingView(TreesView):
 
     def outputs(self, table: Table) -> _Array:
         return self.start + self.trees.predict(self.features(table))
+
+    def required(self, statistics: TableStatistics) -> NDArray[np.bool_]:
+        """Which features all trees may read: columns, and levels by their targets.
+
+        Indicators, levels without an order, and pairs of columns often add little.
+        """
+        columns, n_categories = statistics.without_levels, len(statistics.categories)
+        indicators = np.concatenate([np.arange(0), *statistics.categories])
+        own = ~np.isin(columns, indicators) & (columns < len(statistics.mean) - statistics.n_gaps)
+        n_pairs = 2 * statistics.numeric_pairs.shape[1] * (self.inputs == "with_pairs")
+        by_order = np.repeat([False, True, False], [n_categories, n_categories, n_pairs])
+        return np.concatenate([own, by_order])
 
     def grown(
         self, samples: Samples, X: NDArray[np.float32]
