@@ -108,7 +108,7 @@ def test_text_that_differs_in_most_rows_is_no_target(houses, form):
     assert f"such as {text}; write numbers without units" in err
     status, _, err = run("compare", "train.csv", "--target", "price")
     assert status == 2
-    assert "--task: expected 'classification' or 'regression', got 'auto' for 400 differ" in err
+    assert "--task: expected 'classification' or 'regression', got 'auto' for 400 distinct" in err
 
 
 @pytest.mark.filterwarnings("ignore:.*columns without any value")
