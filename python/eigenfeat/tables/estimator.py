@@ -78,7 +78,6 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     _measure: ClassVar[str]  # name of the score
     # Largest numbers of samples, ascending, and their numbers of folds.
     _folds: ClassVar[Sequence[tuple[int, int]]]
-    _reach: ClassVar[float] = 0.0  # see `TableStatistics`
 
     statistics_: TableStatistics
     column_means_: _Array
@@ -103,6 +102,10 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         self.verbose = verbose
 
     # ---- methods of subclasses -------------------------------------------------------------------
+
+    def _reach(self, n: int) -> float:
+        """`TableStatistics.reach` of n samples."""
+        return 0.0
 
     def _takes(self, estimator: Any) -> bool:
         """Whether an estimator can be a view."""
@@ -145,8 +148,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         columns = _with_gaps(X, missing, self.gaps_)
         groups = np.append(groups, groups[self.gaps_])
         n_gaps = len(self.gaps_)
-        weight = rows.block.weight
-        self.statistics_ = TableStatistics.fit(columns, weight, groups, n_gaps, self._reach)
+        weight, reach = rows.block.weight, self._reach(len(targets))
+        self.statistics_ = TableStatistics.fit(columns, weight, groups, n_gaps, reach)
         self.column_means_ = self.statistics_.mean[: X.shape[1]]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table = self.statistics_.table(columns, self.n_threads)

@@ -46,6 +46,8 @@ _OPTIONS: dict[str, Any] = {
 _MAX_HELD = 5_000  # samples that are held out
 # bench/regression.py shows the effect of the pull and of the least weight.
 _PULL = 30.0  # of views' weights to their prior: as strong as this many samples
+_FEW_SAMPLES = 100  # below, the pull is stronger, and columns and predictions may reach further
+_REACH, _REACH_OF_FEW = 1.0, 2.0  # standard deviations beyond the range of the samples
 _MIN_WEIGHT = 0.01
 _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 
@@ -59,8 +61,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     Each view is a regression on its own representation of the columns. Predictions are weighted
     means of the views' predictions; the nonnegative weights of sum 1 minimise the squared error of
     out-of-fold predictions. Columns and predictions are clipped to one standard deviation beyond
-    their ranges in the training samples, so that nothing extrapolates further; a target without
-    negative values has no negative predictions.
+    their ranges in the training samples, two with fewer than 100 samples, so that nothing
+    extrapolates further; a target without negative values has no negative predictions.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
     }
     _views, _own_view, _kind = VIEWS, RegressorView, "regressors with predict"
-    _measure, _reach = "R²", 1.0
+    _measure = "R²"
     _folds = ((5_000, 5), (20_000, 3))
 
     @with_steps
@@ -284,6 +286,9 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     def _reason_against(self, name: str, names: Sequence[str], samples: Samples) -> str:
         return reason_against(name, names, samples)
 
+    def _reach(self, n: int) -> float:
+        return _REACH if n >= _FEW_SAMPLES else _REACH_OF_FEW
+
     def _one_fold(self, codes: Codes, random: np.random.RandomState) -> tuple[Codes, Codes]:
         order = random.permutation(len(codes))
         return np.sort(order[_MAX_HELD:]), np.sort(order[:_MAX_HELD])
@@ -337,7 +342,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         self.target_mean_ = np.average(outputs, axis=0, weights=weight)
         self.target_scale_ = np.where(scale > 0, scale, 1.0)
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
-        beyond = np.where(scale > 0, self._reach, 0.0)
+        beyond = np.where(scale > 0, self._reach(len(outputs)), 0.0)
         lowest, highest = targets.min(axis=0) - beyond, targets.max(axis=0) + beyond
         zero = -self.target_mean_ / self.target_scale_
         lowest = np.where(outputs.min(axis=0) < 0, lowest, np.maximum(lowest, zero))
@@ -356,7 +361,8 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: 
     """Nonnegative weights (v,) of sum 1, with the least squared error of the weighted mean.
 
     A ridge with the weight of thirty samples pulls them to shares in proportion to `prior` over the
-    square of each view's mean squared error. Weights below 1% become 0.
+    square of each view's mean squared error. With n < 100 samples, whose errors say little about
+    weights, the ridge is ``(100 / n)**2`` times as strong. Weights below 1% become 0.
 
     Parameters
     ----------
@@ -377,7 +383,8 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: 
     # Otherwise the pull of few samples would keep poor views beside a good one.
     prior = prior * (least / np.maximum(errors, least)) ** 2
     prior /= prior.sum()
-    pull = np.sqrt(_PULL * (share @ share) * least)
+    inverse = float(share @ share)  # of the number of samples, for equal shares
+    pull = np.sqrt(_PULL * max(_FEW_SAMPLES * inverse, 1.0) ** 2 * inverse * least)
     total = 1e3 * max(float(np.linalg.norm(aim)), 1e-3)  # heavy enough for a sum of 1
     matrix = np.vstack([columns, pull * np.eye(count), np.full((1, count), total)])
     weights = nnls(matrix, np.concatenate([aim, pull * prior, [total]]))[0]

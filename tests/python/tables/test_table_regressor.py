@@ -89,12 +89,14 @@ def test_a_target_without_negative_values_has_no_negative_predictions(rng):
     assert found[:, 1].min() < X[:, 0].min()
 
 
-def test_a_line_goes_on_for_a_deviation():
-    X = np.linspace(-1, 1, 30)[:, None]
+@pytest.mark.parametrize(("n", "deviations"), [(30, 2), (99, 2), (100, 1)])
+def test_a_line_goes_on_for_a_deviation_or_two_with_few_samples(n, deviations):
+    X = np.linspace(-1, 1, n)[:, None]
     model = TableRegressor("columns").fit(X, 3 * X[:, 0])
     near = np.array([[-1.4], [1.4]])
     assert_allclose(model.predict(near), 3 * near[:, 0], rtol=0.01)
-    end = np.array([[1 + X.std()]])
+    end = np.array([[1 + deviations * X.std()]])
+    assert_allclose(model.predict(end), 3 * end[:, 0], rtol=0.01)
     assert_allclose(model.predict([[9.0]]), model.predict(end))
 
 
@@ -384,3 +386,17 @@ def test_targets_that_are_no_numbers_are_named():
     for dates in (days, days - days[0]):
         with pytest.raises(ValueError, match=r"^y: expected numbers, got dates or durations; con"):
             TableRegressor().fit(X, dates)
+
+
+@pytest.mark.parametrize("d", [3, 5, 10])
+def test_thirty_samples_of_a_linear_truth_cost_little_over_ridge_regression(d):
+    for seed in range(3):
+        rng = np.random.default_rng([seed, d])
+        X = rng.standard_normal((530, d))
+        coef = rng.standard_normal(d)
+        y = X @ coef / np.linalg.norm(coef) + 0.1 * rng.standard_normal(len(X))
+        errors = []
+        for model in (TableRegressor(), RidgeCV(np.logspace(-3, 3, 13))):
+            model.fit(X[:30], y[:30])
+            errors.append(np.sqrt(np.mean((model.predict(X[30:]) - y[30:]) ** 2)))
+        assert errors[0] <= 1.1 * errors[1]
