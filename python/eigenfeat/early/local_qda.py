@@ -133,7 +133,8 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             self.classes_, codes = np.unique(labels, return_inverse=True)
             check_two_labels(self.classes_)
             self.priors_ = np.bincount(codes) / len(codes)
-            self._floor = float(self.variance_floor) * mean_variance(rows)
+            floor = float(self.variance_floor) * mean_variance(rows)
+            self._floor = max(floor, float(np.finfo(np.float64).tiny))
             self._rows, self._codes = rows, codes
             self.__dict__.pop("cv_errors_", None)
             if self.n_neighbors == "cv":

@@ -174,6 +174,8 @@ def leading_pairs(
     rank = min(estimator.n_components, np.count_nonzero(values > _MIN_EIGENVALUE * values[0]))
     if one_label:
         rank = min(rank, np.count_nonzero(sums.target_mean) - 1)
+    if rank < 1:
+        raise ValueError("X: expected columns whose covariances with the targets are not all 0")
     rotation = root @ U[:, :rank]
     left = P @ rotation
     signs = column_signs(left)  # signs that do not depend on rounding errors

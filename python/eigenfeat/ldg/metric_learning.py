@@ -173,7 +173,8 @@ class ITML(Iterative, ClassReducer):
             outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
             directions = np.hstack([basis @ directions, outside])
             metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
-        self.metric_, self.bounds_ = metric, np.array(bounds) * rows.unit**2
+        with np.errstate(over="ignore"):
+            self.metric_, self.bounds_ = metric, np.array(bounds) * rows.unit * rows.unit
         self.n_iter_ = min(sweeps, self.max_iter)
         return directions
 

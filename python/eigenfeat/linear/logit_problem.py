@@ -96,6 +96,7 @@ _PILOT_SAMPLES = 512  # to estimate the curvature outside the span of a subsampl
 _MISSING_SHARE = 0.5  # share of a feature's squares outside a subsample that counts as missing
 _MAX_DIAGONAL = 1e12  # of the metric, relative to the Gram matrix; float32 holds it
 # Rounding, tested by tests/python/linear/test_constant_columns.py.
+_LEAST_SIZE = 2e-154  # of the largest feature: squares of smaller ones are denormal
 _NEARLY_CONSTANT = 1e-6  # variance over mean square: below it, sums are too coarse
 # A small column is rounding errors if its entries are multiples of a 64th of the power of two above
 # the largest one, but not of 2^-10, as counts and indicators are.
@@ -276,7 +277,8 @@ class LogitProblem(FeaturePasses):
     def _without_spread(self, sums: _Array, squares: _Array) -> npt.NDArray[np.bool_]:
         """Mask (p,) of the features that vary by no more than rounding; see `flat`.
 
-        ValueError for features whose squares overflow, or vanish in an array.
+        ValueError for features whose squares overflow, or vanish: those of all features, or of one
+        in an array.
         """
         _check_no_loss(np.flatnonzero(~np.isfinite(squares)), "overflow")
         rows, varying = self.rows, slice(self.varying)
@@ -284,6 +286,8 @@ class LogitProblem(FeaturePasses):
         size = np.sqrt(squares[varying] / self.total)
         mean = np.abs(sums[varying]) / self.total
         largest = float(size.max(initial=0.0))
+        if 0.0 < largest < _LEAST_SIZE:
+            _check_no_loss(np.flatnonzero(size == largest), "vanish")
         small = is_rounding(size, largest, self.n_samples, self.dtype)
         variance = np.maximum((size - mean) * (size + mean), 0.0)
         in_question = small

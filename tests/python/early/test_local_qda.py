@@ -69,3 +69,9 @@ def test_cross_validation_counts_the_errors_of_refitted_models():
     best = min(model.cv_errors_.values())
     assert model.n_neighbors_ == min(m for m, e in model.cv_errors_.items() if e == best)
     assert cross_val_score(LocalQDA(), X, y, cv=4).mean() > 0.95
+
+
+def test_equal_samples_of_a_small_unit():
+    X = np.full((2, 5), 1e-148) * [[1.0], [1.0 + 1e-15]]
+    model = LocalQDA().fit(X, [0, 1])
+    assert np.isfinite(model.predict_proba(X)).all()

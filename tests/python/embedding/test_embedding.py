@@ -254,3 +254,9 @@ def test_targets_of_another_width_are_errors():
         RandomizedCCA(2).fit(ArrayBlocks(X, Y))
     with pytest.raises(ValueError, match="y: expected 7 columns in all blocks, got 3"):
         RandomizedCCA(2).fit(GeneratedBlocks([(X, TARGETS), (X, TARGETS[:, :3])]))
+
+
+def test_columns_without_covariance_with_the_labels_are_refused():
+    X, y = np.array([[-1.0], [1.0], [-1.0], [1.0]]), [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="X: expected columns whose covariances with the targets"):
+        LabelEmbedding(1).fit(X, y)

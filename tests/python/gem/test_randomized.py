@@ -299,3 +299,14 @@ def test_constant_columns_keep_their_unit(rng, n):
     X = sparse.hstack([X, sparse.csr_matrix(np.full((n, 1), 0.1))], format="csr")
     for weight in (None, rng.random(n)):
         assert fitted(X, y, weight, scale="columns").column_scale_[-1] == 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-152, 1e-154, 1e-160])
+def test_small_samples_have_finite_features_or_are_refused(rng, scale):
+    X, y = scale * rng.standard_normal((14, 2)), np.arange(14) % 3
+    model = RandomizedGEM(n_directions=1)
+    if scale > 1e-153:
+        assert np.isfinite(model.fit_transform(X, y)).all()
+        return
+    with pytest.raises(ValueError, match=r"^X: expected samples whose squares .* vanish"):
+        model.fit(X, y)

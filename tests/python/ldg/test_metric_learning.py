@@ -82,3 +82,10 @@ def test_ranking_is_relevance_less_redundancy(rng):
     ranked = ranked_by_information(features, codes, 4)
     assert ranked[0] in (1, 3)
     assert set(ranked[:2]) == {1, 3}  # the copy tells nothing new
+
+
+def test_columns_whose_squares_overflow(rng):
+    X, y = rng.standard_normal((20, 3)), np.arange(20) % 2
+    expected, found = ITML(n_pairs=20).fit(X, y), ITML(n_pairs=20).fit(X * 2.0**700, y)
+    assert_array_equal(found.components_, expected.components_)
+    assert np.isinf(found.bounds_).any()

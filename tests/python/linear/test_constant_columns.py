@@ -155,3 +155,10 @@ def test_values_whose_squares_do_not_fit(solver, unit, what):
     for fine in (1e140, 1e-140):
         X[:, 7] = fine * column
         assert MultinomialLogit(solver=solver).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("scale", [1e-155, 1e-160])
+def test_squares_that_are_denormal_are_refused(rng, scale):
+    X, y = scale * rng.standard_normal((14, 2)), np.arange(14) % 3
+    with pytest.raises(ValueError, match="squares that vanish in feature"):
+        MultinomialLogit().fit(X, y)

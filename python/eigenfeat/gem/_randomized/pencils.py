@@ -111,10 +111,12 @@ def _items(labels: NDArray[Any], options: PencilOptions) -> NDArray[np.int64]:
 
 def _units(classes: ClassSamples, options: PencilOptions) -> Array:
     """Mean eigenvalue of each denominator; where it is 0, the mean over all classes."""
-    if not np.isfinite(classes.squares).all():
+    largest = float(classes.squares.max())
+    least = 1e3 * float(np.finfo(np.float64).tiny) * classes.n_features
+    if not np.isfinite(largest) or 0.0 < largest < least:
         raise ValueError(
-            "X: expected samples whose squares fit float64, got squares that overflow; scale the "
-            "columns"
+            "X: expected samples whose squares fit float64, got squares that "
+            f"{'vanish' if largest < 1.0 else 'overflow'}; scale the columns"
         )
     spread = classes.squares - (classes.means**2).sum(axis=1)
     origin = classes.mean if options.bordered else 0.0
