@@ -67,8 +67,10 @@ def _limits(model: Any) -> list[str]:
     """Sentences about the limits of the model."""
     texts = ["Measures hold only for samples of the kind that this page measures."]
     if hasattr(model, "target_range_") and is_regressor(model):
+        reach = model.statistics_.reach
+        deviations = "a standard deviation" if reach == 1 else f"{reach:g} standard deviations"
         texts.append(
-            "Numbers and predictions stay within a standard deviation of their ranges in the fit: "
+            f"Numbers and predictions stay within {deviations} of their ranges in the fit: "
             "the model does not extrapolate further."
         )
     elif hasattr(model, "statistics_"):

@@ -58,14 +58,14 @@ def _residuals(evidence: Evidence) -> Html:
     plain(left, right, grid="y")
     low, high = np.quantile(residuals, (0.05, 0.95))
     text = f"The mean of the residuals is {number(residuals.mean())}. "
-    if low < 0 < high:
+    if low <= 0 <= high:
         text += (
             f"Nine of ten predictions are between {number(abs(low))} too high and {number(high)} "
             "too low. A bend or a funnel in the left picture shows where predictions are biased or "
             "less certain."
         )
     else:
-        text += f"Nearly all predictions are too {'low' if low >= 0 else 'high'}."
+        text += f"Nearly all predictions are too {'low' if low > 0 else 'high'}."
     return Html(
         paragraph(text) + picture(figure, "Left: residuals by prediction. Right: their histogram.")
     )

@@ -30,6 +30,7 @@ from sklearn.metrics import (
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeRegressor
 
 import eigenfeat as ef
 from eigenfeat import EpochClassifier, TableClassifier, report
@@ -312,6 +313,21 @@ def test_a_regression_with_one_output_in_a_column(rng):
     rows = rng.standard_normal((60, 2))
     model = LinearRegression().fit(rows, rows[:, :1])
     assert "R^2 1.000" in Page(report.write_report(model, rows, rows[:, 0])).words
+
+
+def test_exact_predictions_are_neither_too_low_nor_too_high():
+    rows = np.arange(60.0)[:, None] // 20
+    model = DecisionTreeRegressor().fit(rows, rows[:, 0])
+    page = Page(report.write_report(model, rows, rows[:, 0]))
+    assert "Nine of ten predictions are between 0 too high and 0 too low" in page.words
+
+
+@pytest.mark.parametrize(("n", "reach"), [(60, "2 standard deviations"), (100, "a standard dev")])
+def test_the_limit_of_a_regression_of_few_samples(rng, n, reach):
+    rows = rng.standard_normal((n, 2))
+    model = ef.TableRegressor("columns").fit(rows, rows[:, 0])
+    page = Page(report.write_report(model, rows, rows[:, 0]))
+    assert f"Numbers and predictions stay within {reach}" in page.words
 
 
 def test_clusters_are_features(digits):
