@@ -1,9 +1,8 @@
 // Features of single columns: ranks, bins and cubic B-splines.
 //
 // The rank of x among ascending quantiles q_0, ..., q_m is sqrt(12) (F(x) - 1/2), where F is
-// continuous:
-// F(q_i) = s_i, linear between quantiles that differ, s_0 below q_0 and s_m from q_m on. The caller
-// gives the shares s_i; equal quantiles have equal shares, the middle of the step of F.
+// continuous: F(q_i) = s_i, linear between quantiles that differ, s_0 below q_0 and s_m from q_m on.
+// The caller gives the shares s_i; equal quantiles have equal shares, the middle of the step of F.
 //
 // The bin of x is the number of edges that are at most x.
 //

@@ -10,8 +10,8 @@
 // most c (|x| + |y|)^2 with c = u (d / 2 + 16), where u is the unit roundoff of T and norms are
 // about the mean. If the error intervals of references overlap, their distances are computed again
 // in double from the original rows, with a relative error of (d + 2) 2^-53, and rounded to 40 bits,
-// so that equal distances are equal in any order of the columns. Order and membership are therefore
-// those of the exact distances; ties go to the reference with the lower row number. Cost: 2 m n d
+// so that equal distances are equal in any order of the columns. Order and membership are those of
+// these distances; ties go to the reference with the lower row number. Cost: 2 m n d
 // flops for m queries and n references; each thread has a block of queries, a block of references,
 // their products and lists of candidates. If the references are the queries, are wide and many, and
 // the candidates of all queries fit into 96 MiB, the cost is half.

@@ -3,8 +3,7 @@
 // for_blocks(n, threads, f) calls f(block, thread) once for every block in [0, n). Blocks are
 // scheduled dynamically, so that f may write only to the data of its block and to the scratch of
 // its thread. The division into blocks must depend on the size of the problem alone, never on the
-// number of threads:
-// results are then bit-for-bit identical for any number of threads.
+// number of threads: results are then bit-for-bit identical for any number of threads.
 //
 // for_blocks opens a parallel region of OpenMP. If f throws, the remaining blocks are skipped, and
 // the exception of the lowest failing block is rethrown in the calling thread after the join. A

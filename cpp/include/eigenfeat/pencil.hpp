@@ -33,8 +33,7 @@
 //
 // Threads: over denominators with their items if there are many denominators, otherwise over items;
 // if items are fewer than threads and d is large, over tiles within each item. Tiles have fixed
-// sizes:
-// results are bit-for-bit identical for any number of threads.
+// sizes: results are bit-for-bit identical for any number of threads.
 // Scratch: 4/3 d^2 + 192 d numbers for each stored factor (d^2 without krylov), and for each thread
 // krylov: at most d^2 + (d + m) m with m <= max(3 n_vectors, 160) + 64; subset: d^2; full and
 // tridiagonal: 2 d^2, in float 3 d^2.

@@ -15,8 +15,7 @@
 //
 // diagonal  A = diag(a): O(d) for each step.
 // dense     With one matrix for each item: Householder reduction to a tridiagonal matrix (4/3 d^3
-// flops,
-//           one pass over the triangle for each column; LAPACK above 2,048 columns), the lowest
+//           flops, one pass over the triangle for each column; LAPACK above 2,048 columns), the lowest
 //           eigenvalue by multisection, then O(d) for each step and O(d^2) to transform x back. With
 //           one matrix for many items: one eigendecomposition, then as diagonal.
 //

@@ -58,8 +58,7 @@ namespace {
 
 // Number of running calls. There are many counters, because threads that share one would slow each
 // other down. At the end of the process OpenBLAS frees its buffers, even if a daemon thread is in a
-// call.
-// AtExit therefore waits for running calls, at most one second, and new calls block.
+// call. AtExit therefore waits for running calls, at most one second, and new calls block.
 struct alignas(64) Counter {
   std::atomic<int> calls{0};
 };

@@ -119,8 +119,8 @@ EIGENFEAT_INLINE T sum_of(const T* numbers) {
   }
 }
 
-// z (kRows, kColumns) += sums of the vectors. Not inlined, because compilers would then keep none
-// of the vectors in registers.
+// z (kRows, kColumns) += sums of the vectors. If this function is inlined, compilers keep none of
+// the vectors in registers.
 template <class T, index_t kRows, index_t kColumns>
 EIGENFEAT_OUT_OF_LINE void add_sums(const T* __restrict parts, index_t width, T* __restrict z) {
   for (index_t r = 0; r < kRows; ++r) {

@@ -170,8 +170,8 @@ typedef std::uint64_t Bits __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 template <index_t kCount>
 EIGENFEAT_INLINE void count_vectors(const double* diagonal, const double* squares, index_t d,
                                     const double* shifts, double* below) {
-  // Steps between two scalings. A step multiplies a pair by at most 3. Its determinant is a square
-  // of at least 1e-40, so that after eight steps one number of the pair exceeds 1e-290.
+  // Steps between two scalings. A step multiplies a pair by at most 3. Its determinant, one of
+  // `squares`, is at least 1e-40, so that after eight steps one number of the pair exceeds 1e-290.
   constexpr index_t kSteps = 8;
   constexpr std::uint64_t kSign = 63, kExponent = 52, kTwiceBias = 2046;
   V shift[kCount], minor[kCount], before[kCount];
