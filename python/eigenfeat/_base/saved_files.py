@@ -33,7 +33,7 @@ __all__ = [
     "taking_the_place_of",
 ]
 
-_MAX_ITEM_BYTES = 4096  # size of an item of an array without entries
+_MAX_ITEM_BYTES = 4096  # largest item of an array without entries
 
 
 class FileFormatError(ValueError):

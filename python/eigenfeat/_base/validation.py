@@ -687,7 +687,7 @@ def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def weight_unit(largest: float) -> float:
-    """Return the divisor of weights by their largest: 1 unless it is extreme."""
+    """Return the divisor of weights with this largest weight: 1 unless it is extreme."""
     if largest == 0.0 or 1.0 / _MAX_WEIGHT <= largest <= _MAX_WEIGHT:
         return 1.0
     return float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))

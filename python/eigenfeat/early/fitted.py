@@ -493,7 +493,7 @@ def _thresholds(
     decisions: HeldOutDecisions, promises: Sequence[str], steps: NDArray[np.int64], length: int
 ) -> _Array:
     """Thresholds of the score to test."""
-    if "time" in promises:  # decisions begin at a time, at any tau of the rule
+    if "time" in promises:  # decisions begin after a time, at any tau of the rule
         return np.append(0.0, TIME_FIRST * steps / length + 1.0)
     thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
     if "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:

@@ -260,8 +260,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         CostStream
-            Its `push` returns None, and from the time at which `predict_early` would decide on, the
-            decision.
+            Its `push` returns None before the time at which `predict_early` would decide, and then
+            the decision.
         """
         return CostStream(self)
 

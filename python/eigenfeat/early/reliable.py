@@ -429,7 +429,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     ) -> _Model:
         """Replace the correction of `fit` by a correction from further samples.
 
-        The promises are then theorems, as with ``held_out=0.5``, although `fit` held out no
+        The promises are then theorems, as with ``held_out=0.5``, and `fit` can use all of its
         samples.
 
         Parameters

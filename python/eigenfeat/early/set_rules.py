@@ -40,7 +40,7 @@ class ConfidenceSet(ABC):
     """A family of sets about the conditional mean, one for each radius."""
 
     shape = "ball"  # "ball" or "box"
-    full_covariance = False  # whether the covariance scales the set, or else the variances
+    full_covariance = False  # True if the covariance scales the set, False if the variances do
     any_distribution = False  # whether the probability holds for every distribution
     # Largest radius of the search, in roots of the number of features; its probability is 1.
     largest_radius = 10.0

@@ -192,7 +192,7 @@ def codes_of(classes: Any, y: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def predicts(model: Any) -> bool:
-    """Whether a model predicts numbers or classes; not so transformers and clusterings."""
+    """Whether a model predicts numbers or classes; False for transformers and clusterings."""
     supervised = is_regressor(model) or is_classifier(model) or hasattr(model, "classes_")
     return supervised and callable(getattr(model, "predict", None))
 

@@ -140,7 +140,7 @@ def cross_predict(
 
 
 def _without_new_gaps(X_train: Any, X_test: Any) -> Any:
-    """Held-out samples, with training means in place of NaN in columns that training completes."""
+    """Held-out samples; training means replace NaN in columns without NaN in training."""
     if hasattr(X_test, "isna"):  # a data frame
         new = X_test.isna().any() & ~X_train.isna().any()
         means = X_train.loc[:, new].select_dtypes("number").mean().astype(float)
