@@ -45,7 +45,8 @@ def to_c(
     The header is C99 and C++11, needs <math.h> and nothing else, and allocates no memory.
     ``NAME_begin(&state)`` begins a series, ``NAME_push(&state, sample)`` takes its next sample and
     returns the class once the series is decided, and ``NAME_finish(&state)`` decides a series that
-    has ended. Labels and times are as by ``model.stream()``, labels without times as by `predict`.
+    has ended. Labels and times equal those of ``model.stream()``; a `ConvolutionClassifier` decides
+    at the end of a series, and its labels equal those of `predict`.
 
     Parameters
     ----------

@@ -83,5 +83,5 @@ def _limits(model: Any) -> list[str]:
     if hasattr(model, "completion_"):
         texts.append("Missing numbers are completed from the other columns.")
     elif hasattr(model, "column_means_"):
-        texts.append("The fit had no missing numbers; means of its columns replace new ones.")
+        texts.append("Means of columns replace missing numbers, of which the fit had none.")
     return texts

@@ -156,7 +156,7 @@ class LogitView(View):
         self.n_features = int(self.logit.coef_.shape[1])
 
     def _fitted_samples(self, samples: Samples) -> Samples:
-        """Samples to fit the logit: all, or a random subsample of more than 30,000."""
+        """Samples to fit the logit: all, or a random subsample if there are more than 30,000."""
         if len(samples) <= _MAX_FITTED:
             return samples
         width = self.features(samples.table.subset(slice(1))).shape[1]

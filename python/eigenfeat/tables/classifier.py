@@ -288,8 +288,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
-            Samples. If `fit` had no missing numbers, means replace them with a warning. For blocks,
-            an iterator over the results of the blocks is returned.
+            Samples. Means replace missing numbers, with a warning, if `fit` had no missing numbers.
+            For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

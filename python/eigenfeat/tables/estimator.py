@@ -331,8 +331,9 @@ def filled(model: Any, X: Any) -> Any:
     missing = np.isnan(X)
     names = shown_names(np.flatnonzero(missing.any(axis=0)), encoded_names(model))
     warn_caller(
-        f"X: columns that were complete in the fit have missing numbers ({names}), and their means "
-        "in the fit replace these; fit to samples with missing numbers for better predictions",
+        f"X: columns that were complete in the fit have missing numbers ({names}), which are "
+        "replaced by the means of the columns in the fit; fit to samples with missing numbers for "
+        "better predictions",
         UserWarning,
     )
     return np.where(missing, model.column_means_.astype(X.dtype), X)

@@ -180,8 +180,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) array-like, data frame or RowBlocks
-            Samples. If `fit` had no missing numbers, means replace them with a warning. For blocks,
-            an iterator over the results of the blocks is returned.
+            Samples. Means replace missing numbers, with a warning, if `fit` had no missing numbers.
+            For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

@@ -71,7 +71,7 @@ def test_means_replace_gaps_in_new_samples_alone(make):
     filled = new.fillna({"age": np.average(frame["age"], weights=weight)})
     method = "predict" if isinstance(model, TableRegressor) else "predict_proba"
     expected = getattr(model, method)(filled)
-    with pytest.warns(UserWarning, match=r"missing numbers \('age'\), and their means") as warned:
+    with pytest.warns(UserWarning, match=r"missing numbers \('age'\), which are") as warned:
         found = getattr(model, method)(new)
     assert len(warned) == 1
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
