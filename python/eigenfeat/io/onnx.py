@@ -74,8 +74,8 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto
-        One input ``X`` (n, d), with NaN for missing entries if the model takes some. A model that
-        was fitted to a data frame with categories has an input (n, 1) for each column that it uses,
+        One input ``X`` (n, d), with NaN for missing entries if `fit` had some. A model that was
+        fitted to a data frame with categories has an input (n, 1) for each column that it uses,
         named like the column: numbers, or strings for categories, "" for a missing category.
         A classifier has the outputs ``label`` (n,), integers, booleans or strings, and
         ``probabilities`` (n, k); a regressor ``prediction``, (n,) or (n, q); a transformer

@@ -76,13 +76,10 @@ def _other_texts(text: str | None) -> list[str]:
 
 
 def completed(graph: Graph, model: Any, rows: str) -> str:
-    """Samples with conditional means in place of NaN, or means if the fit had no missing ones."""
+    """Samples with conditional means in place of NaN, as `samples.estimator.complete`."""
     gaussian = getattr(model, "completion_", None)
     if gaussian is None:
-        if not hasattr(model, "column_means_"):
-            return rows
-        means = graph.constant(model.column_means_)
-        return graph.node("Where", graph.node("IsNaN", rows), means, rows)
+        return rows
     unit = np.where(gaussian.scale > 0, gaussian.scale, 1.0)
     precision = np.linalg.inv(gaussian.covariance)
     root = np.sqrt(np.diag(precision))

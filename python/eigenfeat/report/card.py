@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.utils import get_tags
 
 from eigenfeat._base.validation import show
 from eigenfeat.report.html import Html, table
@@ -82,6 +83,6 @@ def _limits(model: Any) -> list[str]:
         texts.append("Categories that the fit has not seen count as rare ones.")
     if hasattr(model, "completion_"):
         texts.append("Missing numbers are completed from the other columns.")
-    elif hasattr(model, "column_means_"):
-        texts.append("Means of columns replace missing numbers, of which the fit had none.")
+    elif hasattr(model, "views_") and get_tags(model).input_tags.allow_nan:
+        texts.append("The fit had no missing numbers; samples with some are refused.")
     return texts

@@ -42,7 +42,6 @@ __all__ = [
     "known_entries",
     "refuse_missing",
     "sampled",
-    "shown_names",
     "warn_empty",
 ]
 
@@ -323,7 +322,7 @@ def completed(
         others = f", and {more:,} other {classes} such columns" if more else ""
         warn_caller(
             f"X: no sample of class {label!r} has an entry in column "
-            f"{shown_names(np.flatnonzero(columns)[:1], names)}{others}; the samples of other "
+            f"{_shown_names(np.flatnonzero(columns)[:1], names)}{others}; the samples of other "
             f"classes complete {'them' if more else 'it'}",
             UserWarning,
         )
@@ -334,11 +333,11 @@ def warn_empty(gaussian: GaussianImputer, names: Sequence[str] | None) -> None:
     """Warn of columns without any known entry."""
     empty = np.flatnonzero(gaussian.empty)
     if len(empty):
-        shown = shown_names(empty, names)
+        shown = _shown_names(empty, names)
         warn_caller(f"X: columns without any value ({shown}) are left out", UserWarning)
 
 
-def shown_names(columns: npt.NDArray[np.intp], names: Sequence[str] | None) -> str:
+def _shown_names(columns: npt.NDArray[np.intp], names: Sequence[str] | None) -> str:
     """Names of columns for a message, or their indices."""
     first = columns[:_MAX_SHOWN].tolist()
     shown = ", ".join(repr(j if names is None else names[j]) for j in first)

@@ -158,7 +158,7 @@ def encoded_names(estimator: Any) -> Sequence[str] | None:
     encoder = getattr(estimator, "columns_", None)
     if encoder is not None:
         return [str(name) for name in encoder.feature_names_]
-    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_names", None))
+    names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
@@ -189,7 +189,6 @@ def _keep_layout(estimator: Any, blocks: RowBlocks) -> None:
 def without_names(estimator: Any) -> Any:
     """Shallow copy without names and encoder: columns of blocks are in order and encoded."""
     result = copy.copy(estimator)
-    result.__dict__["_names"] = encoded_names(estimator)  # for messages
     result.__dict__.pop("feature_names_in_", None)
     encoder = result.__dict__.pop("columns_", None)
     if encoder is not None:

@@ -278,11 +278,10 @@ def _check(estimator: Any, block: Block) -> None:
 
 
 def completes(estimator: Any) -> bool:
-    """Whether an estimator, its best estimator or one of its members takes missing entries."""
+    """Whether an estimator, its best estimator or one of its members completes missing entries."""
     parts = [estimator, getattr(estimator, "best_estimator_", None)]
     parts += getattr(estimator, "members_", [])
-    known = ("completion_", "column_means_")
-    return any(hasattr(part, name) for part in parts for name in known)
+    return any(hasattr(part, "completion_") for part in parts)
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:

@@ -25,6 +25,7 @@ from eigenfeat.linear.logit_problem import loss_at_best
 from eigenfeat.linear.pools import MIN_SHARE, log_probabilities, pool_weights
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
+    complete,
     prepare,
     steps_of,
     unchanged_on_error,
@@ -43,7 +44,6 @@ from eigenfeat.tables.estimator import (
     PooledView,
     TableEstimator,
     checked,
-    filled,
     prior_weights,
     table_of,
 )
@@ -102,9 +102,6 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     ----------
     views_ : list of PooledView
         Name, weight, score and time of each view, and why a view is not used.
-    column_means_ : (D,) array
-        Means of the encoded columns. They replace missing numbers of new samples, with a warning,
-        if `fit` had no missing numbers.
     layers_ : list of Layer
         Directions, offsets, eigenvalues and pairs of the view "gem"; empty if it has no weight.
     out_of_fold_proba_ : (n, k) array or None
@@ -236,11 +233,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         """Fit the paper's classifier as the only view."""
         started = time.perf_counter()
         alone = GEMClassifier(random_state=self.random_state, n_threads=self.n_threads)
-        moments = rows.moments()
-        weights, means = moments.weights_and_means(self.classes_.tolist())
-        self.column_means_ = weights / weights.sum() @ means
         with steps_of(self, alone):
-            alone.fit_samples(rows, moments)
+            alone.fit_samples(rows)
         self.alone_ = alone
         for name in ("gaps_", "statistics_"):
             self.__dict__.pop(name, None)
@@ -288,8 +282,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
-            Samples. Means replace missing numbers, with a warning, if `fit` had no missing numbers.
-            For blocks, an iterator over the results of the blocks is returned.
+            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------
@@ -297,7 +291,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
             With two classes, the logit of the second class over the first.
         """
         if hasattr(self, "alone_"):
-            return self.alone_.logits_of(filled(self, checked(self, X)))
+            return self.alone_.logits_of(complete(self, checked(self, X)))
         logits = self._pooled(table_of(self, X))
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 

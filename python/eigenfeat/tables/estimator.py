@@ -20,15 +20,13 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import RandomState
-from eigenfeat._base.validation import has_missing, warn_caller
+from eigenfeat._base.validation import warn_caller
 from eigenfeat.linear.pools import PooledView, asked_views
-from eigenfeat.samples.completion import shown_names
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
     complete,
-    encoded_names,
     input_options,
     is_valid,
     validate_columns,
@@ -40,15 +38,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
     from eigenfeat.samples.labelled import MemorySamples
 
-__all__ = [
-    "PooledView",
-    "TableEstimator",
-    "checked",
-    "filled",
-    "prior_weights",
-    "summand_of",
-    "table_of",
-]
+__all__ = ["PooledView", "TableEstimator", "checked", "prior_weights", "summand_of", "table_of"]
 
 _Array = NDArray[np.float64]
 
@@ -80,7 +70,6 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     _folds: ClassVar[Sequence[tuple[int, int]]]
 
     statistics_: TableStatistics
-    column_means_: _Array
     gaps_: NDArray[np.intp]
     views_: list[PooledView]
 
@@ -150,7 +139,6 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         n_gaps = len(self.gaps_)
         weight, reach = rows.block.weight, self._reach(len(targets))
         self.statistics_ = TableStatistics.fit(columns, weight, groups, n_gaps, reach)
-        self.column_means_ = self.statistics_.mean[: X.shape[1]]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table = self.statistics_.table(columns, self.n_threads)
         return Samples(rows, table, targets, seed, len(targets))
@@ -324,21 +312,6 @@ def checked(model: Any, X: Any) -> Any:
     return validate_columns(model, X, reset=False, **options)
 
 
-def filled(model: Any, X: Any) -> Any:
-    """Complete samples to predict, as in the fit; by means, with a warning, if it had no gaps."""
-    if hasattr(model, "completion_") or not has_missing(X):
-        return complete(model, X)
-    missing = np.isnan(X)
-    names = shown_names(np.flatnonzero(missing.any(axis=0)), encoded_names(model))
-    warn_caller(
-        f"X: columns that were complete in the fit have missing numbers ({names}), which are "
-        "replaced by the means of the columns in the fit; fit to samples with missing numbers for "
-        "better predictions",
-        UserWarning,
-    )
-    return np.where(missing, model.column_means_.astype(X.dtype), X)
-
-
 def summand_of(model: TableEstimator, view: PooledView, table: Table) -> _Array:
     """The weighted summand (n, k) of a fitted view in its pool."""
     return view.weight * model._summand(view.model.outputs(table))
@@ -350,7 +323,7 @@ def table_of(model: Any, X: Any) -> Table:
     if hasattr(X, "toarray"):
         X = X.toarray()
     missing = np.isnan(X) if len(model.gaps_) else None
-    columns = _with_gaps(filled(model, X), missing, model.gaps_)
+    columns = _with_gaps(complete(model, X), missing, model.gaps_)
     statistics: TableStatistics = model.statistics_
     return statistics.table(np.clip(columns, *statistics.limits), model.n_threads)
 

@@ -13,9 +13,10 @@ from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.logistic import MultinomialLogit, all_classes
+from eigenfeat.samples.estimator import complete
 from eigenfeat.tables.classification_views import GemView
 from eigenfeat.tables.classifier import TableClassifier
-from eigenfeat.tables.estimator import checked, filled, summand_of, table_of
+from eigenfeat.tables.estimator import checked, summand_of, table_of
 from eigenfeat.tables.regression_views import RidgeView
 from eigenfeat.tables.regressor import TableRegressor
 
@@ -174,7 +175,7 @@ def _parts(model: Any, X: Any) -> tuple[_Scores, _Array]:
     if isinstance(model, GEMClassifier) or hasattr(model, "alone_"):
         own = isinstance(model, GEMClassifier)
         alone = model if own else model.alone_
-        given = model.validated(X) if own else filled(model, checked(model, X))
+        given = model.validated(X) if own else complete(model, checked(model, X))
         features = alone.features(given).toarray()
         return _by_pair("gem", features, alone.layers_[-1], alone.logit_, 1.0)
     table = table_of(model, X)

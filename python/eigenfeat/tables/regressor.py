@@ -93,9 +93,6 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         of weight 0 and, with more than 20,000 samples, for those outside the one fold.
     spread_ : ResidualSpread
         Residuals from which `predict_interval` computes intervals.
-    column_means_ : (D,) array
-        Means of the encoded columns. They replace missing numbers of new samples, with a warning,
-        if `fit` had no missing numbers.
     target_mean_ : (q,) array
         Means of the outputs.
     target_scale_ : (q,) array
@@ -180,8 +177,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) array-like, data frame or RowBlocks
-            Samples. Means replace missing numbers, with a warning, if `fit` had no missing numbers.
-            For blocks, an iterator over the results of the blocks is returned.
+            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------

@@ -275,17 +275,6 @@ def test_pairs_of_categories_and_of_columns_with_gaps(columns):
     assert_allclose(found, model.predict_proba(frame[500:]), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [ef.TableRegressor, ef.TableClassifier])
-def test_gaps_in_new_samples_alone(kind):
-    rows, target = grid(300)
-    model = kind(["columns"]).fit(rows, target if kind is ef.TableRegressor else target > 0)
-    rows[::3, 1] = np.nan
-    with pytest.warns(UserWarning, match="missing numbers"):
-        expected = (model.predict if kind is ef.TableRegressor else model.predict_proba)(rows)
-    found = run(to_onnx(model, dtype="float64"), rows)
-    assert_allclose([*found.values()][-1], expected, rtol=0, atol=1e-5)
-
-
 def test_many_gaps_are_completed(rng):
     rows = rng.standard_normal((400, 30)) @ rng.standard_normal((30, 30))
     rows[rng.random(rows.shape) < 0.4] = np.nan

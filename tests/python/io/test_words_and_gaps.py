@@ -119,8 +119,7 @@ def test_words_in_a_column_of_numbers(tmp_path, credit, model):
 
 def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
     whole = credit[credit["age"].notna()]
-    fit = open_rows(written(whole, tmp_path / "fit.csv"), "kind")
-    model = GEMClassifier(categorical_features="from_dtype").fit(fit)
+    model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
     ef.save(model, tmp_path / "m.efm")
     why = "a missing value; the model was fitted to rows without missing values: fill them in fi"
     for form in ("csv", "parquet"):
@@ -134,24 +133,6 @@ def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
             status, _, err = run(*command)
             assert (status, why in err) == (1, True)
             assert err.endswith("or fit to rows that have some; --skip-bad leaves such rows out\n")
-
-
-def test_pools_replace_gaps_that_the_fit_had_not(tmp_path, credit):
-    whole = credit[credit["age"].notna()]
-    model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
-    ef.save(model, tmp_path / "m.efm")
-    new = credit.drop(columns="kind")
-    with pytest.warns(UserWarning, match="'age'"):
-        expected = model.predict_proba(new)
-    for form in ("csv", "parquet"):
-        rows = open_rows(written(new, tmp_path / f"new.{form}"))
-        with pytest.warns(UserWarning, match="'age'"):
-            np.testing.assert_array_equal(predicted(model, rows), expected)
-    new = tmp_path / "new.csv"
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        status, _, err = run("predict", tmp_path / "m.efm", new, "-o", tmp_path / "labels.csv")
-    assert (status, err.count("warning: columns that were complete in the fit have")) == (0, 1)
 
 
 def test_arrays_are_no_tables(tmp_path, model):

@@ -52,33 +52,6 @@ def test_columns_of_every_kind():
     assert np.isnan(Z[1, list(columns.feature_names_).index("debts")])
 
 
-KINDS = [
-    lambda: TableClassifier(["columns", "splines"]),
-    lambda: TableClassifier("gem"),
-    lambda: TableRegressor(["columns", "kernel"]),
-]
-
-
-@pytest.mark.parametrize("make", KINDS)
-def test_means_replace_gaps_in_new_samples_alone(make):
-    frame, _ = credit()
-    frame = frame.dropna(subset=[name for name in frame if name not in ("town", "job")])
-    y = np.arange(len(frame)) % 2
-    weight = 1.0 + np.arange(len(frame)) % 3
-    model = make().fit(frame, y, weight)
-    new = frame.copy()
-    new.loc[new.index[::3], "age"] = np.nan
-    filled = new.fillna({"age": np.average(frame["age"], weights=weight)})
-    method = "predict" if isinstance(model, TableRegressor) else "predict_proba"
-    expected = getattr(model, method)(filled)
-    with pytest.warns(UserWarning, match=r"missing numbers \('age'\), which are") as warned:
-        found = getattr(model, method)(new)
-    assert len(warned) == 1
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-    whole = new["age"].notna().to_numpy()
-    np.testing.assert_array_equal(found[whole], getattr(model, method)(frame)[whole])
-
-
 def test_columns_in_another_order_or_missing_are_refused():
     frame, y = credit()
     model = classifier().fit(frame, y)
