@@ -105,7 +105,7 @@ def refuse_nested(X: Any) -> None:
     is_frame = hasattr(X, "columns") and hasattr(X, "to_numpy")
     cells = X.head(1).to_numpy() if is_frame else X
     nested = isinstance(cells, np.ndarray) and cells.dtype == object and cells.ndim == 2
-    if nested and any(np.iterable(cell) and not isinstance(cell, str) for cell in cells[:1].flat):
+    if nested and any(np.ndim(cell) > 0 for cell in cells[:1].flat):
         raise ValueError(
             "X: expected a list of arrays of shape (channels, times), got a table with series in "
             "its cells; pass [np.stack(row) for row in np.asarray(X)]"
