@@ -216,13 +216,16 @@ def test_errors_name_what_is_wrong(make):
 
 @pytest.mark.parametrize(
     "model",
-    [GEM(), GEMClassifier(), FisherLDA(), QuadraticDiscriminant()],
+    [
+        *(GEM(), GEMClassifier(), FisherLDA(), QuadraticDiscriminant()),
+        *(TableClassifier(views="columns"), TableRegressor(views="columns")),
+    ],
     ids=lambda model: type(model).__name__,
 )
 def test_gaps_that_the_fit_had_not_are_named_by_their_column(model):
     X, y = load_iris(return_X_y=True, as_frame=True)
     call = "transform" if hasattr(model, "transform") else "predict"
-    for rows in (X, X.to_numpy()):
+    for rows in [X.assign(kind=["a", "b"] * 75)] if hasattr(model, "views") else [X, X.to_numpy()]:
         fitted, gaps = model.fit(rows, y), rows[:5].copy()
         getattr(gaps, "iloc", gaps)[2, 3] = np.nan
         name = "3" if isinstance(rows, np.ndarray) else r"'petal width \(cm\)'"
