@@ -352,7 +352,8 @@ class ForestClassifierView(ForestView):
             n_columns = self.n_columns(samples)
             most = max(_MAX_TRIES // n_columns, _MIN_TREES)
             options["n_estimators"] = min(options["n_estimators"], most)
-            options["max_features"] = min(options["max_features"], _MAX_TRIED / n_columns)
+            if options["max_features"] * n_columns > _MAX_TRIED:
+                options["max_features"] = _MAX_TRIED
         return (ExtraTreesClassifier if n > MANY_SAMPLES else RandomForestClassifier)(
             **options,
             bootstrap=True,

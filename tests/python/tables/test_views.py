@@ -1,5 +1,7 @@
 """The pool of views of `TableClassifier`: each view against plain definitions, and their pool."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +22,7 @@ from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.estimator import table_of
 from eigenfeat.tables.representations import Kernel, TableStatistics, bin_tables, ranked_pairs
+from eigenfeat.tables.views import Samples
 
 EPS = np.finfo(np.float64).eps
 
@@ -312,6 +315,17 @@ def test_levels_say_nothing_of_labels_that_are_noise(rng):
 def test_a_forest_grows_from_four_samples():
     model = TableClassifier(["columns", "forest"]).fit(np.arange(4.0)[:, None], [0, 0, 1, 1])
     assert all(np.isfinite(view.score) for view in model.views_)
+
+
+@pytest.mark.parametrize(("n_columns", "tried"), [(20, 8), (47, 12), (94, 12)])
+def test_forests_of_many_samples_try_at_most_twelve_columns(n_columns, tried):
+    statistics = SimpleNamespace(without_levels=np.arange(n_columns))
+    table = SimpleNamespace(statistics=statistics, n_threads=1)
+    view = VIEWS["forest"]()
+    view.levels = np.zeros((n_columns, 0))
+    forest = view.unfitted(Samples(None, table, np.zeros(60_000), 0, 60_000))
+    share = forest.max_features
+    assert (share if isinstance(share, int) else int(share * n_columns)) == tried
 
 
 def test_boosting_of_pairs_sees_differences_of_columns(rng):
