@@ -328,6 +328,20 @@ def test_forests_of_many_samples_try_at_most_twelve_columns(n_columns, tried):
     assert (share if isinstance(share, int) else int(share * n_columns)) == tried
 
 
+def test_boosting_reads_at_most_sixteen_indicators_of_gaps(rng):
+    X, y = rng.standard_normal((1_200, 20)), rng.integers(0, 2, 1_200)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[(y == 1) & (rng.random(1_200) < 0.9), 7] = np.nan
+    model = TableClassifier(["boosting"]).fit(X[:1_000], y[:1_000])
+    view = model.views_[0].model
+    required = view.required(model.statistics_)
+    assert (np.count_nonzero(required), len(required)) == (20, 40)
+    read = np.unique(view.trees.feature[np.isfinite(view.trees.threshold)])
+    assert np.count_nonzero(~required[read]) <= 16
+    assert 27 in read  # whether column 7 is missing
+    assert model.score(X[1_000:], y[1_000:]) > 0.8
+
+
 def test_boosting_of_pairs_sees_differences_of_columns(rng):
     X = rng.standard_normal((1_600, 6)) ** 3  # differences of ranks are not those of values
     y = np.cbrt(X[:, 0]) > np.cbrt(X[:, 1]) + 0.05 * rng.standard_normal(1_600)
