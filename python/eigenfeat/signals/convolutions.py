@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -31,7 +32,8 @@ _Array = NDArray[np.float64]
 _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # candidate weights of interval summaries
 _CONTESTS = 0.5  # weight of the contests
 _ALPHAS = np.logspace(-3, 3, 10)  # candidate penalties, times thresholds / 1000
-_MAX_TRIED = 400  # series with which the weight of the summaries is chosen
+_MAX_SOLVED = 1_000  # series whose eigenproblems are solved
+_N_TRIED = 400  # of more series, those that give a first choice
 _BLOCK = 1 << 25  # features computed at once
 
 
@@ -268,8 +270,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
         Thresholds and summaries each have a total variance of the number of thresholds, contests
         half of it. The summaries' further weight and alpha minimise the mean square of the
-        leave-one-out errors ``e_i / (1 - 1/n - h_i)``. With many series, the weight is chosen with
-        some of them, as the eigenproblem of each weight costs more than a Cholesky factor.
+        leave-one-out errors ``e_i / (1 - 1/n - h_i)``. With many series, eigenproblems of some of
+        them give a first choice, and Cholesky factors of all of them improve it.
         """
         n, dtype, n_thresholds = len(values), values.dtype, len(self.features_.thresholds_)
         blocks = (*np.split(values, [n_thresholds], axis=1), summaries)
@@ -278,14 +280,16 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         level = targets.mean(axis=0)
         Y = targets - level
         alphas, weights = _ALPHAS * n_thresholds / 1000, _WEIGHTS if summaries.size else (0.0,)
-        if n <= _MAX_TRIED or n > values.shape[1] + summaries.shape[1]:
+        if n <= _MAX_SOLVED or n > values.shape[1] + summaries.shape[1]:
             best = _best_ridge(_spectra(values, summaries, weights), Y, alphas)
         else:
-            some = np.sort(np.random.default_rng(0).permutation(n)[:_MAX_TRIED])
-            spectra = _spectra(values[some], summaries[some], weights)
-            first = _best_ridge(spectra, Y[some], alphas)
-            gram = _gram(values, summaries, first.weight)
-            best = _nearby_ridge(gram, Y, first, alphas)
+            some = np.sort(np.random.default_rng(0).permutation(n)[:_N_TRIED])
+            spectra = _spectra(_centred(values[some]), _centred(summaries[some]), weights)
+            first = _best_ridge(spectra, _centred(Y[some]), alphas)
+            # Rounding in single precision moves the products off their means of 0, on which the
+            # leave-one-out errors depend.
+            grams = [_centred(_centred(gram).T) for gram in _grams(values, summaries)]
+            best = _nearby_ridge(grams, Y, first, weights, alphas)
         self.alpha_, self.interval_weight_ = float(best.alpha), best.weight
         self.loo_scores_ = targets - best.errors
         dual = best.dual.astype(dtype)
@@ -309,6 +313,10 @@ def _standardise(features: Floats, variance: float) -> tuple[_Array, _Array]:
     features -= mean
     features /= scale
     return mean, scale
+
+
+def _centred(rows: NDArray[Any]) -> NDArray[Any]:
+    return rows - rows.mean(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,37 +351,44 @@ def _best_ridge(
     return found[0]
 
 
-def _nearby_ridge(gram: _Array, Y: _Array, first: _Ridge, alphas: _Array) -> _Ridge:
-    """The ridge of least leave-one-out loss near the penalty of a ridge of some of the series.
+def _nearby_ridge(
+    grams: list[_Array], Y: _Array, first: _Ridge, weights: Sequence[float], alphas: _Array
+) -> _Ridge:
+    """The ridge of least leave-one-out loss near one that was fitted to some of the series.
 
-    The search steps through the penalties, downwards and upwards, while the loss decreases. With
+    Each step moves to the best of the adjacent weights and penalties, until none is better. With
     ``C = (Z Z^T + alpha I)^-1``, the errors are ``alpha C Y / (alpha diag(C) - 1 / n)``.
     """
 
-    def ridge(place: int) -> _Ridge:
-        alpha = alphas[place]
-        factor, failed = dpotrf(gram + alpha * np.eye(len(gram)), lower=True, overwrite_a=True)
+    @cache
+    def ridge(i: int, j: int) -> _Ridge:
+        weight, alpha = weights[i], alphas[j]
+        gram = grams[0] + weight * grams[1]
+        gram[np.diag_indices(len(gram))] += alpha
+        factor, failed = dpotrf(gram.T, lower=True, overwrite_a=True)
         if failed:  # the rounding errors of single precision exceed alpha
-            return _Ridge(first.weight, alpha, np.full_like(Y, np.inf), Y)
+            return _Ridge(weight, alpha, np.full_like(Y, np.inf), Y)
         dual = cho_solve((factor, True), Y)
         free = alpha * np.diagonal(dpotri(factor, lower=True)[0]) - 1.0 / len(Y)
         errors = alpha * dual / np.maximum(free, 1e-10)[:, None]
-        return _Ridge(first.weight, alpha, errors, dual)
+        return _Ridge(weight, alpha, errors, dual)
 
-    start = int(np.flatnonzero(alphas == first.alpha)[0])
-    best = ridge(start)
-    for places in (range(start - 1, -1, -1), range(start + 1, len(alphas))):
-        for found in map(ridge, places):
-            if found.loss > best.loss:
-                break
-            best = found
-    return best
+    def rank(place: tuple[int, int]) -> tuple[float, int]:
+        return ridge(*place).loss, -place[1]  # of equal losses, that of the larger penalty
+
+    place = weights.index(first.weight), int(np.flatnonzero(alphas == first.alpha)[0])
+    while True:
+        i, j = place
+        near = [(i, j), (i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)]
+        on_grid = [(i, j) for i, j in near if 0 <= i < len(weights) and 0 <= j < len(alphas)]
+        best = min(on_grid, key=rank)
+        if best == place:
+            return ridge(*place)
+        place = best
 
 
-def _gram(values: Floats, summaries: Floats, weight: float) -> _Array:
-    """Z Z^T."""
-    gram = (values @ values.T).astype(np.float64)
-    return gram + weight * (summaries @ summaries.T) if weight else gram
+def _grams(values: Floats, summaries: Floats) -> list[_Array]:
+    return [(part @ part.T).astype(np.float64) for part in (values, summaries)]
 
 
 def _spectra(
@@ -384,7 +399,7 @@ def _spectra(
     Eigenvalues are computed from the smaller of ``Z Z^T`` and ``Z^T Z``.
     """
     if len(values) <= values.shape[1] + summaries.shape[1]:
-        grams = [(part @ part.T).astype(np.float64) for part in (values, summaries)]
+        grams = _grams(values, summaries)
         for weight in weights:
             spectrum, U = np.linalg.eigh(grams[0] + weight * grams[1])
             yield weight, np.maximum(spectrum, 0.0), U

@@ -306,28 +306,37 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_many_series_have_the_penalty_of_least_loo_error(rng, dtype):
-    """The weight of the summaries is chosen with some of them, the penalty with all."""
-    y = np.arange(450) % 3
-    X = (rng.standard_normal((450, 30)) + 0.3 * y[:, None]).astype(dtype)
-    model = ConvolutionClassifier(
-        504, differences=False, contests=False, intervals=True, random_state=0
-    ).fit(X, y)
+    """No adjacent weight of the summaries or penalty has a smaller error, see `_nearby_ridge`."""
+    n, p = 1_008, 1_512
+    y = np.arange(n) % 3
+    X = (rng.standard_normal((n, 20)) + 0.2 * y[:, None]).astype(dtype)
+    options = {"differences": False, "contests": False, "intervals": True}
+    model = ConvolutionClassifier(p, **options, random_state=0).fit(X, y)
     assert model.interval_weight_ > 0
     blocks = [StandardScaler().fit_transform(model.features_.transform(X).astype(float))]
     blocks += [StandardScaler().fit_transform(interval_summaries(X))]
-    grams = [504 / np.count_nonzero(one.std(axis=0) > 0) * one @ one.T for one in blocks]
-    gram = grams[0] + model.interval_weight_ * grams[1]
+    grams = [p / np.count_nonzero(one.std(axis=0) > 0) * one @ one.T for one in blocks]
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     level = targets.mean(axis=0)
-    losses, scores, alphas = [], [], np.logspace(-3, 3, 10) * 504 / 1000
-    for alpha in alphas:
-        hat = gram @ np.linalg.inv(gram + alpha * np.eye(450)) + 1 / 450
-        errors = (targets - hat @ (targets - level) - level) / (1 - np.diag(hat))[:, None]
-        losses.append(np.square(errors).mean())
-        scores.append(targets - errors)
-    best = int(np.argmin(losses))
-    assert model.alpha_ == pytest.approx(alphas[best])
-    assert_allclose(model.loo_scores_, scores[best], atol=1e-4 if dtype == np.float32 else 1e-9)
+
+    def errors(weight, alpha):
+        gram = grams[0] + weight * grams[1]
+        hat = gram @ np.linalg.inv(gram + alpha * np.eye(n)) + 1 / n
+        return (targets - hat @ (targets - level) - level) / (1 - np.diag(hat))[:, None]
+
+    weights, alphas = [0.0, 0.03, 0.1, 0.3, 1.0], np.logspace(-3, 3, 10) * p / 1000
+    i, j = weights.index(model.interval_weight_), int(np.argmin(np.abs(alphas - model.alpha_)))
+    chosen = errors(weights[i], alphas[j])
+    near = [
+        (i - 1, j),
+        (i, j - 1),
+        *([(i + 1, j)] if i < 4 else []),
+        *([(i, j + 1)] if j < 9 else []),
+    ]
+    for a, b in near:
+        assert np.square(chosen).mean() < np.square(errors(weights[a], alphas[b])).mean() + 1e-6
+    atol = 1e-4 if dtype == np.float32 else 1e-9
+    assert_allclose(model.loo_scores_, targets - chosen, atol=atol)
 
 
 def test_summaries_are_added_to_series_of_one_length(rng):
