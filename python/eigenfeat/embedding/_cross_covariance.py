@@ -175,7 +175,7 @@ def leading_pairs(
     if one_label:
         rank = min(rank, np.count_nonzero(sums.target_mean) - 1)
     if rank < 1:
-        raise ValueError("X: expected columns whose covariances with the targets are not all 0")
+        raise ValueError("X: expected nonzero covariances of columns with the targets, got zeros")
     rotation = root @ U[:, :rank]
     left = P @ rotation
     signs = column_signs(left)  # signs that do not depend on rounding errors

@@ -241,7 +241,9 @@ def _fourier(graph: Graph, model: RBFSampler, rows: str) -> str:
 
 def _logit(graph: Graph, model: Any, rows: str) -> str:
     if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
-        raise ValueError("solver: expected a multinomial solver for three classes or more")
+        raise ValueError(
+            "solver: expected a multinomial solver for three classes or more, got 'liblinear'"
+        )
     coef, intercept = all_classes(model)
     return graph.affine(rows, coef.T, intercept)
 

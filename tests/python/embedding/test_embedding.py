@@ -258,5 +258,8 @@ def test_targets_of_another_width_are_errors():
 
 def test_columns_without_covariance_with_the_labels_are_refused():
     X, y = np.array([[-1.0], [1.0], [-1.0], [1.0]]), [0, 0, 1, 1]
-    with pytest.raises(ValueError, match="X: expected columns whose covariances with the targets"):
+    with pytest.raises(
+        ValueError,
+        match=r"^X: expected nonzero covariances of columns with the targets, got zeros$",
+    ):
         LabelEmbedding(1).fit(X, y)
