@@ -61,6 +61,7 @@ _MAX_COLUMNS = 200  # for many samples; "gem" and "forest" take more
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 # Indicators of pairs of columns, and the largest number of samples that has them.
 _MAX_CELLS = ((MANY_SAMPLES, 1_500), (_MORE_SAMPLES, 600), (np.inf, 300))
+_COUNTED_AT_ONCE = 65_536  # samples whose bins are in memory while pairs are counted
 _COLUMN_PENALTIES = (3.0, *PENALTIES)  # for columns and splines; 3 is for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # for many samples
 # Over the root of n: the default of scikit-learn's LogisticRegression with two classes, if the mean
@@ -310,29 +311,27 @@ class InteractionsView(LogitView):
         return self.learned.features(table.bins, table.fine, table.statistics.n_fine)
 
     def learn(self, samples: Samples) -> None:
-        self.learned = self._chosen(samples, slice(None), self._tables(samples, slice(None)))
+        self.learned = self._chosen(samples, self._tables(samples, np.arange(len(samples))))
 
     def learned_outside(self, samples: Samples, folds: Folds) -> list[Any]:
         tables = folds.outside(lambda some: self._tables(samples, some), np.add)
-        pairs = zip(folds.parts, tables, strict=True)
-        return [self._chosen(samples, train, table) for (train, _), table in pairs]
+        return [self._chosen(samples, table) for table in tables]
 
     @staticmethod
-    def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
-        most = samples.sized(_MAX_CELLS)
+    def _chosen(samples: Samples, tables: _Array) -> Interactions:
         counts = samples.table.statistics.bin_counts
-        return Interactions.fit(samples.table.bins[indices], counts, tables, most)
+        return Interactions.fit(counts, tables, samples.sized(_MAX_CELLS))
 
     @staticmethod
-    def _tables(samples: Samples, indices: Codes | slice) -> _Array:
-        return bin_tables(
-            samples.table.bins[indices],
-            samples.table.statistics.bin_counts,
-            samples.targets[indices],
-            len(samples.rows.classes),
-            samples.weight_of(indices),
-            samples.n_threads,
-        )
+    def _tables(samples: Samples, indices: Codes) -> _Array:
+        counts, k = samples.table.statistics.bin_counts, len(samples.rows.classes)
+        tables = np.zeros((k, sum(counts), sum(counts)))
+        for start in range(0, len(indices), _COUNTED_AT_ONCE):
+            some = indices[start : start + _COUNTED_AT_ONCE]
+            bins, weight = samples.table.subset(some).bins, samples.weight_of(some)
+            targets, n_threads = samples.targets[some], samples.n_threads
+            tables += bin_tables(bins, counts, targets, k, weight, n_threads)
+        return tables
 
 
 # ---- other classifiers ---------------------------------------------------------------------------

@@ -194,7 +194,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
                 found[name] = PooledView(name, 0.0, note=ended)
                 continue
             try:
-                held_out[name] = view.cross_fit(samples, folds)
+                held_out[name] = view.cross_fit(samples.without_cache(), folds)
             except Exception as error:  # whatever an estimator of another package raises
                 if len(views) == 1:
                     raise
@@ -248,7 +248,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     def _fitted(self, tried: PooledView, view: View, samples: Samples) -> PooledView:
         """A view fitted to all samples."""
         started = time.perf_counter()
-        view.fit(samples)
+        view.fit(samples.without_cache())
         return replace(
             tried,
             seconds=tried.seconds + time.perf_counter() - started,

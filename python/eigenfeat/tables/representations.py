@@ -122,12 +122,7 @@ class TableStatistics(OmitsCaches):
         """Compute the statistics of complete samples X (n, D) with positive weights (n,)."""
         d = X.shape[1]
         w = None if weight is None or (weight == weight[0]).all() else weight / weight.max()
-        size = np.abs(X).max(axis=0)
-        unit = np.where(size > 0, size, 1.0)  # so that squares stay finite
-        scaled = (X / unit).astype(np.float64, copy=False)
-        mean = np.average(scaled, axis=0, weights=w)
-        scaled -= mean
-        spread = np.sqrt(np.average(np.square(scaled, out=scaled), axis=0, weights=w))
+        mean, spread, unit = _mean_and_spread(X, w)
         constant = spread <= _SPREAD * np.finfo(X.dtype).eps
         quantiles, below = np.empty((2, _GRID, d), dtype=X.dtype)
         indicator = np.empty(d, dtype=bool)
@@ -349,12 +344,24 @@ class TableStatistics(OmitsCaches):
         return Table(self, np.ascontiguousarray(X, dtype=np.float64), n_threads)
 
 
+def _mean_and_spread(X: _Array, weight: _Array | None) -> tuple[_Array, _Array, _Array]:
+    """Means and standard deviations (D,) in the units (D,), which are the third result."""
+    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    unit = np.where(size > 0, size, 1.0)  # so that squares stay finite
+    scaled = (X / unit).astype(np.float64, copy=False)
+    mean = np.average(scaled, axis=0, weights=weight)
+    scaled -= mean
+    variance = np.average(np.square(scaled, out=scaled), axis=0, weights=weight)
+    return mean, np.sqrt(variance), unit
+
+
 def _ascending(X: _Array, weight: _Array | None) -> Iterator[tuple[_Array, NDArray[np.intp]]]:
     """Each column in ascending order, and the places of its quantiles."""
     n, at = len(X), np.linspace(0.0, 1.0, _GRID)
     place = np.searchsorted(np.arange(1.0, n + 1), at * n * (1 - 1e-12))
     for start in range(0, X.shape[1], _COLUMNS_AT_ONCE):
-        for column in X[:, start : start + _COLUMNS_AT_ONCE].T.copy():
+        columns = X[:, start : start + _COLUMNS_AT_ONCE].T.copy()
+        for column in columns:
             if weight is None:
                 column.sort()
                 yield column, place
@@ -363,6 +370,7 @@ def _ascending(X: _Array, weight: _Array | None) -> Iterator[tuple[_Array, NDArr
                 cumulated = np.cumsum(weight[order])
                 place = np.searchsorted(cumulated, at * cumulated[-1] * (1 - 1e-12))
                 yield column[order], np.minimum(place, n - 1)
+        del column, columns  # before the next ones are copied
 
 
 def _with_one_hot(
@@ -438,20 +446,24 @@ class Table:
         `levels` are weights (D, c) of the indicators. Trees separate levels of neighbouring numbers
         by one threshold.
         """
-        columns = self._standardised(self.statistics.without_levels)
-        numbers = np.einsum("ij,jk->ik", self.X, levels).astype(np.float32)
-        return np.hstack([columns, numbers])
+        return self._standardised(self.statistics.without_levels, levels)
 
     def with_pairs(self, levels: _Array) -> _Features:
         """`for_trees`, and sums and differences of the ranks of all pairs of numeric columns."""
         one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
         return np.hstack([self.for_trees(levels), one + other, one - other])
 
-    def _standardised(self, columns: NDArray[np.intp]) -> _Features:
+    def _standardised(self, columns: NDArray[np.intp], levels: _Array | None = None) -> _Features:
+        """Standardised columns, followed by the products of all columns with `levels`."""
         mean, scale = self.statistics.mean[columns], self.statistics.scale[columns]
-        out = np.empty((len(self), len(columns)), dtype=np.float32, order="F")
+        count = len(columns)
+        width = count if levels is None else count + levels.shape[1]
+        out = np.empty((len(self), width), dtype=np.float32, order="F")
         for rows in _pieces(len(self)):
-            np.clip((self.X[rows][:, columns] - mean) / scale, -1e6, 1e6, out=out[rows])
+            X = self.X[rows]
+            np.clip((X[:, columns] - mean) / scale, -1e6, 1e6, out=out[rows, :count])
+            if levels is not None:
+                out[rows, count:] = np.einsum("ij,jk->ik", X, levels)
         return out
 
     @cached_property
@@ -591,10 +603,8 @@ class Interactions:
     cells: list[NDArray[np.intp]]
 
     @classmethod
-    def fit(
-        cls, bins: NDArray[np.int32], counts: Sequence[int], tables: _Array, most: int
-    ) -> Interactions:
-        """Fit to bins (n, G) of samples and to the tables of counts (k, bins, bins) of classes.
+    def fit(cls, counts: Sequence[int], tables: _Array, most: int) -> Interactions:
+        """Fit to the tables of counts (k, bins, bins) of classes.
 
         The pairs that are chosen have at most `most` cells together.
         """
@@ -606,7 +616,9 @@ class Interactions:
             chosen.append((i, j))
             total += occupied
         pairs = np.asarray(chosen, dtype=np.intp).reshape(-1, 2)
-        cells = [np.unique(bins[:, i] * sizes[j] + bins[:, j]) for i, j in pairs]
+        counted, ends = tables.sum(axis=0), np.cumsum(sizes)
+        own = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        cells = [np.flatnonzero(counted[own[i], own[j]]) for i, j in pairs]
         return cls(sizes, pairs, cells)
 
     def features(self, bins: NDArray[np.int32], fine: NDArray[np.intp], n_fine: int) -> _Features:

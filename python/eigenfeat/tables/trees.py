@@ -72,7 +72,8 @@ def grow(
                 np.add.at(gains, tree.nodes["feature_idx"], np.maximum(tree.nodes["gain"], 0.0))
             best = others[np.argsort(-gains[others], kind="stable")[:_CHOSEN]]
             read = np.sort(np.concatenate([np.flatnonzero(required), best]))
-        boosting.fit(X[:, read], y, weight)
+        # scikit-learn would copy numbers of another type or order once more.
+        boosting.fit(X[:, read].astype(np.float64, order="C"), y, weight)
     for tree in chain.from_iterable(boosting._predictors):
         tree.nodes["feature_idx"] = read[tree.nodes["feature_idx"]]
     steps: list[Any] = boosting._predictors

@@ -109,8 +109,23 @@ class Samples:
 
     def subset(self, indices: Codes) -> Samples:
         """Samples by their indices."""
-        rows, table = self.rows.subset(indices), self.table.subset(indices)
+        rows, table = self.rows.subset(indices), self.table
+        X = rows.block.X if table.X is self.rows.block.X else table.X[indices]
+        table = replace(table, X=X, origin=(table, indices))
         return replace(self, rows=rows, table=table, targets=self.targets[indices])
+
+    def without_cache(self) -> Samples:
+        """The samples without the representations that their table has computed."""
+        return replace(self, table=replace(self.table))
+
+    def without_columns(self) -> Samples:
+        """The targets and weights of the samples, without their columns."""
+        rows = self.rows.with_features(np.empty((len(self), 0)))
+        return replace(
+            self,
+            rows=rows,
+            table=Table(self.table.statistics, self.table.X[:0].copy(), self.n_threads),
+        )
 
     def drawn(self, most: int) -> Samples:
         """Draw at most `most` samples at random."""
@@ -217,6 +232,7 @@ class BoostingView(TreesView):
     def fit(self, samples: Samples) -> None:
         self.levels = np.hstack([samples.table.statistics.levels, samples.levels_by_targets()])
         X = self.features(samples.table)
+        samples = samples.without_columns()  # frees the columns of a subset
         self.start, steps = self.grown(samples, X)
         self.trees = Trees.of_boosting(steps, len(self.start), X)
 
