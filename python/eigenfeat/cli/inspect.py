@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from eigenfeat._base.validation import counted, show
-from eigenfeat.cli.files import listed, naming_files, opened_with_model, sample_rows, seen_in_fit
+from eigenfeat.cli.files import (
+    listed,
+    naming_files,
+    naming_model,
+    opened_with_model,
+    sample_rows,
+    seen_in_fit,
+)
 from eigenfeat.cli.moments import checkpoint_of
 from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of
@@ -41,7 +48,8 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
         given = {name: value for name, value in values.items() if value is not None}
         summary |= described(path, **given, na_values=tuple(listed(options.na_values)))
     else:
-        summary |= _saved(load(path), path) | {"versions": saved_versions(path)}
+        with naming_model(path):
+            summary |= _saved(load(path), path) | {"versions": saved_versions(path)}
     if options.data and summary["kind"] != "model":
         raise UsageError(f"DATA: expected none with {path}, which is not a model")
     if options.data:

@@ -94,7 +94,7 @@ def _command(
 
             as_json, progress = given.get("json", False), given.get("progress")
             reads = standard_input(options, reads=module not in ("moments", "inspect"))
-            with naming_model(given.get("model", given.get("file"))), reads:
+            with naming_model(given.get("model")), reads:
                 command(options, Output(name, as_json, progress))
 
         epilog = _ending(examples, data)

@@ -189,6 +189,15 @@ def test_types_of_attributes_are_the_models_fault(files):
     assert (status, err.startswith(f"{start}, got TypeError: ")) == (1, True)
 
 
+def test_errors_about_rows_are_not_those_of_a_model(files, monkeypatch):
+    def broken(*_, **__):
+        raise TypeError("a mistake of the program")
+
+    monkeypatch.setattr("eigenfeat.cli.inspect.described", broken)
+    with pytest.raises(TypeError, match="a mistake of the program"):
+        run("inspect", files / "rows.csv")
+
+
 def test_a_pool_is_described_with_its_views_and_importances(files):
     fitted(files, "--set", "views=columns,boosting")
     found = json.loads(run("inspect", files / "model.efm", "--json")[1])
