@@ -58,6 +58,7 @@ __all__ = [
     "real_array",
     "refuse_complex",
     "refuse_infinity",
+    "refuse_nested",
     "show",
     "take_names",
     "usual_weights",
@@ -439,6 +440,18 @@ def _unmasked(X: np.ma.MaskedArray[Any, Any], name: str, missing: bool) -> npt.N
     plain: npt.NDArray[Any] = X.data.astype(kind)
     plain[mask] = np.nan
     return plain
+
+
+def refuse_nested(X: Any) -> None:
+    """ValueError for a table (n, channels) with series in its cells, as data frames of sktime."""
+    is_frame = hasattr(X, "columns") and hasattr(X, "to_numpy")
+    cells = X.head(1).to_numpy() if is_frame else X
+    nested = isinstance(cells, np.ndarray) and cells.dtype == object and cells.ndim == 2
+    if nested and any(np.ndim(cell) > 0 for cell in cells[:1].flat):
+        raise ValueError(
+            "X: expected a list of arrays of shape (channels, times), got a table with series in "
+            "its cells; pass [np.stack(row) for row in np.asarray(X)]"
+        )
 
 
 def _check_column(column: Any, dtype: Any, name: str) -> None:

@@ -20,9 +20,8 @@ from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
-from eigenfeat._base.validation import plain_rows, real_array, show
+from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, show
 from eigenfeat.samples.estimator import validate_data
-from eigenfeat.signals.epochs import refuse_nested
 from eigenfeat.signals.series import read_times
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import plain_rows, real_array, show
+from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, show
 
 _BLOCK = 1 << 18  # entries of a block of epochs that fits into the cache
 _ORDER = 4  # order of the Butterworth filters
@@ -98,18 +98,6 @@ def listed(X: Any) -> Any:
     """Return the items of an array of objects (n,) as a list, and other objects unchanged."""
     refuse_nested(X)
     return list(X) if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 else X
-
-
-def refuse_nested(X: Any) -> None:
-    """ValueError for a table (n, channels) with series in its cells, as data frames of sktime."""
-    is_frame = hasattr(X, "columns") and hasattr(X, "to_numpy")
-    cells = X.head(1).to_numpy() if is_frame else X
-    nested = isinstance(cells, np.ndarray) and cells.dtype == object and cells.ndim == 2
-    if nested and any(np.ndim(cell) > 0 for cell in cells[:1].flat):
-        raise ValueError(
-            "X: expected a list of arrays of shape (channels, times), got a table with series in "
-            "its cells; pass [np.stack(row) for row in np.asarray(X)]"
-        )
 
 
 def item_shapes(X: Any, what: str) -> list[tuple[int, ...]]:

@@ -1,13 +1,17 @@
-"""Links to documentation in the HTML representation, and messages to the logger."""
+"""Links to documentation, messages to the logger, and the files that a fit enters."""
 
 import importlib
 import logging
 import re
+import sys
+from pathlib import Path
 
 import pytest
 from every_estimator import ESTIMATORS, X, Y
 from flat_gem import gem_classifier
 from project import listed
+from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import eigenfeat as ef
 from eigenfeat.samples import estimator as shared
@@ -47,3 +51,31 @@ def test_messages_go_to_the_logger_and_with_verbose_to_stderr(caplog, capsys):
     with caplog.at_level(logging.INFO, logger="eigenfeat"):
         ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y)
     assert any("penalty=0.1: " in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [
+        (ef.GEMClassifier(), 14),
+        (ef.TableClassifier(), 20),
+        (ef.LDG(), 10),
+        (ef.ReliableClassifier(LinearDiscriminantAnalysis()), 12),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_fit_enters_few_files(model, most):
+    """A reader who follows a fit opens at most these numbers of files."""
+    entered, package = set(), str(Path(ef.__file__).parent)
+
+    def note(frame, event, argument):
+        code = frame.f_code
+        if code.co_filename.startswith(package) and code.co_name != "<module>":
+            entered.add(code.co_filename)
+
+    X, y = load_digits(return_X_y=True)
+    sys.setprofile(note)
+    try:
+        model.fit(X[:200], y[:200])
+    finally:
+        sys.setprofile(None)
+    assert 0 < len(entered) <= most, sorted(entered)
