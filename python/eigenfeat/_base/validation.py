@@ -72,6 +72,9 @@ MOST = 2**31 - 1  # largest count, which all integer types of the core can hold
 RealArray = npt.NDArray[Any]  # of float32 or float64
 FLOATS = [np.float64, np.float32]  # types that checks keep; other types become float64
 Generator = np.random.RandomState | np.random.Generator
+_UNKNOWN_SAMPLES = 2**20  # assumed number of samples if it is unknown
+_MAX_WEIGHT = 2.0**64  # weights are scaled if the largest is above this or below its inverse
+_MIN_WEIGHT = 2.0**-1000  # smallest positive weight after scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -587,9 +590,6 @@ def has_missing(X: Any) -> bool:
 # ---- constant columns ----------------------------------------------------------------------------
 
 
-_UNKNOWN_SAMPLES = 2**20  # assumed number of samples if it is unknown
-
-
 def is_rounding(
     deviation: ArrayLike,
     size: ArrayLike,
@@ -684,10 +684,6 @@ def take_names(estimator: Estimator, source: Any) -> None:
 
 
 # ---- sample weights of extreme size --------------------------------------------------------------
-
-
-_MAX_WEIGHT = 2.0**64  # weights are scaled if the largest is above this or below its inverse
-_MIN_WEIGHT = 2.0**-1000  # smallest positive weight after scaling
 
 
 def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 _Array = NDArray[np.float64]
+BLOCK_NUMBERS = 2**22  # float64 numbers of a block: 32 MB
 
 
 @dataclass(frozen=True)
@@ -320,9 +321,6 @@ def stratified_draw(
     mask = np.zeros(len(codes), dtype=bool)
     mask[order[np.argsort(position, kind="stable")[:count]]] = True
     return mask
-
-
-BLOCK_NUMBERS = 2**22  # float64 numbers of a block: 32 MB
 
 
 def blocks(n: int, numbers_per_row: int) -> Iterator[slice]:

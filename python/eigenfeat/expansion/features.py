@@ -56,6 +56,10 @@ _CORE_ROWS: dict[DType, Any] = {
     np.dtype(np.float32): core.FeatureRows32,
     np.dtype(np.float64): core.FeatureRows64,
 }
+_Own = TypeVar("_Own", bound="Directions")
+_MAX_UNBLOCKED = 512  # samples whose features are formed without blocks
+_BLOCK_BYTES = 128e6  # of the features of a block of samples
+_PIECE_BYTES = 4e6  # of a piece of projections that fits a cache
 
 
 def check_powers(powers: object) -> list[int]:
@@ -293,13 +297,6 @@ def take_rows(
 
 
 # ---- directions, and layers: directions whose projections are expanded ---------------------------
-
-
-_Own = TypeVar("_Own", bound="Directions")
-
-_MAX_UNBLOCKED = 512  # samples whose features are formed without blocks
-_BLOCK_BYTES = 128e6  # of the features of a block of samples
-_PIECE_BYTES = 4e6  # of a piece of projections that fits a cache
 
 
 @dataclass(frozen=True, eq=False)

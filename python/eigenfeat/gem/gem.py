@@ -28,7 +28,12 @@ from eigenfeat.expansion.features import (
     column_suffixes,
 )
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.contrasts import KINDS, Contrasts
+from eigenfeat.pencils.contrasts import (
+    KINDS,
+    MAX_GROUP_PAIRS,
+    PAIRS_PER_PARTITION,
+    Contrasts,
+)
 from eigenfeat.pencils.fitted_directions import FittedDirections, Solution, solve, try_options
 from eigenfeat.pencils.problems import MAX_CLASSES_ALL, PencilOptions
 from eigenfeat.samples.blocks import RowBlocks
@@ -51,6 +56,11 @@ if TYPE_CHECKING:
     from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["GEM", "Depth", "PairFeatures", "solve_layers"]
+
+# Directions of a hidden layer.
+_MAX_BYTES = 2**31  # of the next layer's moments
+_MAX_GROUP_BYTES = 2**29  # of the next layer's moments, with random groups of classes
+_MAX_DIRECTIONS = 20  # per pair
 
 
 class PairFeatures(Verbose, TransformerMixin, BaseEstimator):
@@ -467,13 +477,6 @@ def solve_layers(
 # of k classes twice, of the current block and of all samples before: 16 k (2 F + 1)^2 bytes.
 
 
-_MAX_BYTES = 2**31  # of the next layer's moments
-_MAX_GROUP_BYTES = 2**29  # of the next layer's moments, with random groups of classes
-_MAX_GROUP_PAIRS = 600
-_MAX_DIRECTIONS = 20  # per pair
-_PAIRS_PER_PARTITION = 30
-
-
 def _hidden_pairs(
     pairs: Pairs | Contrasts,
     n_directions: int | str,
@@ -495,8 +498,8 @@ def _hidden_pairs(
     most = min(_most_directions(_MAX_BYTES, n_classes), n_samples)
     count = _n_pairs(pairs, n_classes)
     if isinstance(pairs, str) and pairs == "auto" and count > most:
-        most = min(_most_directions(_MAX_GROUP_BYTES, n_classes), _MAX_GROUP_PAIRS, n_samples)
-        count = max(most // _PAIRS_PER_PARTITION, 1) * _PAIRS_PER_PARTITION
+        most = min(_most_directions(_MAX_GROUP_BYTES, n_classes), MAX_GROUP_PAIRS, n_samples)
+        count = max(most // PAIRS_PER_PARTITION, 1) * PAIRS_PER_PARTITION
         pairs = ("random_groups", count)
     return pairs, max(1, min(_MAX_DIRECTIONS, n_features + 1, most // count))
 
@@ -514,5 +517,5 @@ def _n_pairs(pairs: Any, k: int) -> int:
         return max(len(pairs), 1) if isinstance(pairs, Sized) else 1
     cube = k * max((k - 1).bit_length(), 1)
     kinds = {"one_vs_rest": 2 * k, "class_tree": 2 * (k - 1), "confusion": 6 * k}
-    kinds |= {"all": k * (k - 1), "auto": k * (k - 1), "random_groups": 600}
-    return min(kinds.get(pairs, cube), max(k * (k - 1), 600))
+    kinds |= {"all": k * (k - 1), "auto": k * (k - 1), "random_groups": MAX_GROUP_PAIRS}
+    return min(kinds.get(pairs, cube), max(k * (k - 1), MAX_GROUP_PAIRS))

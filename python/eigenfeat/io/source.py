@@ -30,6 +30,7 @@ _EXPECTED = {"int": "a whole number of 64 bits", "uint": "a whole number >= 0 of
 _EXPECTED |= {"float": "a number", "bool": "true or false"}
 _MAX_NAMES = 3  # names of columns in an error
 _MAX_ADVISED = 20  # columns in the advice of an error
+_MAX_LABEL_CHARACTERS = 1000  # an array of text reserves the longest text for each entry
 _Typed = tuple[Labels, "Mask | None"]
 
 
@@ -266,7 +267,6 @@ class Source(ABC):
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,4000}$"
-_MAX_LABEL_CHARACTERS = 1000  # an array of text reserves the longest text for each entry
 
 
 def kind_of(dtype: DType, asked: str) -> str:

@@ -15,7 +15,10 @@ from eigenfeat._base.validation import show
 from eigenfeat.maxmargin._joint import JointMoves, spread
 from eigenfeat.maxmargin.svm import hinge_costs
 
+_Array = NDArray[np.float64]
 COARSE_TOL = 1e-4  # tolerance of the joint minimisations that compare scales
+_MAX_DRAWS = 2_000  # draws of a copy until one is accepted
+_MODE_TOL, _MAX_STEPS = 1e-9, 1_000  # of the search for a mode
 
 
 class MovedSamples:
@@ -160,11 +163,6 @@ class CorruptedSamples(MovedSamples):
 # weights.
 
 
-_Array = NDArray[np.float64]
-_MAX_DRAWS = 2_000  # draws of a copy until one is accepted
-_MAX_STEPS = 1_000  # of the search for a mode
-
-
 def corrupted_copies(
     X: NDArray[Any],
     y: NDArray[Any],
@@ -188,7 +186,7 @@ def corrupted_copies(
     gram = np.ascontiguousarray(coef @ coef.T)
     start, n_threads = np.zeros_like(scores), threads.resolve(svm.n_threads)
     duals, _, _ = core.hinge_envelope(
-        scores, gram, codes, costs, 1.0, sigma2, start, 1e-9, _MAX_STEPS, n_threads
+        scores, gram, codes, costs, 1.0, sigma2, start, _MODE_TOL, _MAX_STEPS, n_threads
     )
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)

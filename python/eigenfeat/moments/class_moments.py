@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _MIN_KEPT_COLUMNS = 200  # with fewer columns, matrices are small
+_MAX_BYTE_ROWS = 1 << 22  # samples per call, so that integer sums fit 64 bits
 _ALTERNATIVE = "eigenfeat.gem.RandomizedGEM, which forms no such matrices"
 _Array = npt.NDArray[np.float64]
 
@@ -619,9 +620,6 @@ def moments_of_groups(
 
 
 # ---- updates and comparisons of the core's moments -----------------------------------------------
-
-
-_MAX_BYTE_ROWS = 1 << 22  # samples per call, so that integer sums fit 64 bits
 
 
 def _sums(m: core.ClassMoments, i: int) -> _Array:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "MAX_GROUP_PAIRS",
+    "PAIRS_PER_PARTITION",
     "Contraction",
     "Contrasts",
     "class_tree",
@@ -49,6 +51,11 @@ KINDS = ("all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_g
 _Array = npt.NDArray[np.float64]
 
 _POWER_STEPS = 30  # of the power iteration for a principal axis
+# Random groups of classes: groups of a partition, ordered pairs of them, and pairs by default.
+_GROUPS_PER_PARTITION = 6
+PAIRS_PER_PARTITION = _GROUPS_PER_PARTITION * (_GROUPS_PER_PARTITION - 1)
+MAX_GROUP_PAIRS, _MIN_GROUP_PAIRS = 600, 150
+_PAIRS_TIMES_CLASSES = 150_000  # number of group pairs, times number of classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,11 +387,6 @@ def _present(
 # ---- random groups of classes --------------------------------------------------------------------
 
 
-_GROUPS_PER_PARTITION = 6
-_MAX_GROUP_PAIRS, _MIN_GROUP_PAIRS = 600, 150
-_PAIRS_TIMES_CLASSES = 150_000  # number of group pairs, times number of classes
-
-
 def random_groups(
     moments: ClassMoments, labels: Labels, d: int, n_pairs: int | None, random_state: Generator
 ) -> tuple[ClassMoments, list[str], npt.NDArray[np.int64]]:
@@ -420,8 +422,8 @@ def random_partitions(
     n_groups = min(_GROUPS_PER_PARTITION, n_classes)
     if n_pairs is None:
         share = _PAIRS_TIMES_CLASSES // n_classes
-        least = max(_MIN_GROUP_PAIRS, min(2 * n_features, _MAX_GROUP_PAIRS))
-        n_pairs = max(least, min(share, _MAX_GROUP_PAIRS))
+        least = max(_MIN_GROUP_PAIRS, min(2 * n_features, MAX_GROUP_PAIRS))
+        n_pairs = max(least, min(share, MAX_GROUP_PAIRS))
     # Six classes or fewer have one partition, into single classes.
     count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
     places = np.arange(n_classes) % n_groups

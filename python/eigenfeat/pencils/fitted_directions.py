@@ -57,6 +57,16 @@ Array = NDArray[np.float64]
 # image, do not affect the ratio.
 MAX_SPREAD = 5.0
 
+# The trial.
+_MIN_TRIAL_SAMPLES = 300  # with fewer, errors are mostly noise
+_MAX_TRIAL_SAMPLES = 3000
+_MAX_TRIAL_FEATURES = 5000
+_ONE_FOLD_FEATURES = 400  # from here on, a trial has a single fold, and pairs have one order
+_FOUR_CLASSES_FEATURES = 1500  # from here on, a trial uses four classes instead of 16
+_TRIAL_DIRECTIONS = 5  # most directions of a pair
+_LEAST_TRIAL_RIDGE = 1e-3  # of the pencils
+_TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # ridges of the least-squares classifier
+
 
 @dataclass(frozen=True)
 class ScaleReport:
@@ -126,14 +136,6 @@ def _spread(deviations: Array) -> float:
 # ---- the trial -----------------------------------------------------------------------------------
 
 
-MIN_TRIAL_SAMPLES = 300  # with fewer, errors are mostly noise
-MAX_TRIAL_SAMPLES = 3000
-MAX_TRIAL_FEATURES = 5000
-ONE_FOLD_FEATURES = 400  # from here on, a trial has a single fold, and pairs have one order
-FOUR_CLASSES_FEATURES = 1500  # from here on, a trial uses four classes instead of 16
-TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # ridges of the least-squares classifier
-
-
 def try_options(
     options: PencilOptions, samples: LabelledSamples, moments: ClassMoments
 ) -> ScaleReport | None:
@@ -148,9 +150,9 @@ def try_options(
     d = moments.n_features_in_
     if len(moments.active_classes) < 2:
         return None
-    if samples.n_samples < MIN_TRIAL_SAMPLES or d > MAX_TRIAL_FEATURES:
+    if samples.n_samples < _MIN_TRIAL_SAMPLES or d > _MAX_TRIAL_FEATURES:
         return None
-    max_classes = 4 if d >= FOUR_CLASSES_FEATURES else 16
+    max_classes = 4 if d >= _FOUR_CLASSES_FEATURES else 16
     chosen = _subsample(samples.codes, max_classes, check_random_state(options.random_state))
     if not len(chosen):  # all classes but one have a single sample
         return None
@@ -158,7 +160,7 @@ def try_options(
     n, labels, deviations = len(chosen), samples.classes[drawn.y], column_deviations(moments)
     weights = np.ones(n) if drawn.weight is None else drawn.weight
     halves = (np.arange(0, n, 2), np.arange(1, n, 2))
-    folds = [halves] if d >= ONE_FOLD_FEATURES else [halves, halves[::-1]]
+    folds = [halves] if d >= _ONE_FOLD_FEATURES else [halves, halves[::-1]]
     held_out = np.concatenate([weights[queries] for _, queries in folds])
 
     def errors(scale: str, constant: bool) -> Array:
@@ -199,7 +201,7 @@ def _subsample(
     """Draw samples of the most frequent classes, in proportion, at least two of each class."""
     counts = np.bincount(codes)
     selected = [c for c in np.argsort(-counts, kind="stable")[:max_classes] if counts[c] > 1]
-    share = min(1.0, MAX_TRIAL_SAMPLES / max(1, counts[selected].sum()))
+    share = min(1.0, _MAX_TRIAL_SAMPLES / max(1, counts[selected].sum()))
     drawn = []
     for c in selected:
         members = random_state.permutation(np.flatnonzero(codes == c))
@@ -214,17 +216,17 @@ def _errors(
     fold: tuple[NDArray[np.intp], NDArray[np.intp]],
     options: PencilOptions,
 ) -> NDArray[np.bool_]:
-    """Whether held-out samples are misclassified, one row for each of `TRIAL_RIDGES`."""
+    """Whether held-out samples are misclassified, one row for each of `_TRIAL_RIDGES`."""
     fit, held_out = fold
     moments = ClassMoments()
     moments.update(X[fit], labels[fit], weights[fit], n_threads=options.n_threads)
-    both_ways = X.shape[1] < ONE_FOLD_FEATURES
+    both_ways = X.shape[1] < _ONE_FOLD_FEATURES
     ridge, n_directions = options.ridge, directions_per_pair(options.n_directions, 1)
     trial = replace(
         options,
         pairs=_few_pairs(list(moments.active_classes), both_ways),
-        ridge=ridge if isinstance(ridge, str) else max(ridge or 0.0, 1e-3),
-        n_directions=min(n_directions, 5),
+        ridge=ridge if isinstance(ridge, str) else max(ridge or 0.0, _LEAST_TRIAL_RIDGE),
+        n_directions=min(n_directions, _TRIAL_DIRECTIONS),
         threshold=1.0,
     )
     result = solve_pairs(moments, trial)
@@ -246,14 +248,14 @@ def _few_pairs(labels: list[Any], both_ways: bool) -> list[tuple[Any, Any]]:
 def _least_squares(
     rows: Array, labels: NDArray[Any], weights: Array, queries: Array, n_threads: int | None
 ) -> NDArray[Any]:
-    """Predict by ridge regression on class indicators; one row of labels per `TRIAL_RIDGES`.
+    """Predict by ridge regression on class indicators; one row of labels per `_TRIAL_RIDGES`.
 
     Features have root mean square 1. With fewer samples than features the kernel is factorised.
     """
     threads = resolve(n_threads)
     classes, codes = np.unique(labels, return_inverse=True)
     share = weights / weights.sum()
-    target, ridges = np.eye(len(classes))[codes], np.asarray(TRIAL_RIDGES)
+    target, ridges = np.eye(len(classes))[codes], np.asarray(_TRIAL_RIDGES)
     size = np.sqrt(np.append(share @ rows**2, 1.0))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     n, p = len(rows), len(scale)

@@ -60,6 +60,12 @@ __all__ = [
     "solve_pairs",
 ]
 
+# A batch has at least _MIN_MATRICES matrices, and more up to a number of bytes. The limit is higher
+# if problems share matrices: larger batches then form and factorise them less often.
+_MAX_SHARED_BYTES = 2**30
+_MAX_BYTES = 2**27
+_MIN_MATRICES = 16
+
 
 class Status(IntEnum):
     """Numerical outcome of one eigenproblem."""
@@ -438,13 +444,6 @@ def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections
 
 
 # ---- batches with a bounded number of matrices ---------------------------------------------------
-
-
-# A batch has at least _MIN_MATRICES matrices, and more up to a number of bytes. The limit is higher
-# if problems share matrices: larger batches then form and factorise them less often.
-_MAX_SHARED_BYTES = 2**30
-_MAX_BYTES = 2**27
-_MIN_MATRICES = 16
 
 
 def _solve_problems(

@@ -34,6 +34,7 @@ _CONTESTS = 0.5  # weight of the contests
 _ALPHAS = np.logspace(-3, 3, 10)  # candidate penalties, times thresholds / 1000
 _MAX_SOLVED = 1_000  # series whose eigenproblems are solved
 _N_TRIED = 400  # of more series, those that give a first choice
+_FACTORS = (0.1, 30.0)  # range of the factor of the scores
 _BLOCK = 1 << 25  # features computed at once
 
 
@@ -457,11 +458,12 @@ def prefix_probabilities(
 
 
 def _logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:
-    """Factor in [0.1, 30] of leave-one-out scores (n, k) with the least log loss."""
+    """Factor in `_FACTORS` of leave-one-out scores (n, k) with the least log loss."""
     rows = np.arange(len(codes))
 
     def loss(exponent: float) -> float:
         return -float(log_softmax(np.exp(exponent) * scores, axis=1)[rows, codes].mean())
 
-    minimum = minimize_scalar(loss, bounds=(np.log(0.1), np.log(30.0)), method="bounded")
+    bounds = [np.log(factor) for factor in _FACTORS]
+    minimum = minimize_scalar(loss, bounds=bounds, method="bounded")
     return float(np.exp(minimum.x))

@@ -83,8 +83,11 @@ _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
     (20_000, {"max_iter": 200, "min_samples_leaf": 10}),
     (np.inf, {"max_iter": 75, "learning_rate": 0.15, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
 )
+# Of all boosting; without a penalty, boosting of many classes diverges.
+_BOOSTED = {"max_features": 0.5, "l2_regularization": 1.0}
 # Largest product of samples and features of a logit, and samples that it takes with any features.
 _MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
+_TOLERANCE = 1e-3  # of the final logits
 _MAX_TREES = 2_000  # trees of boosting, all classes together, if each class has `_STEP` or more
 _STEP = 25  # multiples of this number of boosting steps are tried
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
@@ -147,7 +150,7 @@ class LogitView(View):
             penalty=self.penalty / self._energy,
             ridge=self.ridge,
             ridge_scale="common" if self.common else "columns",
-            tol=1e-3,
+            tol=_TOLERANCE,
             random_state=samples.seed,
             n_threads=samples.n_threads,
         )
@@ -411,8 +414,7 @@ class BoostingClassifierView(BoostingView):
         self, samples: Samples, X: NDArray[np.float32]
     ) -> tuple[_Array, list[tuple[int, Any]]]:
         boosting = HistGradientBoostingClassifier(
-            max_features=0.5,
-            l2_regularization=1.0,  # without it, boosting of many classes diverges
+            **_BOOSTED,
             early_stopping=False,
             random_state=samples.seed,
             **samples.sized(_BOOSTING) | {"max_iter": self.steps},

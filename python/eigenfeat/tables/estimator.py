@@ -45,6 +45,7 @@ _Array = NDArray[np.float64]
 _SHARE_OF_TRIALS = 0.6  # no view is tried after this share of the time limit
 _SAMPLES_AT_ONCE = 4_096  # samples that are predicted at a time
 _MAX_WORKERS = 8
+_COLUMNS_PRIOR = 1.5  # prior weight of "columns", over the sum of the other views
 
 
 class TableEstimator(Iterative, Verbose, BaseEstimator):
@@ -330,8 +331,9 @@ def table_of(model: Any, X: Any) -> Table:
 
 def prior_weights(names: Collection[str]) -> _Array:
     """Prior weights (V,) of views: 60% for "columns", equal shares for the others."""
-    prior = np.array([1.5 * (len(names) - 1) if name == "columns" else 1.0 for name in names])
-    return prior / prior.sum() if len(names) > 1 else np.ones(1)
+    others = len(names) - 1
+    prior = np.array([_COLUMNS_PRIOR * others if name == "columns" else 1.0 for name in names])
+    return prior / prior.sum() if others > 0 else np.ones(1)
 
 
 def _left_out(name: str, error: Exception) -> PooledView:

@@ -54,6 +54,8 @@ _TREES, _TREES_OF_MANY, _MANY = 200, 100, 5_000  # trees of a forest beyond 5,00
 _MIN_TREES, _MAX_TRIED, _MAX_TRIES = 50, 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
 _MAX_GROWN = 20_000  # samples of one tree
+_BOOSTING = {"learning_rate": 0.15, "max_leaf_nodes": 8, "min_samples_leaf": 3, "max_bins": 64}
+_BOOSTING |= {"max_features": 0.3}
 
 
 class LinearView(View):
@@ -249,11 +251,7 @@ class BoostingRegressorView(BoostingView):
         for output in range(q):
             boosting = HistGradientBoostingRegressor(
                 max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // n_columns), _MIN_BOOSTED_TREES),
-                learning_rate=0.15,
-                max_leaf_nodes=8,
-                min_samples_leaf=3,
-                max_bins=64,
-                max_features=0.3,
+                **_BOOSTING,
                 early_stopping=False,
                 random_state=samples.seed,
             )

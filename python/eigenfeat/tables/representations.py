@@ -57,6 +57,7 @@ _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
 # the value of a new sample, which rounding would move across it.
 BETWEEN = (np.sqrt(5.0) - 1.0) / 2.0
 MOST_BINS = 1200  # bins of all columns together
+_MAX_COUNTS = 40_000_000  # entries of the tables of all pairs of bins, of all classes
 _SPREAD = 64.0  # deviation of a constant column, in rounding errors of its largest magnitude
 
 
@@ -674,7 +675,7 @@ def bin_tables(
 def interactions_fit_in(counts: Sequence[int], n_classes: int) -> bool:
     """Whether tables of all pairs of bins are small enough."""
     width = int(np.sum(counts)) if len(counts) else 0
-    return len(counts) > 1 and width <= MOST_BINS and n_classes * width**2 <= 4e7
+    return len(counts) > 1 and width <= MOST_BINS and n_classes * width**2 <= _MAX_COUNTS
 
 
 def ranked_pairs(tables: _Array, sizes: NDArray[np.intp]) -> list[tuple[int, int, int]]:
