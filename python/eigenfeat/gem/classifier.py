@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +23,6 @@ from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
-    NestedEstimators,
     Verbose,
     complete,
     input_options,
@@ -40,17 +41,10 @@ if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.block_samples import LabelledSamples
 
-__all__ = ["GEMClassifier", "default_logit"]
+__all__ = ["GEMClassifier"]
 
 
-def default_logit() -> MultinomialLogit:
-    """The default logit of a classifier."""
-    return MultinomialLogit(tol=3e-3, temperature="auto", solver="auto")
-
-
-class GEMClassifier(
-    NestedEstimators, Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
-):
+class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     """Multinomial logit on GEM features, in one or several layers.
 
     Use it for images, spectra, signals and other samples whose columns share a unit, and for data
@@ -137,7 +131,11 @@ class GEMClassifier(
         "verbose": ["verbose"],
     }
 
-    _nested: ClassVar[dict[str, Any]] = {"gem": GEM, "logit": default_logit}
+    # Functions that return the estimators which replace None.
+    _nested: ClassVar[dict[str, Callable[[], Any]]] = {
+        "gem": GEM,
+        "logit": partial(MultinomialLogit, tol=3e-3, temperature="auto", solver="auto"),
+    }
 
     def __init__(
         self,
@@ -160,6 +158,29 @@ class GEMClassifier(
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
+
+    def nested(self, part: str) -> Any:
+        """The estimator that is the parameter `part`, or its default."""
+        given = getattr(self, part)
+        return self._nested[part]() if given is None else given
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """As in scikit-learn, with the parameters of default estimators."""
+        params: dict[str, Any] = super().get_params(deep)
+        if deep:
+            for part, make in self._nested.items():
+                if params[part] is None:
+                    inner = make().get_params()
+                    params |= {f"{part}__{name}": value for name, value in inner.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """As in scikit-learn; a parameter of a default estimator replaces None by the estimator."""
+        for part, make in self._nested.items():
+            named = any(name.startswith(f"{part}__") for name in params)
+            if named and params.get(part, getattr(self, part)) is None:
+                params = {part: make()} | {n: v for n, v in params.items() if n != part}
+        return super().set_params(**params)
 
     @with_steps
     def fit(

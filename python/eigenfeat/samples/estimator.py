@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import sklearn.base
@@ -63,7 +63,6 @@ __all__ = [
     "LOGGER",
     "BaseEstimator",
     "Iterative",
-    "NestedEstimators",
     "Verbose",
     "check_array",
     "complete",
@@ -478,39 +477,7 @@ def _checked(
     return X, y
 
 
-# ---- nested estimators and callbacks ---------------------------------------------------------
-
-
-class NestedEstimators:
-    """An estimator with nested estimators as parameters, for which None means a default.
-
-    The parameters ``part__name`` of a nested estimator can also be read and set if it is None.
-    """
-
-    _nested: ClassVar[dict[str, Callable[[], Any]]]  # functions that return the defaults
-
-    def nested(self, part: str) -> Any:
-        """The estimator that is the parameter `part`, or its default."""
-        given = getattr(self, part)
-        return self._nested[part]() if given is None else given
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """As in scikit-learn, with the parameters of default estimators."""
-        params: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
-        if deep:
-            for part, make in self._nested.items():
-                if params[part] is None:
-                    inner = make().get_params()
-                    params |= {f"{part}__{name}": value for name, value in inner.items()}
-        return params
-
-    def set_params(self, **params: Any) -> Any:
-        """As in scikit-learn; a parameter of a default estimator replaces None by the estimator."""
-        for part, make in self._nested.items():
-            named = any(name.startswith(f"{part}__") for name in params)
-            if named and params.get(part, getattr(self, part)) is None:
-                params = {part: make()} | {n: v for n, v in params.items() if n != part}
-        return super().set_params(**params)  # type: ignore[misc]
+# ---- callbacks -------------------------------------------------------------------------------
 
 
 class Iterative(_Base):
