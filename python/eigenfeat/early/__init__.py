@@ -1,4 +1,4 @@
-"""Classifying incomplete data: decide as soon as complete data would get an equal label.
+"""Classify incomplete data as soon as the label of the complete data is known.
 
 Parrish (2012), chapter 5.
 """

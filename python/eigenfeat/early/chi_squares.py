@@ -68,7 +68,7 @@ def tail(weights: _Array, x: _Array, limit: _Array | float = 1.0) -> _Array:
 
 
 def bounded_tail(moments: _Array, x: _Array) -> _Array:
-    """Laurent and Massart's bound of P(Q > x), from sum, length and largest weight."""
+    """Laurent and Massart's bound on P(Q > x), from sum, length and largest weight."""
     excess, length, largest = x - moments[..., 0], moments[..., 1], moments[..., 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         # The positive root of 2 largest r^2 + 2 length r = excess.
@@ -90,11 +90,12 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     reach = np.sqrt(34.0 / np.maximum(bend * x, 0.25 * second))
     nodes = np.arange(NODES) + 0.5
     y = (reach / NODES)[:, None] * nodes
-    at = p[:, None] - bend[:, None] * y**2 + 1j * y
-    along = 1j - 2 * bend[:, None] * y
-    exponent = at * x[:, None] - 0.5 * _log_product(at, w)
+    path = p[:, None] - bend[:, None] * y**2 + 1j * y
+    tangent = 1j - 2 * bend[:, None] * y
+    exponent = path * x[:, None] - 0.5 * _log_product(path, w)
     size = p * x - 0.5 * np.log1p(2 * p[:, None] * w).sum(axis=1)
-    terms = (np.exp(exponent - size[:, None]) * along / at).imag * (reach / NODES)[:, None] / np.pi
+    terms = (np.exp(exponent - size[:, None]) * tangent / path).imag
+    terms = terms * (reach / NODES)[:, None] / np.pi
     total, every_third = terms.sum(axis=1), 3 * terms[:, 1::3].sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = total * np.exp(size)
@@ -104,21 +105,21 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     return np.clip(value, 0.0, 1.0), accurate
 
 
-def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128]:
-    """Sums (n, nodes) of ``log(1 + 2 p w_i)`` over weights (n, m), at nodes p (n, nodes).
+def _log_product(path: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128]:
+    """Sums (n, nodes) of ``log(1 + 2 p w_i)`` over weights (n, m), at points p of the path.
 
     Arguments of the factors are in (0, pi). The argument of a partial product increases by less
     than pi with each factor: it passes a multiple of pi if the imaginary part changes sign.
     Logarithms are taken of products of up to 16 factors, which do not overflow.
     """
-    total = np.zeros(at.shape, dtype=np.complex128)
+    total = np.zeros(path.shape, dtype=np.complex128)
     w = w[:, w.any(axis=0)]
-    two_p = 2 * at
+    two_p = 2 * path
     n_factors = 16 if np.abs(two_p).max(initial=0.0) < 1e15 else 2
     for start in range(0, w.shape[1], n_factors):
         product = 1 + two_p * w[:, start, None]
-        negative = np.zeros(at.shape, dtype=bool)  # imaginary part
-        turns = np.zeros(at.shape, dtype=np.int8)
+        negative = np.zeros(path.shape, dtype=bool)  # whether the imaginary part is negative
+        turns = np.zeros(path.shape, dtype=np.int8)
         for i in range(start + 1, min(start + n_factors, w.shape[1])):
             product *= 1 + two_p * w[:, i, None]
             is_negative = product.imag < 0

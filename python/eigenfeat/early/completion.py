@@ -90,8 +90,8 @@ class Pattern:
     """Pattern of known entries, with an order of the columns in which known columns come first."""
 
     def __init__(self, known: NDArray[np.bool_]) -> None:
-        self.known = int(known.sum())
-        self.is_prefix = bool(known[: self.known].all())
+        self.n_known = int(known.sum())
+        self.is_prefix = bool(known[: self.n_known].all())
         self.order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])
         self.key = b"" if self.is_prefix else np.packbits(known).tobytes()
 
@@ -107,9 +107,9 @@ def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class PatternGaussians:
-    """The Gaussians of a mixture, its parts, given the known entries of each of q patterns.
+    """Conditional Gaussians of the parts of a mixture, for each of q patterns of known entries.
 
-    Each item of `groups` stands for p patterns with one order of the entries, in which known
+    An item of `groups` describes p patterns that share an order of the entries, in which known
     entries come first: the parts, factorised in this order, and the numbers (p,) of known entries.
     """
 
@@ -118,7 +118,7 @@ class PatternGaussians:
     @cached_property
     def items(self) -> list[tuple[list[PrefixGaussian], int]]:
         """For each pattern, the factorised parts and the number of known entries."""
-        return [(models, int(t)) for models, at in self.groups for t in at]
+        return [(models, int(t)) for models, n_known in self.groups for t in n_known]
 
     @cached_property
     def missing(self) -> NDArray[np.intp]:
@@ -128,18 +128,18 @@ class PatternGaussians:
     @cached_property
     def variances(self) -> _Array:
         """Conditional variances (q, G, ell)."""
-        tables = [[m.variance_table[at] for m in models] for models, at in self.groups]
+        tables = [[m.variance_table[n_known] for m in models] for models, n_known in self.groups]
         return np.concatenate([np.stack(table, axis=1) for table in tables])
 
     @cached_property
     def covariances(self) -> _Array:
         """Conditional covariances (q, G, ell, ell)."""
-        tables = [[m.covariances(at) for m in models] for models, at in self.groups]
+        tables = [[m.covariances(n_known) for m in models] for models, n_known in self.groups]
         return np.concatenate([np.stack(table, axis=1) for table in tables])
 
     @cached_property
     def spectra(self) -> _Array:
-        """Spectrum of the conditional correlation of each pattern, by the first part."""
+        """Spectrum of the conditional correlation of the first part, for each pattern."""
         return np.array([models[0].correlation_spectrum(t) for models, t in self.items])
 
     @cached_property
@@ -147,7 +147,7 @@ class PatternGaussians:
         """Each part alone."""
         n_parts = len(self.groups[0][0])
         return [
-            PatternGaussians([(models[g : g + 1], at) for models, at in self.groups])
+            PatternGaussians([(models[g : g + 1], n_known) for models, n_known in self.groups])
             for g in range(n_parts)
         ]
 
@@ -251,29 +251,29 @@ class GaussianMixture(OmitsCaches):
         groups: list[tuple[list[PrefixGaussian], NDArray[np.int64]]] = []
         for entries, members in patterns_of(~np.isnan(rows)):
             models = self.models(entries, affine, n_threads)
-            at = np.array([entries.known])
-            weight, mean = self._given(models, rows[np.ix_(members, entries.order)], at)
+            n_known = np.array([entries.n_known])
+            weight, mean = self._given(models, rows[np.ix_(members, entries.order)], n_known)
             weights[members], means[members] = weight[:, 0], mean[:, 0]
             pattern[members] = len(groups)
-            groups.append((models, at))
+            groups.append((models, n_known))
         return Conditional(weights, means, pattern, PatternGaussians(groups))
 
     def after(
-        self, rows: _Array, at: NDArray[np.int64], models: list[PrefixGaussian]
+        self, rows: _Array, n_known: NDArray[np.int64], models: list[PrefixGaussian]
     ) -> Conditional:
         """Condition samples (n, d) on their first entries, for each of p numbers of entries."""
-        weights, means = self._given(models, rows, at)
+        weights, means = self._given(models, rows, n_known)
         n, p, parts, ell = means.shape
         return Conditional(
             weights.reshape(n * p, parts),
             means.reshape(n * p, parts, ell),
             np.tile(np.arange(p), n),
-            PatternGaussians([(models, at)]),
+            PatternGaussians([(models, n_known)]),
         )
 
     def running(self, statistics: RunningStatistics, rows: Codes) -> Conditional:
-        """Condition the series `rows`, of which `statistics` include equal numbers of entries."""
-        densities, known = statistics.log_densities[:, rows].T, statistics.known[rows[:1]]
+        """Condition the series `rows`, whose numbers of entries in `statistics` are equal."""
+        densities, known = statistics.log_densities[:, rows].T, statistics.n_known[rows[:1]]
         return Conditional(
             np.ones_like(densities) if len(self.weights) == 1 else self._posterior(densities),
             np.ascontiguousarray(statistics.means[:, rows].swapaxes(0, 1)),
@@ -282,15 +282,15 @@ class GaussianMixture(OmitsCaches):
         )
 
     def _given(
-        self, models: list[PrefixGaussian], rows: _Array, at: NDArray[Any]
+        self, models: list[PrefixGaussian], rows: _Array, n_known: NDArray[Any]
     ) -> tuple[_Array, _Array]:
-        """Weights (n, p, G) and means (n, p, G, ell) of the parts after each of `at` entries."""
-        innovations = [model.innovations(rows, int(at[-1])) for model in models]
+        """Weights (n, p, G) and means (n, p, G, ell) of the parts given each number of entries."""
+        innovations = [model.innovations(rows, int(n_known[-1])) for model in models]
         pairs = list(zip(models, innovations, strict=True))
-        means = np.stack([model.means(e, at) for model, e in pairs], axis=2)
+        means = np.stack([model.means(e, n_known) for model, e in pairs], axis=2)
         if len(models) == 1:
             return np.ones(means.shape[:3]), means
-        densities = np.stack([model.log_densities(e, at) for model, e in pairs], axis=-1)
+        densities = np.stack([model.log_densities(e, n_known) for model, e in pairs], axis=-1)
         return self._posterior(densities), means
 
     def _posterior(self, densities: _Array) -> _Array:
@@ -308,7 +308,7 @@ class GaussianMixture(OmitsCaches):
             np.concatenate([other.means, self.means]),
             np.concatenate([other.covariances, self.covariances]),
             n_fixed=1,
-            # Keep the factors: computing them again takes a seventh of a fit to 300 columns.
+            # Keep the factors: they take a seventh of the time of a fit with 300 columns.
             cache={key: [*other.cache[key], *models] for key, models in self.cache.items()},
         )
 
@@ -357,7 +357,7 @@ class RunningStatistics:
     ----------
     models : list of PrefixGaussian
         The factorised parts.
-    known : (n,) array of int
+    n_known : (n,) array of int
         Numbers of first entries that are included.
     means : (G, n, ell) array
         Conditional means of features.
@@ -367,14 +367,14 @@ class RunningStatistics:
 
     def __init__(self, models: list[PrefixGaussian], n: int) -> None:
         self.models = models
-        self.known = np.zeros(n, dtype=np.int64)
+        self.n_known = np.zeros(n, dtype=np.int64)
         self.means = np.stack([np.tile(model.feature_mean, (n, 1)) for model in models])
         self.log_densities = np.zeros((len(models), n))
         self._innovations = np.zeros((len(models), n, len(models[0].mean)))
 
     def restart(self, rows: Codes) -> None:
         """Forget the entries of some series."""
-        self.known[rows] = 0
+        self.n_known[rows] = 0
         self.log_densities[:, rows] = 0.0
         for means, model in zip(self.means, self.models, strict=True):
             means[rows] = model.feature_mean
@@ -382,12 +382,12 @@ class RunningStatistics:
     def include(self, rows: Codes, X: _Array, t: int) -> None:
         """Include the first t entries of the series X[rows]; forget these series on an error."""
         try:
-            for s in {*self.known[rows].tolist()} - {t}:
-                self._include(rows[self.known[rows] == s], X, s, t)
+            for s in {*self.n_known[rows].tolist()} - {t}:
+                self._include(rows[self.n_known[rows] == s], X, s, t)
         except BaseException:
             self.restart(rows)
             raise
-        self.known[rows] = t
+        self.n_known[rows] = t
 
     def _include(self, rows: Codes, X: _Array, s: int, t: int) -> None:
         """Include entries s, ..., t - 1 of series of which the first s are included."""
@@ -477,8 +477,8 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _estimate(
         self, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None = None
     ) -> _Array:
-        """Estimate and factorise the mixture; return the shrinkages. `classes` are for messages."""
-        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN without values
+        """Estimate and factorise the mixture; return the shrinkages. Errors name the `classes`."""
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN without known values
         if np.all(low == high):
             raise ValueError("X: expected samples that differ, got equal samples")
         spread = None
@@ -494,7 +494,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return shrinkages
 
     def _singular(self, covariances: _Array, classes: NDArray[Any] | None) -> str:
-        """Advice about covariances that are not positive definite."""
+        """Error message for covariances that are not positive definite."""
         traces = np.trace(covariances, axis1=1, axis2=2)
         if classes is not None and not traces.any():
             return "X: expected a class of samples that differ, got equal samples in each class"
@@ -630,8 +630,8 @@ class MixtureCompletion(Completion):
     overall : float in [0, 1), default=0
         Weight of a Gaussian of all samples, which is averaged with the mixture. The weight does not
         depend on the known entries.
-    n_threads
-        As in `GaussianCompletion`.
+    n_threads : int or None, default=None
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------

@@ -61,24 +61,25 @@ _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
 
-TIE, TIME_FIRST = 1e-6, 1e3  # weights of the share of known entries in the score
-LEAST_TAU = float(np.finfo(float).tiny)  # smallest tau of a decision: a tau of 0 decides nothing
+# Weights of the share of known entries in the score: to break ties, and to put time first.
+TIE_WEIGHT, TIME_FIRST_WEIGHT = 1e-6, 1e3
+MIN_TAU = float(np.finfo(float).tiny)  # smallest tau of a decision
 
 
 # ---- bounds
 
 
-def _supported(count: NDArray[np.int64], n: Any, confidence: float) -> _Array:
-    """Lower bounds of a probability of success, from `count` successes in n trials.
+def _success_bounds(count: NDArray[np.int64], n: Any, confidence: float) -> _Array:
+    """Lower bounds on a probability of success, from `count` successes in n trials.
 
-    With confidence 0: count / (n + 1), a bound on average.
+    With confidence 0: count / (n + 1), which is a bound on average.
     """
     if confidence > 0:
         return clopper_pearson(count, n, 1.0 - confidence)
     return np.asarray(count / (n + 1))
 
 
-def least_samples(tau: float, confidence: float) -> int:
+def min_samples_for(tau: float, confidence: float) -> int:
     """Number of samples that support tau if all early labels are final."""
     if confidence > 0:
         return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
@@ -103,7 +104,7 @@ class HeldOutDecisions:
 
     @property
     def largest_wrong(self) -> _Array:
-        """The largest score (m,) of the wrong decisions about each sample; 0 for none."""
+        """Largest score (m,) of the wrong decisions about each sample; 0 if all are right."""
         wrong = self.code[:, :-1] != self.code[:, -1:]
         return np.where(wrong, self.score, 0.0).max(axis=1, initial=0.0)
 
@@ -160,8 +161,8 @@ def promised_shares(
     shares = [
         _label_shares(code, final, groups(classes), groups.n_groups, confidence)
         if promise == "predicted"
-        else _time_shares(at, final, decisions.code.shape[1], confidence)
-        for at, code, final in (_first_decisions(decisions, s) for s in thresholds)
+        else _time_shares(index, final, decisions.code.shape[1], confidence)
+        for index, code, final in (_first_decisions(decisions, s) for s in thresholds)
     ]
     return np.stack(shares, axis=-1)
 
@@ -170,10 +171,10 @@ def _stable_shares(
     decisions: HeldOutDecisions, thresholds: _Array, group: _Codes, n_groups: int, confidence: float
 ) -> _Array:
     """Share of the samples of each group without wrong decisions above a threshold."""
-    of_group = [np.sort(decisions.largest_wrong[group == g]) for g in range(n_groups)]
-    counts = [np.searchsorted(largest, thresholds, "right") for largest in of_group]
-    sizes = np.array([len(largest) for largest in of_group])
-    return _supported(np.stack(counts), sizes[:, None], confidence)
+    scores = [np.sort(decisions.largest_wrong[group == g]) for g in range(n_groups)]
+    counts = [np.searchsorted(wrong, thresholds, "right") for wrong in scores]
+    sizes = np.array([len(wrong) for wrong in scores])
+    return _success_bounds(np.stack(counts), sizes[:, None], confidence)
 
 
 def _first_decisions(
@@ -184,9 +185,9 @@ def _first_decisions(
     The last index stands for decisions at the end of a series.
     """
     above = decisions.score > threshold
-    at = np.where(above.any(axis=1), above.argmax(axis=1), above.shape[1])
-    code = decisions.code[np.arange(len(at)), at]
-    return at, code, code == decisions.code[:, -1]
+    index = np.where(above.any(axis=1), above.argmax(axis=1), above.shape[1])
+    code = decisions.code[np.arange(len(index)), index]
+    return index, code, code == decisions.code[:, -1]
 
 
 def _label_shares(
@@ -195,21 +196,21 @@ def _label_shares(
     """Share of final labels among the early labels of each group of classes."""
     total = np.bincount(group[code], minlength=n_groups)
     count = np.bincount(group[code[final]], minlength=n_groups)
-    return np.where(total > 0, _supported(count, total, confidence), 1.0)
+    return np.where(total > 0, _success_bounds(count, total, confidence), 1.0)
 
 
-def _time_shares(at: _Codes, final: _Flags, n_times: int, confidence: float) -> _Array:
+def _time_shares(index: _Codes, final: _Flags, n_times: int, confidence: float) -> _Array:
     """Smallest share (1,) of final labels among samples that are decided up to a time."""
-    total = np.cumsum(np.bincount(at, minlength=n_times))
-    count = np.cumsum(np.bincount(at[final], minlength=n_times))
-    shares = np.where(total > 0, _supported(count, total, confidence), 1.0)
+    total = np.cumsum(np.bincount(index, minlength=n_times))
+    count = np.cumsum(np.bincount(index[final], minlength=n_times))
+    shares = np.where(total > 0, _success_bounds(count, total, confidence), 1.0)
     return shares.min(keepdims=True)
 
 
 def certified_by_class(
     decisions: HeldOutDecisions, labels: Labels, classes: Labels, correction: Correction, tau: float
 ) -> _Array:
-    """Lower bounds (G,) of the share of final labels of each true class, at most tau.
+    """Lower bounds (G,) on the share of final labels of each true class, at most tau.
 
     NaN for classes without held-out samples.
     """
@@ -217,10 +218,10 @@ def certified_by_class(
     known, codes = np.unique(labels, return_inverse=True)
     shares = np.ones(len(known))  # if all samples are decided at their end
     if np.isfinite(threshold):
-        at, confidence = threshold[None], correction.confidence
-        shares = _stable_shares(decisions, at, codes, len(known), confidence)[:, 0]
-    of_class = dict(zip(known.tolist(), shares.tolist(), strict=True))
-    return np.minimum([of_class.get(label, np.nan) for label in classes.tolist()], tau)
+        arguments = threshold[None], codes, len(known), correction.confidence
+        shares = _stable_shares(decisions, *arguments)[:, 0]
+    share_of = dict(zip(known.tolist(), shares.tolist(), strict=True))
+    return np.minimum([share_of.get(label, np.nan) for label in classes.tolist()], tau)
 
 
 # ---- the corrected rule
@@ -254,22 +255,22 @@ class Correction:
     confidence: float
     n: int
     length: int
-    time_weight: float = TIE
+    time_weight: float = TIE_WEIGHT
     needs_tau: bool = True
 
     def threshold(self, tau: float | _Array) -> _Array:
         """Score that decisions at tau must exceed; infinite if samples wait for their end."""
-        at = self.share.searchsorted(np.asarray(tau) - SLACK)
+        index = self.share.searchsorted(np.asarray(tau) - SLACK)
         last = len(self.share) - 1
-        return np.where(at <= last, self.thresholds[np.minimum(at, last)], np.inf)
+        return np.where(index <= last, self.thresholds[np.minimum(index, last)], np.inf)
 
-    def least_tau(self, tau: _Array, known: _Codes) -> _Array:
+    def min_tau(self, tau: _Array, known: _Codes) -> _Array:
         """Smallest tau (m,) of the rule alone at which decisions are certified at tau (m,)."""
         least = self.threshold(tau) + SLACK - self.time_weight * known / self.length
-        return np.maximum(least, tau if self.needs_tau else LEAST_TAU)
+        return np.maximum(least, tau if self.needs_tau else MIN_TAU)
 
     def certified(self, score: _Array) -> _Array:
-        """Largest certified share (m,) of decisions with these scores; 0 without any."""
+        """Largest certified share (m,) of decisions with these scores; 0 below all thresholds."""
         below = np.searchsorted(self.thresholds, score) - 1
         return np.where(below >= 0, self.share[np.maximum(below, 0)], 0.0)
 

@@ -122,30 +122,31 @@ def decide_early(
     X = np.where(gaps[:, None], series.rows, filled(model.completion, series.rows))
     codes, reliability = model.final_decisions(series.rows)
     time, waiting = series.ends.copy(), np.ones(len(X), dtype=bool)
-    # At and after its end a series has the decision of its end.
+    # At times from its end on, a series has its final decision.
     trace_codes = np.repeat(codes[:, None], len(times), axis=1) if trace else None
     trace_reliability = np.repeat(reliability[:, None], len(times), axis=1) if trace else None
     first = 0 if trace else int(np.count_nonzero(~model.may_decide(tau, times)))
-    for batch, at in _batches(model, gaps, first, len(times) - 1):
-        now = times[at]
+    for batch, columns in _batches(model, gaps, first, len(times) - 1):
+        batch_times = times[columns]
         rows = batch if trace else batch[waiting[batch]]
-        rows = rows[series.ends[rows] > now[0]]
+        rows = rows[series.ends[rows] > batch_times[0]]
         if not len(rows):
             continue
-        running = now < series.ends[rows][:, None]
-        rule_input = model.prefix_input(X[rows], now)
+        running = batch_times < series.ends[rows][:, None]
+        rule_input = model.prefix_input(X[rows], batch_times)
         best = model.rule.best_classes(rule_input)
-        decided = model.decides(rule_input, best, np.repeat(tau[rows], len(now)))
+        decided = model.decides(rule_input, best, np.repeat(tau[rows], len(batch_times)))
         if trace_codes is not None and trace_reliability is not None:
             bound = model.bound(rule_input, best)
             for table, values in ((trace_codes, best), (trace_reliability, bound)):
-                table[rows, at] = np.where(running, values.reshape(running.shape), table[rows, at])
+                values = values.reshape(running.shape)
+                table[rows, columns] = np.where(running, values, table[rows, columns])
         decided = decided.reshape(running.shape) & running & waiting[rows][:, None]
         new = np.flatnonzero(decided.any(axis=1))
         if len(new):
             earliest = decided[new].argmax(axis=1)
-            items, rows = new * len(now) + earliest, rows[new]
-            time[rows], codes[rows], waiting[rows] = now[earliest], best[items], False
+            items, rows = new * len(batch_times) + earliest, rows[new]
+            time[rows], codes[rows], waiting[rows] = batch_times[earliest], best[items], False
             reliability[rows] = model.bound(rule_input.take(items), best[items])
     return EarlyDecisions(
         model.classes[codes],

@@ -1,6 +1,6 @@
 """The fitted model of `ReliableClassifier`: parts, decisions, and the test by held-out samples.
 
-`correction` has the theorems about the test.
+The theorems about the test are in `correction`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from eigenfeat.early.completion import (
     filled,
 )
 from eigenfeat.early.correction import (
-    LEAST_TAU,
-    TIE,
-    TIME_FIRST,
+    MIN_TAU,
+    TIE_WEIGHT,
+    TIME_FIRST_WEIGHT,
     ClassGroups,
     Correction,
     HeldOutDecisions,
     certified_by_class,
-    least_samples,
+    min_samples_for,
     promised_shares,
     strictest,
 )
@@ -159,11 +159,11 @@ class FittedModel:
         return self._input(conditional, self._prefixes(rows, times))
 
     def running_input(self, statistics: RunningStatistics, series: _Codes, X: _Array) -> RuleInput:
-        """Inputs of series without gaps, by running statistics of equal numbers of entries."""
+        """Condition series without gaps, whose numbers of entries in `statistics` are equal."""
         conditional = self.completion.mixture_.running(statistics, series)
         prefixes = None
         if self.stages is not None:
-            prefixes = self._prefixes(X[series], statistics.known[series[:1]])
+            prefixes = self._prefixes(X[series], statistics.n_known[series[:1]])
         return self._input(conditional, prefixes)
 
     def _conditional(self, rows: _Array) -> Conditional:
@@ -207,7 +207,7 @@ class FittedModel:
         return tau if self.is_target is None else np.where(self.is_target[best], tau, 0.0)
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """Largest tau (n,) at which each sample is decided as its class `best`; 0 for none."""
+        """Largest tau (n,) at which each sample is decided as its class `best`; 0 if at no tau."""
         tau = self.score(rule_input, best)
         if self.correction is None:
             return tau
@@ -216,7 +216,7 @@ class FittedModel:
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
         """Mask of the samples that are decided as their class `best` at tau (n,)."""
         if self.correction is not None:
-            tau = self.correction.least_tau(tau, self._known(rule_input))
+            tau = self.correction.min_tau(tau, self._known(rule_input))
             if not (tau <= 1).any():
                 return np.zeros(len(best), dtype=bool)
         if rule_input.prefixes is not None:
@@ -225,13 +225,13 @@ class FittedModel:
         return decided if self.is_target is None else decided & self.is_target[best]
 
     def may_decide(self, tau: _Array, known: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Mask (p,) of numbers of known entries after which a decision at a tau (n,) is possible.
+        """Whether a decision is possible after each number (p,) of known entries, at any tau (n,).
 
         With too few held-out samples, the correction allows no decision before the end.
         """
         if self.correction is None or not len(tau):
             return np.ones(len(known), dtype=bool)
-        return np.asarray(self.correction.least_tau(tau.min(), known) <= 1)
+        return np.asarray(self.correction.min_tau(tau.min(), known) <= 1)
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """Largest tau (n,) at which each sample would be decided, and its class."""
@@ -280,8 +280,8 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
     if never.any():
         sample, channel = divmod(int(never.argmax()), layout.channels)
         raise ValueError(
-            "X: expected a known value of each channel at each time in a series, got NaN alone in "
-            f"channel {channel}, sample {sample}{ENDED}"
+            "X: expected a known value of each channel at each time in at least one series, got "
+            f"only NaN in channel {channel}, sample {sample}{ENDED}"
         )
     with ignore_single_sample_warning():
         if completion is None and np.isnan(X).any():
@@ -341,7 +341,7 @@ def _default_completion(name: str, X: _Array, y: Labels, n_threads: int | None) 
 
 
 def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants | None:
-    """Discriminants of the classifier, or None; ValueError if the rule needs others."""
+    """Discriminants of the classifier, or None; ValueError if they do not suit the rule."""
     if name == "sampled":
         return None
     plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
@@ -430,30 +430,30 @@ def correct_rule(
     confidence = 0.0 if estimator.correct == "average" else float(estimator.correct)
     if isinstance(estimator.correct, bool | np.bool_):
         confidence = CONFIDENCE
-    least = least_samples(tau, confidence)
-    n_samples, n_times = _test_sizes(model.rule.cost, len(labels), layout.length - 1, least)
+    min_samples = min_samples_for(tau, confidence)
+    n_samples, n_times = _test_sizes(model.rule.cost, len(labels), layout.length - 1, min_samples)
     random = check_random_state(estimator.random_state)
-    groups = _class_groups(estimator, model, classes, labels, least)
-    promises = _promises(estimator.conditional, groups, least, tau)
+    groups = _class_groups(estimator, model, classes, labels, min_samples)
+    promises = _promises(estimator.conditional, groups, min_samples, tau)
     drawn = stratified_draw(labels, n_samples, random)
     if promises == ("true",):
-        _draw_more(drawn, groups(labels), 2 * least, random)
+        _draw_more(drawn, groups(labels), 2 * min_samples, random)
     models: Iterable[tuple[FittedModel, _Codes]] = [(model, np.flatnonzero(drawn))]
     if by_folds:
         models = _fold_models(estimator, rows, labels, layout, drawn, random, known)
     steps = spread_steps(layout.length, n_times) if model.stages is None else model.stages.times
     needs_tau = model.stages is None or "time" in promises
-    floor = tau if needs_tau else LEAST_TAU
+    required_tau = tau if needs_tau else MIN_TAU
     parts, order = [], []
     for fitted, indices in models if len(steps) else ():  # no times if samples have one entry
         times = steps * layout.channels
-        parts.append(_held_out_decisions(fitted, rows.take(indices), times, promises, floor))
+        parts.append(_held_out_decisions(fitted, rows.take(indices), times, promises, required_tau))
         order.append(indices)
     if not parts:
         if len(steps):
             warn_caller(
-                "correct: expected folds that the classifier can be fitted to, got none; samples "
-                "are decided when they are complete",
+                "correct: expected folds to which the classifier can be fitted, got none; only "
+                "complete samples are decided",
                 UserWarning,
             )
         no_promise = Correction(np.zeros(1), np.zeros(1), confidence, 0, layout.width)
@@ -486,7 +486,7 @@ def _draw_more(
 
 def _time_weight(promises: Sequence[str]) -> float:
     """Weight of the share of known entries in the score."""
-    return TIME_FIRST if "time" in promises else TIE
+    return TIME_FIRST_WEIGHT if "time" in promises else TIE_WEIGHT
 
 
 def _thresholds(
@@ -494,20 +494,20 @@ def _thresholds(
 ) -> _Array:
     """Thresholds of the score to test."""
     if "time" in promises:  # decisions begin after a time, at any tau of the rule
-        return np.append(0.0, TIME_FIRST * steps / length + 1.0)
+        return np.append(0.0, TIME_FIRST_WEIGHT * steps / length + 1.0)
     thresholds = np.unique(np.append(0.0, decisions.largest_wrong))
     if "predicted" in promises and len(thresholds) > MAX_THRESHOLDS:
-        at = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
-        thresholds = thresholds[at]
+        chosen = np.linspace(0, len(thresholds) - 1, MAX_THRESHOLDS).round().astype(np.intp)
+        thresholds = thresholds[chosen]
     return thresholds
 
 
-def _test_sizes(cost: int, n: int, n_times: int, least: int) -> tuple[int, int]:
+def _test_sizes(cost: int, n: int, n_times: int, min_samples: int) -> tuple[int, int]:
     """Numbers of samples and times to test, at most n and `n_times`."""
     n_times = min(n_times, MAX_TIMES if cost == 1 else MAX_SAMPLED_TIMES)
     n_samples = int(np.clip(MAX_PREDICTIONS / (cost * max(n_times, 1)), 100, MAX_SAMPLES))
-    if n >= least:  # enough samples to support the promise
-        n_samples = max(n_samples, 2 * least)
+    if n >= min_samples:  # enough samples to support the promise
+        n_samples = max(n_samples, 2 * min_samples)
     return min(n, n_samples), n_times
 
 
@@ -516,55 +516,59 @@ def _class_groups(
     model: FittedModel,
     classes: Labels,
     labels: Labels,
-    least: int,
+    min_samples: int,
 ) -> ClassGroups:
     """Groups of the classes by their numbers of held-out samples."""
-    if "predicted" in names_of(estimator.conditional):
+    if "predicted" in promise_names(estimator.conditional):
         classes = np.union1d(classes, model.classes)
     counts = np.array([np.count_nonzero(labels == label) for label in classes])
     if estimator.held_out > 1:  # no fold holds out the only sample of a class
         counts[counts == 1] = 0
-    return ClassGroups.of(classes, counts, least)
+    return ClassGroups.of(classes, counts, min_samples)
 
 
-def names_of(conditional: Any) -> tuple[str, ...]:
+def promise_names(conditional: Any) -> tuple[str, ...]:
     """Names of the promises."""
     if conditional is None:
         return ()
     return (conditional,) if isinstance(conditional, str) else tuple(conditional)
 
 
-def _promises(conditional: Any, groups: ClassGroups, least: int, tau: float) -> tuple[str, ...]:
+def _promises(
+    conditional: Any, groups: ClassGroups, min_samples: int, tau: float
+) -> tuple[str, ...]:
     """Names of the promises that hold; warns of classes with too few held-out samples."""
-    names = names_of(conditional)
+    names = promise_names(conditional)
     total = int(groups.counts.sum())
-    waits = "" if total >= least else ", and all samples wait for their end"
+    waits = "" if total >= min_samples else ", and all samples wait for their end"
     small = [
         f"{count} of class {show(label)}"
         for label, count in zip(groups.classes.tolist(), groups.counts.tolist(), strict=True)
-        if count < least
+        if count < min_samples
     ]
     if len(small) > MAX_NAMED_CLASSES:
-        small[MAX_NAMED_CLASSES:] = [f"and too few of {len(small) - MAX_NAMED_CLASSES} more"]
+        small[MAX_NAMED_CLASSES:] = [
+            f"and too few of {len(small) - MAX_NAMED_CLASSES} more classes"
+        ]
     got = ", ".join(small)
     if small and names == ("auto",):
         warn_caller(
-            f"conditional: expected at least {least} held-out samples of each class for a promise "
-            f"by class at a reliability of {tau:g}, got {got}; the promise is a share of all "
+            f"conditional: expected at least {min_samples} held-out samples of each class for a "
+            f"promise by class at a reliability of {tau:g}, got {got}; the promise holds for all "
             f"samples together (None){waits}",
             UserWarning,
         )
     elif small and {"true", "predicted"} & {*names}:
         warn_caller(
-            f"conditional: expected at least {least} held-out samples of each class, got {got}; "
-            "these classes share one promise"
-            + ("" if groups.all_have(least) else ", and all samples wait for their end"),
+            f"conditional: expected at least {min_samples} held-out samples of each class, got "
+            f"{got}; these classes share one promise"
+            + ("" if groups.all_have(min_samples) else ", and all samples wait for their end"),
             UserWarning,
         )
     elif waits:
         warn_caller(
-            f"correct: expected at least {least} held-out samples for a reliability of {tau:g}, "
-            f"got {total}; all samples wait for their end",
+            f"correct: expected at least {min_samples} held-out samples for a reliability of "
+            f"{tau:g}, got {total}; all samples wait for their end",
             UserWarning,
         )
     if names == ("auto",):
@@ -599,13 +603,13 @@ def _held_out_decisions(
     samples: Rows,
     times: NDArray[np.int64],
     promises: Sequence[str],
-    least: float,
+    required_tau: float,
 ) -> HeldOutDecisions:
     """Decisions about samples outside of the model's fit.
 
     Decisions that do not affect the promises have the score 0. For promises by label or time, these
-    are decisions with a tau below `least`; for other promises, decisions for the label of the
-    complete sample.
+    are decisions with a tau below `required_tau`; for other promises, decisions for the label of
+    the complete sample.
     """
     scores_final = bool({"predicted", "time"} & {*promises})  # also decisions for the final label
     complete = filled(model.completion, samples.rows)
@@ -615,16 +619,16 @@ def _held_out_decisions(
     codes = np.repeat(final[:, None], len(times) + 1, axis=1)
     score = np.where(running, 0.0, np.inf)
     for begin in range(0, len(times), TIMES_PER_BATCH):
-        at = slice(begin, min(begin + TIMES_PER_BATCH, len(times)))
-        rule_input = model.prefix_input(rows, times[at])
+        batch = slice(begin, min(begin + TIMES_PER_BATCH, len(times)))
+        rule_input = model.prefix_input(rows, times[batch])
         best = model.rule.best_classes(rule_input)
-        now = best.reshape(len(final), -1)
-        codes[:, at] = np.where(running[:, at], now, codes[:, at])
-        row, time = np.nonzero(running[:, at] & (scores_final | (now != final[:, None])))
+        early = best.reshape(len(final), -1)
+        codes[:, batch] = np.where(running[:, batch], early, codes[:, batch])
+        row, time = np.nonzero(running[:, batch] & (scores_final | (early != final[:, None])))
         if len(row):
-            items = row * (at.stop - at.start) + time
+            items = row * (batch.stop - batch.start) + time
             tau = model.score(rule_input.take(items), best[items])
-            scores = tau + _time_weight(promises) * times[at][time] / model.layout.width
-            decided = tau >= (least if scores_final else LEAST_TAU)
+            scores = tau + _time_weight(promises) * times[batch][time] / model.layout.width
+            decided = tau >= (required_tau if scores_final else MIN_TAU)
             score[row, begin + time] = np.where(decided, scores, 0.0)
     return HeldOutDecisions(score, codes)

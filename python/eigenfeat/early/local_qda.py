@@ -234,7 +234,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     def _cross_validated_errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
         """Error rate of each number of neighbours."""
         largest = int(np.bincount(codes).max())
-        counts = [m for m in self.CANDIDATES if m == 1 or m <= largest]
+        counts = [m for m in self.CANDIDATES if m <= largest]
         folds = np.empty(len(codes), dtype=np.intp)
         for g in range(len(self.classes_)):
             members = np.flatnonzero(codes == g)

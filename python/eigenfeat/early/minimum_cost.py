@@ -96,8 +96,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    ReliableClassifier : Promises a share of final labels instead.
-    eigenfeat.signals.ConvolutionClassifier : The default; computed once for all times.
+    ReliableClassifier : Promises how often an early label is the final label.
+    eigenfeat.signals.ConvolutionClassifier : The default classifier; its features are computed once
+        for all times.
 
     References
     ----------
@@ -155,9 +156,10 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, T) or (n, channels, T) array-like, or list of series
-            Complete series; a shorter series is complete at its own end. Only arrays with channels
-            and lists may have missing values. NaN is a missing value, also at the end, and is
-            replaced by the last known value; leave out NaN after the end of a series.
+            Complete series; a shorter series is complete at its own end. Arrays with channels and
+            lists may have missing values, which are NaN and are replaced by the last known value;
+            other arrays may not. NaN at the end of a series is a missing value: do not pad shorter
+            series with NaN.
         y : (n,) array-like
             Labels.
 
@@ -224,7 +226,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (m, T) or (m, channels, T) array-like, or list of series
             Complete series; at each time only the values up to it are used. A shorter series is
-            decided at its own end. NaN is as in `fit`: a series with NaN at its end goes on.
+            decided at its own end. NaN is a missing value, as in `fit`.
 
         Returns
         -------
@@ -268,7 +270,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
         """Series (n, channels, T) without missing values, and their numbers of samples."""
         check_is_fitted(self)
-        count_cores()  # before a nested classifier counts the cores, with warnings
+        count_cores()  # without the warnings that a nested classifier would raise
         layout = Layout(self.n_channels_, self.n_timepoints_)
         checked = ended_rows(self, X, layout)
         series = self._stages.filled(layout.series(checked.rows))
@@ -312,7 +314,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(table + by_time[:, None, None])
 
     def _times_after(self, onset: int) -> NDArray[np.int64]:
-        """Times of decision after the onset, up to which all series are equal."""
+        """Times of decision after `onset`, the number of leading values that all series share."""
         d = self.n_timepoints_
         if self.times is not None:
             times = np.union1d(read_times(self.times, "times", 1, d), [d])
@@ -364,7 +366,9 @@ class CostStream:
 
         Parameters
         ----------
-        value, time
+        value : float or (channels,) array-like
+            As in `Stream.push`.
+        time : int, optional
             As in `Stream.push`.
 
         Returns

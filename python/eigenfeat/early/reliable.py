@@ -26,7 +26,7 @@ from eigenfeat.early.fitted import (
     correct_rule,
     fit_model,
     fit_prefixes,
-    names_of,
+    promise_names,
 )
 from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound
 from eigenfeat.early.series import (
@@ -83,7 +83,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     conditional : str, sequence of str or None, default="auto"
         Groups for which the promise holds: all series (None), by "true" class, by "predicted"
         class, or by "time" of decision. "auto": "true" if every class has enough held-out samples,
-        else None, with a warning; a rare class may then be wrong throughout.
+        else None, with a warning; decisions of a rare class may then all be wrong.
     target : label, sequence of labels or None, default=None
         Classes of interest: only they are decided before the end. None: all classes.
     correct : bool, float in (0, 1) or "average", default=True
@@ -211,9 +211,10 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
             Complete samples, or series of shape (times,) or (channels, times), which may differ in
-            length; a shorter series is complete at its end. NaN is a missing value of a series,
-            also at the end, and the completion fills it; leave it out where the series has ended.
-            Fill missing entries of samples first: ``GaussianCompletion().fit(X).transform(X)``.
+            length; a shorter series is complete at its end. The completion fills missing values of
+            series, which are NaN. NaN at the end of a series is a missing value: do not pad shorter
+            series with NaN. Fill missing entries of samples first:
+            ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
 
@@ -225,8 +226,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If a class has too few held-out samples for its promise, or all classes together for any
-            promise; then all samples wait for their end.
+            If there are too few held-out samples for the promise, in a class or in total. The
+            warning says which promise holds instead, or that all samples wait for their end.
         """
         self._validate_params()
         with unchanged_on_error(self):
@@ -248,7 +249,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_promises(self, labels: Labels) -> None:
         """ValueError unless `conditional` and `target` are valid for these labels."""
-        names, options = names_of(self.conditional), ""
+        names, options = promise_names(self.conditional), ""
         allowed: tuple[str, ...] = PROMISES
         if self.correct == "average":
             allowed, options = ("true",), " with correct='average'"
@@ -318,7 +319,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.fitted_ = replace(self.fitted_, correction=self.correction_)
         self.decision_times_ = np.append(steps, self.n_timepoints_)
 
-    # ---- use
+    # ---- predictions and decisions
 
     def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete samples.
@@ -326,8 +327,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
-            Complete samples, unlike `decide`, or series that have ended. Missing values of series
-            are filled by their conditional means.
+            Complete samples, or series that have ended; `decide` takes incomplete samples. Missing
+            values of series are filled by their conditional means.
 
         Returns
         -------
@@ -370,8 +371,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
             Series. At each time only the values up to it are used; at its own end each series is
-            decided. Only arrays with channels and lists may have missing values. NaN is a missing
-            value, also at the end; leave it out where a series has ended.
+            decided. Arrays with channels and lists may have missing values, which are NaN, also at
+            the end of a series; other arrays may not.
         reliability : float or (n,) array-like, optional
             tau in (0, 1); by default `reliability_`, or `reliability` without a correction.
         steps : ascending integers in ``1..n_timepoints_``, optional
@@ -388,8 +389,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         model = self._model()
         series = ended_rows(self, X, layout := model.layout)
         tau = taus_of(self, reliability, len(series.rows))
-        at = decision_times(self, steps, layout.length)
-        times = np.union1d(at[at > 0], [layout.length]).astype(np.int64) * layout.channels
+        times = decision_times(self, steps, layout.length)
+        times = np.union1d(times[times > 0], [layout.length]).astype(np.int64) * layout.channels
         return decide_early(model, series, tau, times, trace)
 
     def stream(self, reliability: float | None = None, *, steps: ArrayLike | None = None) -> Stream:
@@ -397,7 +398,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        reliability, steps
+        reliability : float, optional
+            As in `Stream`.
+        steps : ascending integers in ``1..n_timepoints_``, optional
             As in `Stream`.
 
         Returns
@@ -414,7 +417,11 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        n_series, reliability, steps
+        n_series : int >= 1
+            Number of series.
+        reliability : float or (n_series,) array-like, optional
+            As in `Streams`.
+        steps : ascending integers in ``1..n_timepoints_``, optional
             As in `Streams`.
 
         Returns

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReliableClassifierCV"]
 
-# Default candidates for tau. With rules such as "chebyshev" even small ones decide late.
+# Default candidates for tau. Rules such as "chebyshev" decide late even with a small tau.
 _SMALL_TAUS = (1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05)
 TAUS = (*_SMALL_TAUS, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
@@ -87,7 +87,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    ReliableClassifier : Promises a share of final labels.
+    ReliableClassifier : Promises how often an early label is the final label.
     MinimumCostClassifier : Often better with many samples.
 
     References
@@ -177,7 +177,9 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, steps
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            As in `ReliableClassifier.predict_early`.
+        steps : ascending integers in ``1..n_timepoints_``, optional
             As in `ReliableClassifier.predict_early`.
 
         Returns
@@ -193,7 +195,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X
+        X : (n, d) or (n, channels, times) array-like, or list of series
             As in `ReliableClassifier.decide`.
 
         Returns
@@ -249,7 +251,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
             gaussian = GaussianCompletion(n_threads=self.n_threads)
             mixture = MixtureCompletion(n_threads=self.n_threads)
-            # tau is chosen by the harmonic mean, without a promise.
+            # The harmonic mean chooses tau; there is no promise to correct.
             options: dict[str, Any] = {"correct": False, "n_threads": self.n_threads}
             candidates = {"LDA": ReliableClassifier(lda, gaussian, **options)}
             if fits_gaussian_per_class(n_classes, width):

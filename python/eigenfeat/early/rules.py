@@ -41,7 +41,7 @@ _Codes = NDArray[np.intp]
 Separable = tuple[_Array, _Array | None, _Array | None, _Array | None]
 
 EPS = float(np.finfo(float).eps)
-MAX_ROUNDING = 1e300  # bound of rounding errors, so that they stay finite
+MAX_ROUNDING = 1e300  # bound on rounding errors, so that they stay finite
 SLACK = 1e-12  # allowance for rounding errors of shares that are compared with tau
 
 
@@ -162,7 +162,7 @@ class Quadratic(Discriminants):
         return np.asarray(V[:, :, None] * np.eye(V.shape[1]) if self.diagonal else V)
 
     def sizes(self, points: _Array) -> tuple[_Array, _Array, _Array]:
-        """Bounds (n, k) of the magnitudes of the terms of V, of the half gradient and of f_c."""
+        """Bounds (n, k) on the magnitudes of the terms of V, of the half gradient and of f_c."""
         axes = tuple(range(2, self.precisions.ndim))
         curved = np.sqrt((0.25 * self.precisions**2).sum(axis=axes))
         distance = np.stack(
@@ -196,7 +196,7 @@ def _products(X: _Array, precision: _Array) -> _Array:
 
 def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     """Discriminants of a fitted classifier."""
-    functions = _read(classifier)
+    functions = _known_discriminants(classifier)
     if functions is None:
         raise ValueError(
             "classifier: expected linear or quadratic discriminants (coef_ and intercept_ for each "
@@ -205,8 +205,8 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     scores = functions.scores(X)
     expected = np.searchsorted(classifier.classes_, classifier.predict(X))
     got = scores.argmax(axis=1)
-    of_class = scores[np.arange(len(scores)), expected]
-    close = scores.max(axis=1) - of_class <= 1e-6 * (1 + np.abs(scores).max(axis=1))
+    expected_scores = scores[np.arange(len(scores)), expected]
+    close = scores.max(axis=1) - expected_scores <= 1e-6 * (1 + np.abs(scores).max(axis=1))
     if not np.all((got == expected) | close):
         row = int(np.argmin((got == expected) | close))
         raise ValueError(
@@ -217,7 +217,7 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     return functions
 
 
-def _read(classifier: Any) -> Discriminants | None:
+def _known_discriminants(classifier: Any) -> Discriminants | None:
     if hasattr(classifier, "local_gaussians"):  # LocalQDA
         return Local(classifier)
     if hasattr(classifier, "rotations_") and hasattr(classifier, "scalings_"):
@@ -352,7 +352,7 @@ class Rule(ABC):
 
     @abstractmethod
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """Largest tau (n,) at which each sample is decided as its class `best`; 0 for none."""
+        """Largest tau (n,) at which each sample is decided as its class `best`; 0 if at no tau."""
 
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
         """Mask of the samples that are decided as their class `best` at tau (n,)."""
@@ -360,7 +360,7 @@ class Rule(ABC):
 
 
 def all_pair_variances(covariance: _Array) -> _Array:
-    """Variances (..., k, k) of s_c - s_h for scores s, plus a bound of their rounding errors."""
+    """Variances (..., k, k) of s_c - s_h for scores s, plus a bound on their rounding errors."""
     k = covariance.shape[-1]
     diagonal = np.einsum("...kk->...k", covariance)
     total = diagonal[..., None] + diagonal[..., None, :]
@@ -406,13 +406,13 @@ class PairwiseRule(Rule):
         return np.maximum(1.0 - total, 0.0)
 
 
-# ---- bounds of shares
+# ---- bounds on shares
 
 
 def clopper_pearson(
     count: NDArray[np.int64], n: NDArray[np.int64], risk: float
 ) -> NDArray[np.float64]:
-    """Lower bounds of a probability from `count` successes in n trials, at error level `risk`."""
+    """Lower bounds on a probability from `count` successes in n trials, at error level `risk`."""
     return np.where(count > 0, betaincinv(np.maximum(count, 1), n - count + 1, risk), 0.0)
 
 

@@ -3,7 +3,7 @@ r"""The probability (5.1) of the final label for any classifier, by a sequential
 Completions of each sample are drawn, independently given the known entries, and labelled by the
 classifier's `predict`. Up to 32 completions choose the class to test, and are not counted. The test
 counts how many of 32, 64, 128, ..., n further completions have this class. After each of k stages,
-Clopper and Pearson's lower bound of the probability, at level ``risk / k``, is compared with tau.
+Clopper and Pearson's lower bound on the probability, at level ``risk / k``, is compared with tau.
 By the union bound over the stages (Bonferroni), the probability that any bound exceeds
 P(the complete sample has this class | known entries) is at most `risk`. The rule may therefore stop
 at the first bound that reaches tau. It also stops if no later bound can reach tau.
@@ -31,12 +31,12 @@ from eigenfeat.early.series import BLOCK_NUMBERS
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-MIN_SAMPLES = 1024  # fewest completions with "auto"
-MAX_SAMPLES = 2**20  # completions of a sample
+MIN_SAMPLES = 1024  # smallest number of completions with "auto"
+MAX_SAMPLES = 2**20  # largest number of completions
 RISK = 0.01  # probability that a bound of a sample is too large
-PILOT = 32  # completions that choose the class
-FIRST = 32  # completions of the first stage
-CHUNK = 512  # completions that are drawn together
+PILOT_SAMPLES = 32  # completions that choose the class
+FIRST_SAMPLES = 32  # completions of the first stage
+CHUNK_SAMPLES = 512  # completions that are drawn together
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Sampled:
 
 
 class SampledRule(Rule):
-    """Time-uniform lower bounds of P(g(X) = c | z), from independent completions.
+    """Time-uniform lower bounds on P(g(X) = c | z), from independent completions.
 
     All samples use the random numbers of `seed`.
     """
@@ -84,26 +84,27 @@ class SampledRule(Rule):
         return np.asarray(self._bounds(rule_input, best, tau, tau) >= tau)
 
     def _bounds(
-        self, rule_input: RuleInput, tested: _Codes, least: _Array, enough: _Array
+        self, rule_input: RuleInput, tested: _Codes, required: _Array, sufficient: _Array
     ) -> _Array:
         """Largest bound (n,) over the stages.
 
-        The test of a sample ends when a bound is `enough`, or `least` cannot be reached.
+        The test of a sample ends when a bound reaches `sufficient`, or when no later bound can
+        reach `required`.
         """
         sizes = _stages(self.n_samples)
         tables = [lower_bounds(size, RISK / len(sizes)) for size in sizes]
         votes, bound = np.zeros(len(tested), dtype=np.intp), np.zeros(len(tested))
         running, done = np.arange(len(tested)), 0
         for size, table in zip(sizes, tables, strict=True):
-            samples = range(PILOT + done, PILOT + size)
+            samples = range(PILOT_SAMPLES + done, PILOT_SAMPLES + size)
             for rows, codes in self._labelled(rule_input, running, samples):
                 votes[rows] += (codes == tested[rows][:, None]).sum(axis=1)
             bound[running] = np.maximum(bound[running], table[votes[running]])
             done = size
-            running = running[bound[running] < enough[running]]
+            running = running[bound[running] < sufficient[running]]
             # If all further completions agree, the last bound is the largest.
             last = tables[-1][votes[running] + self.n_samples - done]
-            running = running[np.maximum(last, bound[running]) >= least[running]]
+            running = running[np.maximum(last, bound[running]) >= required[running]]
             if not len(running):
                 break
         return bound
@@ -112,7 +113,7 @@ class SampledRule(Rule):
         """As `Rule.best_classes`: the most frequent class of the first completions."""
         n = len(rule_input.conditional.pattern)
         votes = np.zeros((n, len(self.predict.classes)), dtype=np.intp)
-        for rows, codes in self._labelled(rule_input, np.arange(n), range(PILOT)):
+        for rows, codes in self._labelled(rule_input, np.arange(n), range(PILOT_SAMPLES)):
             np.add.at(votes, (rows[:, None], codes), 1)
         return np.asarray(votes.argmax(axis=1))
 
@@ -143,7 +144,8 @@ class SampledRule(Rule):
 
 
 def _stages(n_samples: int) -> list[int]:
-    sizes = [min(FIRST, n_samples)]
+    """Total numbers of completions after each stage."""
+    sizes = [min(FIRST_SAMPLES, n_samples)]
     while sizes[-1] < n_samples:
         sizes.append(2 * sizes[-1])
     return sizes
@@ -167,7 +169,7 @@ def samples_of(sampled: Sampled, tau: float) -> int:
         hint = f"at least {needed}" if largest_bound(needed) >= tau else "a smaller reliability"
         warn_caller(
             f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
-            f"up to {largest_bound(n):.6f}; at {tau:g} samples are decided when they are complete",
+            f"up to {largest_bound(n):.6f}; at {tau:g} only complete samples are decided",
             UserWarning,
         )
     return n
@@ -199,9 +201,9 @@ def _completions(
     ends = np.flatnonzero(np.diff(conditional.pattern[rows])) + 1
     for group in np.split(rows, ends) if len(rows) else []:
         models, t = conditional.patterns.items[conditional.pattern[group[0]]]
-        for chunk in range(samples.start // CHUNK, -(-samples.stop // CHUNK)):
+        for chunk in range(samples.start // CHUNK_SAMPLES, -(-samples.stop // CHUNK_SAMPLES)):
             normal, share = _chunk(seed, len(models[0].mean), chunk)
-            first, last = chunk * CHUNK, (chunk + 1) * CHUNK
+            first, last = chunk * CHUNK_SAMPLES, (chunk + 1) * CHUNK_SAMPLES
             drawn = slice(max(samples.start, first) - first, min(samples.stop, last) - first)
             share = share[drawn]
             noise = [normal[drawn, t:] @ model.gains[t:] for model in models]
@@ -222,14 +224,14 @@ def _drawn(conditional: Conditional, rows: _Codes, noise: list[_Array], share: _
     above = (share[None] * ends[:, -1:])[:, :, None] >= ends[:, None, :-1]
     component = above.sum(axis=2)  # (b, s)
     drawn = conditional.means[rows[:, None], component]
-    for g, of_component in enumerate(noise):
+    for g, component_noise in enumerate(noise):
         row, sample = np.nonzero(component == g)
-        drawn[row, sample] += of_component[sample]
+        drawn[row, sample] += component_noise[sample]
     return np.asarray(drawn)
 
 
 @lru_cache(maxsize=8)
 def _chunk(seed: int, d: int, chunk: int) -> tuple[_Array, _Array]:
-    """Normal numbers (CHUNK, d), and uniform numbers (CHUNK,) that choose components."""
+    """Normal numbers (CHUNK_SAMPLES, d), and uniform numbers that choose the components."""
     random = np.random.default_rng([seed, d, chunk])
-    return random.standard_normal((CHUNK, d)), random.random(CHUNK)
+    return random.standard_normal((CHUNK_SAMPLES, d)), random.random(CHUNK_SAMPLES)

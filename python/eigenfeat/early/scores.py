@@ -80,8 +80,8 @@ def early_scores(
     label, time = np.asarray(early.label), np.asarray(early.time)
     if label.ndim != 1 or not len(label) or time.shape != label.shape:
         raise ValueError(
-            f"early: expected as many labels as times, at least one, got {label.shape} and "
-            f"{time.shape}"
+            "early: expected at least one label and a time for each, got shapes "
+            f"{label.shape} and {time.shape}"
         )
     if time.min() < 1 or time.max() > d:
         raise ValueError(f"early: expected times in 1..{d}, got {time.min()}..{time.max()}")
@@ -110,7 +110,7 @@ def reliability_curve(
     Parameters
     ----------
     model : ReliableClassifier or ReliableClassifierCV
-        Fitted model; of a search, its best estimator.
+        Fitted model. The best estimator of a search is scored.
     X : (n, d) array-like
         Complete series.
     y : (n,) array-like

@@ -80,8 +80,8 @@ def training_rows(
     labels = column_or_1d(plain_labels(y))
     if len(labels) != len(series) or len(series) < 2:
         raise ValueError(
-            "X: expected at least two series and as many labels, got "
-            f"{len(series)} and {len(labels)}"
+            "X: expected at least two series and a label for each, got "
+            f"{len(series)} series and {len(labels)} labels"
         )
     layout = Layout(len(series[0]), max(values.shape[1] for values in series))
     laid_out = _laid_out(series, layout, ended=True)
@@ -139,7 +139,7 @@ _FIT_ADVICE = "; complete samples first, with GaussianCompletion().fit(X).transf
 
 
 def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
-    """Rows of complete samples; ValueError, with advice, at the first NaN or infinity."""
+    """Rows of complete samples; ValueError with advice for NaN or infinity."""
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
         names = getattr(estimator, "feature_names_in_", None)
@@ -154,7 +154,7 @@ def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
 
 
 def _check_one_channel(X: Any, layout: Layout) -> None:
-    """ValueError for rows of numbers, whose order of channels and times is not known."""
+    """ValueError for rows if there are channels, as the order of entries in rows is not known."""
     if layout.channels > 1:
         raise ValueError(
             f"X: expected series of shape (n, {layout.channels}, times) as in fit, got shape "

@@ -33,7 +33,7 @@ from eigenfeat.regions.prefix_gaussian import MAX_EIGENVALUES
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-_LEVELS = 128  # number of radii that are tried together
+_N_LEVELS = 128  # radii that are tested together
 
 
 class ConfidenceSet(ABC):
@@ -62,7 +62,7 @@ class ConfidenceSet(ABC):
         """Degrees of freedom (n,), the smallest for which the theorems hold.
 
         - Sets scaled by the variances: the number of entries with positive variance.
-        - Sets scaled by the covariance: a bound of its rank, the smaller of this number and the
+        - Sets scaled by the covariance: a bound on its rank, the smaller of this number and the
           number of missing entries. For linear discriminants the set consists of differences of
           scores: Chebyshev's and the chi-square inequality hold for any affine image of a sample,
           here of dimension min(missing, classes - 1).
@@ -77,7 +77,7 @@ class ConfidenceSet(ABC):
 class ChebyshevSet(ConfidenceSet):
     """``(x - m)^T R^-1 (x - m) <= ell / (1 - tau)``, for any distribution (5.3).
 
-    ell is the rank of R or a bound of it: for linear discriminants min(missing entries,
+    ell is the rank of R or a bound on it: for linear discriminants min(missing entries,
     classes - 1), the dimension of the differences of scores.
     """
 
@@ -156,32 +156,33 @@ class SetRule(Rule):
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`: for a mixture, the class of the means with the most weight."""
-        if not self._in_parts(rule_input):
+        if not self._is_union(rule_input):
             return np.asarray(rule_input.scores.argmax(axis=1))
-        weights, of_part = rule_input.conditional.weights, _classes_of_parts(rule_input)
-        votes = np.zeros((len(weights), int(of_part.max(initial=0)) + 1))
-        for g, codes in enumerate(of_part.T):
+        weights, part_classes = rule_input.conditional.weights, _part_classes(rule_input)
+        votes = np.zeros((len(weights), int(part_classes.max(initial=0)) + 1))
+        for g, codes in enumerate(part_classes.T):
             votes[np.arange(len(votes)), codes] += weights[:, g]
         return np.asarray(votes.argmax(axis=1))
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
         """As `Rule.bound`: for a mixture, sum_g p(g|z) t_g over components with mean in `best`."""
-        if not self._in_parts(rule_input):
+        if not self._is_union(rule_input):
             return self._probability(rule_input, best, np.zeros(len(best)))
         weights, total = rule_input.conditional.weights, np.zeros(len(best))
-        for g, codes in enumerate(_classes_of_parts(rule_input).T):
+        for g, codes in enumerate(_part_classes(rule_input).T):
             rows = np.flatnonzero((codes == best) & (weights[:, g] > 0))
             if len(rows):
                 tau = self._probability(rule_input.part(g, rows), best[rows], np.zeros(len(rows)))
                 total[rows] += weights[rows, g] * tau
         return np.minimum(total, 1.0)
 
-    def _in_parts(self, rule_input: RuleInput) -> bool:
+    def _is_union(self, rule_input: RuleInput) -> bool:
+        """Whether the set is a union of sets for the components of a mixture."""
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
 
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
         """As `Rule.decides`; probabilities below tau need not be accurate."""
-        if self._in_parts(rule_input):
+        if self._is_union(rule_input):
             return super().decides(rule_input, best, tau)
         return np.asarray(self._probability(rule_input, best, tau) >= tau)
 
@@ -190,7 +191,7 @@ class SetRule(Rule):
         return self.kind.probability(rule_input, radii, least)
 
 
-def _classes_of_parts(rule_input: RuleInput) -> _Codes:
+def _part_classes(rule_input: RuleInput) -> _Codes:
     """Classes (n, p) of the means of the p components of a mixture."""
     columns = list(rule_input.conditional.means.swapaxes(0, 1))
     if not rule_input.by_scores:
@@ -237,11 +238,11 @@ def _radii_of_ellipsoids(rule_input: RuleInput, best: _Codes) -> _Array:
 def _radii_by_levels(
     rule_input: RuleInput, kind: ConfidenceSet, limit: _Array, best: _Codes, least: _Array
 ) -> _Array:
-    """Search among many radii at a time: powers of two, then twice between two neighbours."""
+    """Test powers of two as radii, then twice `_N_LEVELS` radii between two neighbouring ones."""
     rows = np.arange(len(best))
     powers = np.minimum(2.0 ** np.arange(-40, 41), limit[:, None])
     radii = np.column_stack([np.zeros_like(limit), powers, limit])
-    steps = np.arange(_LEVELS + 1) / _LEVELS
+    steps = np.arange(_N_LEVELS + 1) / _N_LEVELS
     possible = np.ones(len(best), dtype=bool)
     for _ in range(3):
         count = _dominated_levels(rule_input, kind, radii[:, 1:], best, possible)
@@ -261,7 +262,7 @@ def _dominated_levels(
     best: _Codes,
     possible: NDArray[np.bool_],
 ) -> _Codes:
-    """Number (n,) of the first of ascending radii (n, t) at which the class `best` dominates.
+    """Number (n,) of leading radii, of ascending radii (n, t), at which the class `best` dominates.
 
     0 for samples that are not `possible`.
     """
@@ -287,7 +288,7 @@ def _proved_levels(
     h: _Codes,
     limits: _Codes,
 ) -> _Codes:
-    """Number of the first `radii`, up to `limits`, at which f_c - f_h is proved to be positive.
+    """Number of leading `radii`, at most `limits`, at which f_c - f_h is proved to be positive.
 
     With x = m + S u the difference is ``u^T S^T V S u + 2 (S^T g)^T u + constant``. For a single
     Gaussian only g and the constant depend on the sample: one eigendecomposition for each pattern
@@ -302,20 +303,21 @@ def _proved_levels(
         keys = np.arange(len(rows))  # each sample has its own form
     order = np.argsort(keys, kind="stable")
     first = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    at = order[first]
+    owners = order[first]  # one sample of each form
     if kind.full_covariance:
         root = rule_input.roots[rows]
-        forms = root[at].transpose(0, 2, 1) @ functions.forms(rows[at], c[at], h[at]) @ root[at]
+        forms = functions.forms(rows[owners], c[owners], h[owners])
+        forms = root[owners].transpose(0, 2, 1) @ forms @ root[owners]
         slopes = np.einsum("nia,ni->na", root, slopes)
         widths, size = np.ones((1, forms.shape[1])), np.linalg.norm(root, axis=(1, 2))
-        groups = np.stack([np.arange(len(at)), np.zeros_like(at)], axis=1)
+        groups = np.stack([np.arange(len(owners)), np.zeros_like(owners)], axis=1)
     else:
-        pairs, form = np.unique(np.stack([c, h], axis=1)[at], axis=0, return_inverse=True)
+        pairs, form = np.unique(np.stack([c, h], axis=1)[owners], axis=0, return_inverse=True)
         forms = functions.forms(np.zeros(len(pairs), dtype=np.intp), *pairs.T)
         widths = np.sqrt(conditional.patterns.variances[:, 0])
         size = np.linalg.norm(widths, axis=1)[pattern]
-        groups = np.stack([form.reshape(-1), pattern[at]], axis=1)
-    curved, sloped, terms = (size[rows, c] + size[rows, h] for size in rule_input.quadratic_sizes)
+        groups = np.stack([form.reshape(-1), pattern[owners]], axis=1)
+    curved, sloped, terms = (part[rows, c] + part[rows, h] for part in rule_input.quadratic_sizes)
     constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
     constant -= rounding_share(rule_input.n_features) * terms
     reach = size[:, None] * radii

@@ -33,7 +33,7 @@ _Times = NDArray[np.int64]
 
 # Errors of classifiers that cannot be fitted to short beginnings.
 _FAILURES = (ValueError, ArithmeticError, LookupError)
-_ENOUGH_SERIES = 150  # with fewer series, folds are repeated
+_MIN_SERIES = 150  # with fewer series, folds are repeated
 _MAX_REPEATS = 3
 
 
@@ -87,11 +87,11 @@ class Stages:
         They are 0 before the first time.
         """
         out = np.zeros((len(rows), len(seen), len(self.classes)))
-        at = self.times.searchsorted(seen, side="right") - 1
-        distinct, which = np.unique(at[at >= 0], return_inverse=True)
+        stage = self.times.searchsorted(seen, side="right") - 1
+        distinct, which = np.unique(stage[stage >= 0], return_inverse=True)
         if len(distinct):
             probabilities = self.probabilities(distinct.tolist(), self.filled(rows))
-            out[:, at >= 0] = probabilities.swapaxes(0, 1)[:, which]
+            out[:, stage >= 0] = probabilities.swapaxes(0, 1)[:, which]
         return out
 
 
@@ -142,7 +142,7 @@ def fit_stages(
 
 
 def _start(rows: _Array) -> _Array:
-    """Means (t, channels) of the known values of series (n, t, channels), the last one carried."""
+    """Means (t, channels) of known values of series (n, t, channels), or the last known mean."""
     known = ~np.isnan(rows)
     counts, total = known.sum(axis=0), np.where(known, rows, 0.0).sum(axis=0)
     means = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
@@ -186,7 +186,7 @@ def held_out_stages(
     if not models:
         return _out_of_folds(candidate, X, y, classes, times, n_folds)
     codes, probabilities = np.searchsorted(classes, y), np.stack(by_time)
-    # Held out, the only series of a class is of a class that the model does not know.
+    # A class with one series has no out-of-fold probability: models of other series lack it.
     probabilities[:, np.bincount(codes)[codes] == 1] = np.nan
     return HeldOut(times, models, probabilities[None])
 
@@ -199,7 +199,7 @@ def _out_of_folds(
     A fold is left out if the fit to whole series fails. A time is left out if a fit at this time
     fails in a fold that is not left out.
     """
-    repeats = 1 if len(y) >= _ENOUGH_SERIES else min(_MAX_REPEATS, 1 + _ENOUGH_SERIES // len(y))
+    repeats = 1 if len(y) >= _MIN_SERIES else min(_MAX_REPEATS, 1 + _MIN_SERIES // len(y))
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
     failure, skipped, folds = "", "", 0
@@ -213,7 +213,7 @@ def _out_of_folds(
                 model = _fitted(candidate, X[~held_out][:, :, :t], y[~held_out])
                 values = _probability(model, X[held_out][:, :, :t], classes)
             except _FAILURES as error:
-                failure = f"{error} (by the first {t} samples)"
+                failure = f"{error} (with the first {t} samples)"
                 if k == len(times) - 1:
                     break
                 usable[k], skipped = False, skipped or failure
@@ -270,6 +270,6 @@ def _takes_series(model: Any) -> bool:
 
 def _cannot_fit(candidate: Any, failure: str) -> ValueError:
     return ValueError(
-        "classifier: expected one that can be fitted to the series outside a fold, got "
+        "classifier: expected a classifier that can be fitted to the series outside a fold, got "
         f"{show(candidate)}: {failure}"
     )

@@ -22,8 +22,8 @@ from eigenfeat.moments.columns import deviations
 
 _Array = NDArray[np.float64]
 
-RIDGE = 1.0  # added to the diagonal of the kernel, which is 1
-MAX_SAMPLES = 1500  # per regression, drawn at random
+RIDGE = 1.0  # added to the diagonal of the kernel, whose entries are 1
+MAX_SAMPLES = 1500  # samples of a regression, drawn at random
 
 
 def regressors_of(probability: _Array) -> _Array:
@@ -37,8 +37,10 @@ class Regression:
 
     Attributes
     ----------
-    mean, scale : (q,) arrays
-        Means and deviations of the regressors.
+    mean : (q,) array
+        Means of the regressors.
+    scale : (q,) array
+        Standard deviations of the regressors; 1 for constant regressors.
     fitted : (m, q) array
         Standardised regressors of the fit.
     weights : (m,) array

@@ -43,7 +43,7 @@ class Streams:
     Parameters
     ----------
     model : ReliableClassifier or ReliableClassifierCV
-        Fitted model; of a search, its best estimator.
+        Fitted model. Streams of a search use its best estimator.
     n_series : int >= 1
         Number of series.
     reliability : float or (n_series,) array-like, optional
@@ -72,8 +72,8 @@ class Streams:
         self._model = fitted = replace(model.fitted_, n_threads=model.n_threads)
         self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
         self._decision_steps = np.zeros(length + 1, dtype=bool)
-        at = decision_times(model, steps, length)
-        self._decision_steps[at] = fitted.may_decide(self._tau, at * fitted.layout.channels)
+        times = decision_times(model, steps, length)
+        self._decision_steps[times] = fitted.may_decide(self._tau, times * fitted.layout.channels)
         self._rows = np.full((n, d), np.nan)
         self._statistics = RunningStatistics(fitted.gaussians, n)
         self._seen = np.zeros(n, dtype=np.int64)
@@ -160,26 +160,27 @@ class Streams:
             then nothing is pushed.
         """
         with self._lock:
-            where = self._indices(at)
-            samples, waiting = self._samples(values, where), np.flatnonzero(self._code[where] < 0)
-            times = self._times(time, where, waiting)
-            where, samples = where[waiting], samples[waiting]
+            indices = self._indices(at)
+            samples = self._samples(values, indices)
+            waiting = np.flatnonzero(self._code[indices] < 0)
+            times = self._times(time, indices, waiting)
+            indices, samples = indices[waiting], samples[waiting]
             if np.isinf(samples).any():
                 k, j = np.argwhere(np.isinf(samples))[0]
                 raise ValueError(
                     "values: expected finite numbers or NaN, got "
-                    f"{samples[k, j]} for series {where[k]}"
+                    f"{samples[k, j]} for series {indices[k]}"
                 )
             state = self._seen, self._time, self._code, self._reliability
-            saved = [array[where] for array in state]
+            saved = [array[indices] for array in state]
             try:
-                decided = [self._advance(t, where[k], samples[k]) for t, k in _grouped(times)]
+                decided = [self._advance(t, indices[k], samples[k]) for t, k in _grouped(times)]
             except BaseException:
                 for array, values_before in zip(state, saved, strict=True):
-                    array[where] = values_before
+                    array[indices] = values_before
                 later = np.arange(self._layout.width) >= saved[0][:, None] * self._layout.channels
-                self._rows[where] = np.where(later, np.nan, self._rows[where])
-                self._statistics.restart(where)
+                self._rows[indices] = np.where(later, np.nan, self._rows[indices])
+                self._statistics.restart(indices)
                 raise
             return np.sort(np.concatenate([_NO_CODES, *decided]))
 
@@ -204,19 +205,19 @@ class Streams:
             If a series has no known value; then nothing is decided.
         """
         with self._lock:
-            where = self._indices(at)
-            where = np.sort(where[self._code[where] < 0])
-            rows = self._rows[where]
+            indices = self._indices(at)
+            indices = np.sort(indices[self._code[indices] < 0])
+            rows = self._rows[indices]
             known = ~np.isnan(rows).all(axis=1)
             if not known.all():
                 raise ValueError(
                     "finish: expected at least one known sample, got none for series "
-                    f"{where[int(known.argmin())]}"
+                    f"{indices[int(known.argmin())]}"
                 )
-            rows = padded(self._layout.series(rows), self._seen[where]).reshape(rows.shape)
+            rows = padded(self._layout.series(rows), self._seen[indices]).reshape(rows.shape)
             code, reliability = self._model.final_decisions(rows)
-            self._decide(where, code, reliability, self._seen[where])
-            return where
+            self._decide(indices, code, reliability, self._seen[indices])
+            return indices
 
     def outlook(self) -> tuple[NDArray[Any], _Array]:
         """Return the label that each series would get now, and the largest tau for it.
@@ -245,39 +246,39 @@ class Streams:
             Distinct indices of series; all by default.
         """
         with self._lock:
-            where = self._indices(at)
-            self._rows[where] = np.nan
-            self._statistics.restart(where)
-            self._seen[where] = self._time[where] = 0
-            self._code[where] = -1
-            self._reliability[where] = 0.0
+            indices = self._indices(at)
+            self._rows[indices] = np.nan
+            self._statistics.restart(indices)
+            self._seen[indices] = self._time[indices] = 0
+            self._code[indices] = -1
+            self._reliability[indices] = 0.0
 
     def _indices(self, at: Any) -> _Codes:
         n = len(self)
         if at is None:
             return np.arange(n)
-        where = np.asarray(at)
-        integers = where.ndim == 1 and (where.dtype.kind in "iu" or not where.size)
-        valid = integers and (not where.size or (where.min() >= 0 and where.max() < n))
-        if not valid or len(np.unique(where)) != len(where):
+        indices = np.asarray(at)
+        integers = indices.ndim == 1 and (indices.dtype.kind in "iu" or not indices.size)
+        valid = integers and (not indices.size or (indices.min() >= 0 and indices.max() < n))
+        if not valid or len(np.unique(indices)) != len(indices):
             raise ValueError(f"at: expected distinct integers in 0..{n - 1}, got {show(at)}")
-        return where.astype(np.intp)
+        return indices.astype(np.intp)
 
-    def _samples(self, values: Any, where: _Codes) -> _Array:
+    def _samples(self, values: Any, indices: _Codes) -> _Array:
         """Checked samples (m, channels)."""
         samples = real_array(values, "values", np.dtype(np.float64))
         channels = self._layout.channels
-        shape = where.shape if channels == 1 else (len(where), channels)
+        shape = indices.shape if channels == 1 else (len(indices), channels)
         if samples.shape != shape:
             raise ValueError(f"values: expected shape {shape}, got {samples.shape}")
-        return samples.reshape(len(where), channels)
+        return samples.reshape(len(indices), channels)
 
-    def _times(self, time: Any, where: _Codes, waiting: _Codes) -> NDArray[np.int64]:
-        """Numbers (m,) of samples after the push, of the undecided series ``where[waiting]``."""
-        seen = self._seen[where[waiting]]
+    def _times(self, time: Any, indices: _Codes, waiting: _Codes) -> NDArray[np.int64]:
+        """Numbers (m,) of samples after the push, of the undecided series ``indices[waiting]``."""
+        seen = self._seen[indices[waiting]]
         if time is None:
             return seen + 1
-        times, n = np.asarray(time), len(where)
+        times, n = np.asarray(time), len(indices)
         if times.dtype.kind not in "iu" or times.shape not in ((), (n,)):
             raise ValueError(f"time: expected an integer or {n} integers, got {show(time)}")
         times = np.broadcast_to(times, (n,))[waiting].astype(np.int64)
@@ -286,12 +287,12 @@ class Streams:
             k = int(wrong.argmax())
             raise ValueError(
                 f"time: expected {seen[k] + 1}..{self._layout.length} for series "
-                f"{where[waiting[k]]}, got {times[k]}"
+                f"{indices[waiting[k]]}, got {times[k]}"
             )
         return times
 
     def _advance(self, time: int, rows: _Codes, samples: _Array) -> _Codes:
-        """Take the samples of series at a time; return the series that are decided now."""
+        """Store the samples of series at a time; return the series that are decided now."""
         channels = self._layout.channels
         self._rows[rows, (time - 1) * channels : time * channels] = samples
         self._seen[rows] = time
@@ -304,15 +305,16 @@ class Streams:
         model, decided = self._model, []
         for part, rule_input in self._inputs(time, rows):
             best = model.rule.best_classes(rule_input)
-            at = model.decides(rule_input, best, self._tau[part]).nonzero()[0]
-            if len(at):
-                bound = model.bound(rule_input.take(at), best[at])
-                self._decide(part[at], best[at], bound, time)
-                decided.append(part[at])
+            new = model.decides(rule_input, best, self._tau[part]).nonzero()[0]
+            if len(new):
+                bound = model.bound(rule_input.take(new), best[new])
+                self._decide(part[new], best[new], bound, time)
+                decided.append(part[new])
         return np.concatenate([_NO_CODES, *decided])
 
-    def _decide(self, where: _Codes, code: _Codes, reliability: _Array, time: Any) -> None:
-        self._code[where], self._reliability[where], self._time[where] = code, reliability, time
+    def _decide(self, indices: _Codes, code: _Codes, reliability: _Array, time: Any) -> None:
+        self._code[indices], self._time[indices] = code, time
+        self._reliability[indices] = reliability
 
     def _inputs(self, seen: int, rows: _Codes) -> Iterator[tuple[_Codes, RuleInput]]:
         """Yield series of `seen` samples and their rule inputs, in blocks of bounded memory."""

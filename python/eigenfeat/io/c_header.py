@@ -79,8 +79,8 @@ def to_c(
     Raises
     ------
     ValueError
-        If the model is of another kind, uses another rule, its labels are neither whole numbers nor
-        strings, or an argument is invalid.
+        If the model is of another kind or uses another rule, if its labels are neither whole
+        numbers nor strings, or if an argument is invalid.
     NotFittedError
         If the model is not fitted.
 
@@ -152,7 +152,7 @@ def _stream_header(
     times = times[(times > 0) & (times < layout.length)]
     rule_tau = np.full(len(times), tau)  # tau of the rule alone at each time
     if fitted.correction is not None:
-        rule_tau = fitted.correction.least_tau(rule_tau, times * layout.channels)
+        rule_tau = fitted.correction.min_tau(rule_tau, times * layout.channels)
         times, rule_tau = times[rule_tau <= 1], rule_tau[rule_tau <= 1]
     is_target = np.ones(len(fitted.classes), dtype=bool)
     if fitted.is_target is not None:
@@ -271,7 +271,7 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
         "CHANNEL": _integers(features.channels_),
         "TIMES": _integers(times),
         "SUMMARY_BEGIN": _integers(
-            [-1 if stage.n_times_ is None else at for stage, at in zip(stages, begin, strict=True)]
+            [-1 if s.n_times_ is None else row for s, row in zip(stages, begin, strict=True)]
         ),
         "N_SUMMARIES": max(1, len(arrays["SUMMARY_WEIGHTS"])),
         "POLICY_BEGIN": _integers(np.cumsum([0, *(len(r.fitted) for r in regressions)])),

@@ -19,7 +19,7 @@ TOO_SMALL = (
     r"|y: expected at least 2 epochs of each class, got 1 of "
     r"|validation_fraction: expected a part of the \d+ samples with one sample or more of each "
     r"|y: expected source samples of at least two classes|y: expected labels of the target among"
-    r"|classifier: expected one that can be fitted to the series outside a fold"
+    r"|classifier: expected a classifier that can be fitted to the series outside a fold"
     r"|number of samples must be more than the number"
 )
 OF_DOMAINS = ("TransferLDG",)

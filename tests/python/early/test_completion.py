@@ -36,7 +36,7 @@ def walks(rng):
     return rng.standard_normal((60, 9)).cumsum(axis=1) + 2 * y[:, None], y
 
 
-def test_any_pattern_is_direct_conditioning(rng, walks):
+def test_any_pattern_equals_direct_conditioning(rng, walks):
     X, _ = walks
     model = GaussianCompletion().fit(X)
     rows = punched(rng, X)
@@ -55,17 +55,17 @@ def test_any_pattern_is_direct_conditioning(rng, walks):
     assert np.all(found.variance[2, ~known] > 0)
 
 
-def test_prefixes_are_the_same_as_patterns(walks):
+def test_prefixes_equal_patterns(walks):
     X, y = walks
-    at = np.array([0, 1, 3, 8, 9])
+    n_known = np.array([0, 1, 3, 8, 9])
     averaged = MixtureCompletion(overall=0.3)
     for model in (
         GaussianCompletion().fit(X),
         *(m.fit(X, y) for m in (MixtureCompletion(), averaged)),
     ):
         gaussians = model.mixture_.prefix_models(n_threads=1)
-        found = model.mixture_.after(X, at, gaussians)
-        rows = np.where(np.arange(9) < at[:, None], X[:, None], np.nan).reshape(-1, 9)
+        found = model.mixture_.after(X, n_known, gaussians)
+        rows = np.where(np.arange(9) < n_known[:, None], X[:, None], np.nan).reshape(-1, 9)
         expected = model.condition(rows)
         for name in ("weights", "mean", "variance", "covariance"):
             assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-11)
@@ -125,12 +125,12 @@ def test_shrinkage_is_ledoit_and_wolfs(walks):
 
 
 @pytest.mark.parametrize("kind", ["whitened", "pipeline", "ldg"])
-def test_features_are_the_map_of_the_distribution(rng, walks, kind):
+def test_features_map_the_distribution(rng, walks, kind):
     X, y = walks
     features = {
         "whitened": PCA(3, whiten=True),
         "pipeline": make_pipeline(StandardScaler(), PCA(4)),
-        "ldg": LDG(2, gamma=0.6, n_neighbors=4),  # which divides by scales of its own
+        "ldg": LDG(2, gamma=0.6, n_neighbors=4),  # standardises the columns
     }[kind].fit(X, y)
     B = features.transform(np.eye(9)) - features.transform(np.zeros((1, 9)))
     rows = punched(rng, X)

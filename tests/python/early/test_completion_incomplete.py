@@ -1,4 +1,4 @@
-"""Completions that are learned from incomplete rows."""
+"""Completions fitted to incomplete rows."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from eigenfeat.early import GaussianCompletion, MixtureCompletion
 
 @pytest.fixture
 def holes(rng):
-    """Gaussian rows (80, 5), and the same with a third of the entries missing."""
+    """Gaussian rows (80, 5), complete and with 30% of the entries missing."""
     X = rng.standard_normal((80, 5)) @ rng.standard_normal((5, 5)) + [0, 1, -2, 3, 100]
     return X, np.where(rng.random(X.shape) < 0.3, np.nan, X)
 
 
-def test_gaussians_of_incomplete_samples_are_those_of_complete_ones(rng):
+def test_gaussians_of_incomplete_and_complete_samples_agree(rng):
     root = rng.standard_normal((5, 5))
     X = rng.standard_normal((2000, 5)) @ root + [0, 1, -2, 3, 100]
     punched = np.where(rng.random(X.shape) < 0.3, np.nan, X)
@@ -30,7 +30,7 @@ def test_gaussians_of_incomplete_samples_are_those_of_complete_ones(rng):
     assert np.square(filled - X)[missing].sum() < 0.7 * np.square(naive - X)[missing].sum()
 
 
-def test_rows_without_anything_and_threads_change_nothing(holes):
+def test_empty_rows_and_threads_change_nothing(holes):
     punched = holes[1]
     empty = np.full((3, 5), np.nan)
     first = GaussianCompletion().fit(punched)
@@ -42,7 +42,7 @@ def test_rows_without_anything_and_threads_change_nothing(holes):
         assert_array_equal(other.covariance_, first.covariance_)
 
 
-def test_classes_are_learned_apart_with_one_ridge(holes):
+def test_classes_are_estimated_separately_with_one_ridge(holes):
     X = np.concatenate([holes[1], 5 + 2 * holes[1][::-1]])
     y = np.repeat(["a", "b"], 80)
     model = MixtureCompletion(0.1, 0.0).fit(X, y)
@@ -50,7 +50,7 @@ def test_classes_are_learned_apart_with_one_ridge(holes):
         alone = GaussianCompletion(0.1, 0.0).fit(X[y == label])
         assert_allclose(model.means_[k], alone.mean_, rtol=0.01, atol=0.05)
         assert_allclose(model.covariances_[k], alone.covariance_, rtol=0, atol=0.1)
-    # What is never known in a class stays at what all rows say.
+    # A column without known values in a class takes the mean over all rows.
     X[y == "a", 2] = np.nan
     partly = MixtureCompletion(0.1).fit(X, y)
     assert_allclose(partly.means_[0, 2], np.nanmean(X[:, 2]), rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Promises by class and by time: they hold for rare classes, as often as they say."""
+"""Promises by class and by time: they hold with their confidence, also for rare classes."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ def lda():
 
 
 def rare_events(random, counts, d=10):
-    """Random walks; the second and third class leave the first one late, some later than others."""
+    """Random walks; the second and third class leave the first class at random late times."""
     y = np.repeat(np.arange(len(counts)), counts)
     X = 0.5 * random.standard_normal((len(y), d)).cumsum(axis=1)
     onset = random.integers(d // 2, d - 1, len(y))
@@ -48,7 +48,7 @@ def least(tau):
     return int(np.ceil(np.log(1 - CONFIDENCE) / np.log(tau)))
 
 
-# ---- the promises hold as often as they say ------------------------------------------------------
+# ---- the promises hold with their confidence -----------------------------------------------------
 
 RUNS = 20
 TAUS = [0.5, 0.7, 0.9, *(pytest.param(tau, marks=pytest.mark.long) for tau in (0.95, 0.99))]
@@ -56,9 +56,9 @@ TAUS = [0.5, 0.7, 0.9, *(pytest.param(tau, marks=pytest.mark.long) for tau in (0
 
 @pytest.mark.parametrize("tau", TAUS)
 def test_every_class_keeps_its_promise(tau):
-    """Classes of 1:16; the promise about all series forgets the rare class, and is kept."""
+    """Class frequencies 16:1. A promise for all series holds, but not for the rare class alone."""
     rare = max(4 * least(tau), 40)
-    kept, forgotten, early_share = 0, 0, []
+    kept, broken, early_share = 0, 0, []
     for seed in range(RUNS):
         random = np.random.default_rng([seed, 1])
         X, y = rare_events(random, [16 * rare, rare])
@@ -69,11 +69,11 @@ def test_every_class_keeps_its_promise(tau):
         _, agrees = agreement(fitted(X, y, tau, seed, conditional=None), new)
         shares = [agrees[truth == k].mean() for k in (0, 1)]
         assert (16 * shares[0] + shares[1]) / 17 >= tau - 0.02
-        forgotten += shares[1] < tau - 0.05
+        broken += shares[1] < tau - 0.05
     assert binom.cdf(kept, RUNS, CONFIDENCE) >= 1e-3
     assert np.mean(early_share) > 0.2
     if tau < 0.95:
-        assert forgotten > RUNS / 2
+        assert broken > RUNS / 2
 
 
 @pytest.mark.parametrize("tau", [0.8, pytest.param(0.95, marks=pytest.mark.long)])
@@ -97,10 +97,10 @@ def test_labels_and_times_keep_their_promises(tau, conditional):
     assert np.mean(early_share) > 0.2
 
 
-# ---- how they are learned ------------------------------------------------------------------------
+# ---- certified shares ----------------------------------------------------------------------------
 
 
-def test_shares_by_label_and_time_are_those_of_plain_loops(rng):
+def test_shares_by_label_and_time_equal_plain_loops(rng):
     m, q = 80, 5
     code, score = rng.integers(0, 3, (m, q + 1)), rng.random((m, q))
     decisions = HeldOutDecisions(score, code)
@@ -142,7 +142,7 @@ def test_classes_with_few_samples_are_named(rng):
     X, y = rare_events(rng, [120, 6, 80])
     y = np.array(["usual", "odd", "other"])[y]
     few = r"conditional: expected at least 22 held-out samples of each class.* got 6 of class 'odd'"
-    with pytest.warns(UserWarning, match=few + "; the promise is a share of all"):
+    with pytest.warns(UserWarning, match=few + "; the promise holds for all"):
         model = fitted(X, y, 0.9, held_out=5)
     plain = fitted(X, y, 0.9, held_out=5, conditional=None)
     assert_array_equal(model.correction_.share, plain.correction_.share)
@@ -160,7 +160,7 @@ def test_classes_with_few_samples_are_named(rng):
 def test_a_warning_names_no_more_than_five_classes():
     y = np.repeat(np.arange(9), 8)
     X = np.random.default_rng(0).standard_normal((72, 4)) + y[:, None]
-    named = "got " + ", ".join(f"8 of class {k}" for k in range(5)) + ", and too few of 4 more;"
+    named = "got " + ", ".join(f"8 of class {k}" for k in range(5)) + ", and too few of 4 more c"
     for conditional in ("auto", "true"):
         with pytest.warns(UserWarning, match=named):
             fitted(X, y, 0.9, held_out=5, conditional=conditional)
@@ -176,9 +176,9 @@ class Counted(LinearDiscriminantAnalysis):
         return super().predict(X)
 
 
-def test_too_few_samples_for_any_promise_are_named_and_wait_at_no_cost(rng):
+def test_too_few_samples_for_any_promise_warn_and_wait_without_predictions(rng):
     X, y = rare_events(rng, [8, 7, 6])
-    with pytest.warns(UserWarning, match=r"share of all samples .*, and all samples wait for"):
+    with pytest.warns(UserWarning, match=r"holds for all samples .*, and all samples wait for"):
         fitted(X, y, 0.9, held_out=5)
     model = ReliableClassifier(Counted(), rule=Sampled(64), conditional=None, reliability=0.9)
     few = "correct: expected at least 22 held-out samples for a reliability of 0.9, got 21; all"
@@ -188,7 +188,7 @@ def test_too_few_samples_for_any_promise_are_named_and_wait_at_no_cost(rng):
         Counted.count = 0
         early = model.predict_early(X, tau)
         assert_array_equal(early.time, 10)
-        assert Counted.count == 21  # at the end alone
+        assert Counted.count == 21  # at the ends only
     stream, Counted.count = model.stream(), 0
     assert stream.push(X[0, 0]) is None
     assert Counted.count == 0
@@ -216,10 +216,9 @@ def test_only_the_target_is_decided_before_the_end(rng, rule, correct):
     found = model.decide(partly)
     assert np.all(found.label[found.decided] == 1)
     assert np.all(found.reliability[found.label != 1] == 0)
-    assert np.all(model.decide(partly).reliability[found.label != 1] == 0)
 
 
-# ---- all ways to decide --------------------------------------------------------------------------
+# ---- calibration ---------------------------------------------------------------------------------
 
 
 def test_further_samples_replace_the_correction():

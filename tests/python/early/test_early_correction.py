@@ -1,4 +1,4 @@
-"""What `fit` learns out of folds: corrected rules keep their promise where the model is wrong."""
+"""Corrections by held-out samples: they keep the promise where the model is wrong."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def walks(random, n, d=30):
 
 
 def lda(**options):
-    """A model that is too sure of itself, with little more rows than columns to learn from."""
+    """An overconfident model: without shrinkage, fitted to few more rows than columns."""
     completion = GaussianCompletion(shrinkage=0)
     return ReliableClassifier(LinearDiscriminantAnalysis(), completion, **options)
 
@@ -37,7 +37,7 @@ def lda(**options):
     "tau", [0.9, *(pytest.param(tau, marks=pytest.mark.long) for tau in (0.8, 0.95))]
 )
 def test_the_correction_restores_a_promise_that_the_model_breaks(tau):
-    """On average over training sets, as conformal prediction has it."""
+    """The promise holds on average over training sets, as in conformal prediction."""
     raw, corrected, early = [], [], []
     for seed in range(15):
         random = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def test_the_correction_restores_a_promise_that_the_model_breaks(tau):
     assert np.mean(early) < 29.5
 
 
-def test_with_a_confidence_the_promise_holds_that_often():
+def test_the_promise_holds_with_its_confidence():
     kept = 0
     for seed in range(24):
         random = np.random.default_rng([seed, 9])
@@ -81,8 +81,8 @@ def test_without_the_correction_the_rule_decides_alone(rng, rule):
 
 
 @pytest.mark.parametrize("rule", ["pairwise", "quadratic", Sampled(64)], ids=str)
-def test_it_is_that_of_all_decisions(rng, rule):
-    """The threshold is the largest score of a wrong decision, but for those that tau allows."""
+def test_the_threshold_is_the_largest_score_of_a_wrong_decision(rng, rule):
+    """The share of wrong decisions that tau allows is left out."""
     X, y = walks(rng, 90, 12)
     model = lda(rule=rule, reliability=0.7, correct=False).fit(X[:30], y[:30])
     held_out = X[30:]
@@ -98,7 +98,7 @@ def test_it_is_that_of_all_decisions(rng, rule):
 
 def test_few_rows_wait(rng):
     X, y = walks(rng, 30, 8)
-    model = lda(reliability=0.99).fit(X, y)  # 99 rows are the fewest that can show 0.99
+    model = lda(reliability=0.99).fit(X, y)  # needs 230 rows
     assert model.correction_.threshold(0.99) == np.inf
     assert_array_equal(model.predict_early(X).time, 8)
     qda = QuadraticDiscriminantAnalysis()
@@ -110,7 +110,7 @@ def test_few_rows_wait(rng):
 
 
 def overtures(random, n, d=40):
-    """Levels at the end, announced by the frequency of a wave of random phase."""
+    """Waves of random phase: the frequency announces the class, a level at the end shows it."""
     y = random.integers(0, 2, n)
     clock = np.arange(d)
     phase = random.uniform(0, 6, (n, 1))
@@ -120,7 +120,7 @@ def overtures(random, n, d=40):
 
 
 @pytest.mark.parametrize(("held_out", "target"), [(5, None), (0.5, 1)])
-def test_classifiers_of_the_values_so_far_see_what_no_gaussian_does(rng, held_out, target):
+def test_prefix_classifiers_see_differences_that_a_gaussian_does_not(rng, held_out, target):
     X, y = overtures(rng, 200)
     fresh, truth = overtures(rng, 200)
     options = {"held_out": held_out, "reliability": 0.9, "target": target}
@@ -137,7 +137,7 @@ def test_classifiers_of_the_values_so_far_see_what_no_gaussian_does(rng, held_ou
     assert_array_equal(model.decide(rows).labels, early.label)
 
 
-def test_classifiers_of_the_values_so_far_take_channels_gaps_and_promises_by_time(rng):
+def test_prefix_classifiers_with_channels_gaps_and_promises_by_time(rng):
     X, y = overtures(rng, 120)
     X = np.stack([X, rng.standard_normal(X.shape)], axis=1)
     X[3, 0, 8:11] = np.nan
@@ -154,7 +154,7 @@ def test_classifiers_of_the_values_so_far_take_channels_gaps_and_promises_by_tim
         model.fit(X[:, :, -1:], y)
 
 
-def test_classifiers_of_the_values_so_far_wait_without_a_class_to_decide(rng):
+def test_prefix_classifiers_wait_before_the_first_time_and_for_the_target(rng):
     y = np.arange(120) % 2
     X = rng.standard_normal((120, 12)) + 6.0 * y[:, None]
     X[:, :3] = 0.0
@@ -179,7 +179,7 @@ def test_enough_samples_are_tested_for_a_high_reliability(rng):
     assert_array_equal(model.predict_early(X[:20]).time, 1)
 
 
-def test_numbers_of_numpy_are_read_as_those_of_python(rng):
+def test_parameters_may_be_numpy_scalars(rng):
     X, y = walks(rng, 60, d=8)
     for name, value, scalar in (
         ("correct", True, np.True_),
@@ -202,8 +202,8 @@ def waves(random, n, d=12):
 @pytest.mark.parametrize(
     ("rule", "tau"), [("quadratic", 0.9), pytest.param("pairwise", 0.8, marks=pytest.mark.long)]
 )
-def test_the_promise_of_held_out_samples_holds_as_often_as_it_says(rule, tau):
-    """With 30 rows to fit on, models of folds would differ much from that of all rows."""
+def test_the_promise_of_held_out_samples_holds_with_its_confidence(rule, tau):
+    """With 30 rows, the models of folds would differ much from the model of all rows."""
     kept, early, runs = 0, [], 20
     for seed in range(runs):
         random = np.random.default_rng([seed, 8])
@@ -226,7 +226,7 @@ def test_the_promise_of_held_out_samples_holds_as_often_as_it_says(rule, tau):
 
 
 def late_difference(random, n):
-    """Series sorted by class; the rare class shows itself in the last five values."""
+    """Series sorted by class; the rare class differs in the last five values only."""
     y = (np.arange(n) >= 0.95 * n).astype(int)
     X = 0.3 * random.standard_normal((n, 20))
     X[:, 15:] += 3.0 * y[:, None]
@@ -255,7 +255,7 @@ def test_a_rare_class_stays_in_the_fit():
         assert_array_equal(model.fit(X, y).classes_, [0, 1, 5, 9])
 
 
-def test_what_is_held_out_is_not_fitted(rng):
+def test_held_out_samples_are_not_fitted(rng):
     X, y = waves(rng, 80, 6)
     options = {"rule": Sampled(64), "reliability": 0.8, "held_out": 0.4}
     model = ReliableClassifier(KNeighborsClassifier(1), **options).fit(X, y)
@@ -273,7 +273,7 @@ def test_what_is_held_out_is_not_fitted(rng):
 
 @pytest.mark.parametrize(("rule", "held_out"), [("pairwise", 5), ("mahalanobis", 0.5)])
 def test_decision_times_are_those_of_the_correction(rng, rule, held_out):
-    """Between the decision times of the folds nothing is known of the rule."""
+    """The rule is not tested between the decision times of the correction."""
     X, y = waves(rng, 120, 70)
     options = {"rule": rule, "reliability": 0.7, "held_out": held_out}
     model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[:80], y[:80])

@@ -1,4 +1,4 @@
-"""What waiting costs: the decision of least expected cost."""
+"""`MinimumCostClassifier`: decisions of least expected cost."""
 
 import numpy as np
 import pytest
@@ -66,12 +66,12 @@ def test_backward_induction_is_the_optimum_of_a_known_problem():
         assert_allclose(policy.saving(0, first), expected, atol=0.05)
 
 
-def test_costs_of_wrong_labels_move_them():
+def test_misclassification_costs_change_decisions():
     random = np.random.default_rng(3)
     X, y, _ = shown_late(random, 300, share=0.3)
-    dear = np.array([[0.0, 1.0], [30.0, 0.0]])  # calling a 1 a 0
+    costs = np.array([[0.0, 1.0], [30.0, 0.0]])  # 30: deciding 0 for true class 1
     even = MinimumCostClassifier(GaussianNB(), 0.1).fit(X, y)
-    careful = MinimumCostClassifier(GaussianNB(), 0.1, dear).fit(X, y)
+    careful = MinimumCostClassifier(GaussianNB(), 0.1, costs).fit(X, y)
     fresh, truth, _ = shown_late(random, 1000)
     assert np.sum(careful.predict(fresh) == 0) <= np.sum(even.predict(fresh) == 0)
     missed = [np.sum((m.predict_early(fresh).label == 0) & (truth == 1)) for m in (even, careful)]
@@ -105,19 +105,19 @@ def test_missing_entries_of_rows_are_named():
         MinimumCostClassifier(KNeighborsClassifier()).fit(X, y)
     assert "; pass series with missing values as X[:, None] or as a list" in str(found.value)
     assert str(found.value).endswith("as a list of arrays, without NaN at their ends")
-    assert "decide" not in str(found.value)  # a method that it does not have
+    assert "decide" not in str(found.value)  # this classifier has no method `decide`
     MinimumCostClassifier(KNeighborsClassifier()).fit(X[:, None], y)
 
 
-def test_other_objects_than_classifiers_are_named():
+def test_objects_that_are_not_classifiers_are_refused():
     X, y, _ = shown_late(np.random.default_rng(3), 40)
     with pytest.raises(ValueError, match="classifier: expected a classifier with predict_pro"):
         MinimumCostClassifier(StandardScaler()).fit(X, y)
-    with pytest.raises(ValueError, match="classifier: expected one that can be fitted to the ser"):
+    with pytest.raises(ValueError, match="classifier: expected a classifier that can be f"):
         MinimumCostClassifier(KNeighborsClassifier(10_000)).fit(X, y)
 
 
-# ---- series that begin alike ---------------------------------------------------------------------
+# ---- series with equal beginnings-----------------------------------------------------------------
 
 
 def lda():
@@ -146,7 +146,7 @@ def test_idle_beginnings(classifier):
     assert (found.time > IDLE).all()
 
 
-def test_the_offset_of_what_is_idle_does_not_matter():
+def test_the_level_of_the_idle_beginning_does_not_matter():
     X, y = idle_series(value=-1e6)
     X[:, :IDLE] *= 1 + np.random.default_rng(2).choice([0.0, 2.0**-52], (len(X), IDLE))
     by_time = np.arange(1, 61) / 100

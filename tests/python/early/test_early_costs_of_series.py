@@ -1,4 +1,4 @@
-"""Decisions of least cost for channels, several lengths, missing samples, streams, any model."""
+"""Minimum-cost decisions: channels, unequal lengths, missing samples, streams, classifiers."""
 
 import warnings
 
@@ -63,7 +63,7 @@ def test_channels_are_used(fitted):
         fitted.predict_early(np.zeros((2, 3, 60)))
 
 
-def test_missing_samples_are_the_last_known_ones(fitted):
+def test_missing_samples_become_the_last_known_value(fitted):
     N, _ = two_channels(20, 2)
     holes = N.copy()
     holes[3, 0, 5:9] = np.nan
@@ -144,7 +144,7 @@ def test_a_stream_that_ends(fitted):
 
 
 class _Picky(ClassifierMixin, BaseEstimator):
-    """Takes 7 samples or more."""
+    """Classifier that needs at least 7 columns."""
 
     def fit(self, X, y):
         if X.shape[1] < 7:
@@ -162,12 +162,10 @@ def test_times_that_a_classifier_cannot_take_are_skipped():
     model = MinimumCostClassifier(_Picky(), n_folds=2).fit(X, y)
     assert_array_equal(model.times_, np.arange(9, 61, 3))
     assert model.predict_early(X).time.min() >= 9
-    with pytest.warns(
-        UserWarning, match=r"^times: left out \[2, 6\], which .*: too short \(by the"
-    ):
+    with pytest.warns(UserWarning, match=r"^times: left out \[2, 6\], which .*: too short \(with"):
         model = MinimumCostClassifier(_Picky(), times=[2, 6, 10]).fit(X, y)
     assert model.times_.tolist() == [10, 60]
-    with pytest.raises(ValueError, match=r"^classifier: expected one that can be fitted to the"):
+    with pytest.raises(ValueError, match=r"^classifier: expected a classifier that can be fitted"):
         MinimumCostClassifier(_Picky(), n_folds=2).fit(X[:, :5], y)
 
 
@@ -187,7 +185,7 @@ def test_classifiers_with_scores_alone(classifier):
     assert loss < 0.9  # of three classes; log 3 is 1.1
 
 
-def test_a_pool_of_views_has_probabilities_of_its_own_folds():
+def test_a_pool_of_views_provides_its_own_out_of_fold_probabilities():
     rng = np.random.default_rng(0)
     X, y = signals(60, rng)
     model = MinimumCostClassifier(

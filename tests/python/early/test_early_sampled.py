@@ -1,4 +1,4 @@
-"""The sampled rule: any classifier, and a bound that holds however early the test stops."""
+"""The sampled rule: any classifier, and a bound that holds at whichever stage the test stops."""
 
 import warnings
 
@@ -47,7 +47,7 @@ def walks(random, n, d=D):
 
 
 class Slices(ClassifierMixin, BaseEstimator):
-    """The number of edges that the second column is beyond."""
+    """Classifier: the number of edges below the second column."""
 
     def __init__(self, edges=(0.0,)):
         self.edges = edges
@@ -64,7 +64,7 @@ class Slices(ClassifierMixin, BaseEstimator):
     "shares", [[0.5, 0.5], [0.03, 0.97], [1 / 16] * 16], ids=["even", "clear", "many"]
 )
 def test_the_largest_bound_of_all_stages_holds(shares, monkeypatch):
-    """Over seeds, a bound of any stage is too large in a share RISK of the rows at most."""
+    """Over seeds, the largest bound is too large with probability at most RISK."""
     monkeypatch.setattr("eigenfeat.early.sampling.RISK", 0.1)
     corners = np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]])
     known = GaussianCompletion(shrinkage=0, ridge=1e-9).fit(corners)
@@ -74,14 +74,14 @@ def test_the_largest_bound_of_all_stages_holds(shares, monkeypatch):
     rule_input, too_large, n = model.fitted_.rule_input(np.array([[0.0, np.nan]])), 0, 500
     for seed in range(n):
         fresh = SampledRule(rule.predict, rule.n_samples, seed)
-        (best,) = fresh.best_classes(rule_input)  # others than those that are counted choose it
+        (best,) = fresh.best_classes(rule_input)  # by completions that are not counted
         too_large += fresh.bound(rule_input, np.array([best]))[0] > shares[best]
     assert binom.sf(too_large - 1, n, 0.1) > 1e-3
-    assert too_large > 0  # and is not much too small
+    assert too_large > 0  # the bound is not much too small
 
 
 @pytest.mark.parametrize("name", ["local", "gem", "forest"])
-def test_any_classifier_in_all_ways_of_asking(rng, name):
+def test_methods_agree_for_any_classifier(rng, name):
     X, y = walks(rng, 90)
     model = ReliableClassifier(
         CLASSIFIERS[name], rule=Sampled(64), reliability=0.7, correct=False
@@ -133,7 +133,7 @@ def test_errors(rng):
         ReliableClassifier(StandardScaler()).fit(X, y)
 
 
-# ---- how many samples ----------------------------------------------------------------------------
+# ---- numbers of samples -------------------------------------------------------------------------
 
 
 def ramps(random, n):
@@ -145,7 +145,7 @@ def lda(rule, **options):
     return ReliableClassifier(LinearDiscriminantAnalysis(), rule=rule, **options)
 
 
-def test_what_can_be_reached(rng):
+def test_the_largest_reliability(rng):
     X, y = ramps(rng, 60)
     model = lda(Sampled(8192), reliability=0.999, correct=False).fit(X, y)
     reach = (0.01 / 9) ** (1 / 8192)
@@ -160,7 +160,7 @@ def test_what_can_be_reached(rng):
 
 
 @pytest.mark.parametrize("tau", [0.5, 0.999])
-def test_auto_reaches_what_is_asked(rng, tau):
+def test_auto_reaches_the_required_reliability(rng, tau):
     X, y = ramps(rng, 60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Figures of early decisions, and bounds of shares."""
+"""Scores of early decisions, and Clopper-Pearson bounds."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from eigenfeat.early import (
 from eigenfeat.early.rules import lower_bounds
 
 
-def test_figures_by_hand():
+def test_scores_by_hand():
     early = EarlyDecisions(np.array(["a", "a", "b", "b"]), np.array([1, 2, 3, 6]))
     found = early_scores(early, 6, complete=list("aabb"), y=list("abbb"))
     assert (found.n, found.reliability, found.accuracy) == (4, 1.0, 0.75)
@@ -33,7 +33,7 @@ def test_figures_by_hand():
 @pytest.mark.parametrize(
     ("classifier", "rule"), [(LinearDiscriminantAnalysis(), "pairwise"), (LocalQDA(8), "box")]
 )
-def test_a_curve_has_the_figures_of_single_runs(rng, classifier, rule):
+def test_a_curve_has_the_scores_of_single_runs(rng, classifier, rule):
     y = rng.integers(0, 3, 150)
     X = rng.standard_normal((150, 12)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, 12)
     model = ReliableClassifier(classifier, rule=rule, correct=False).fit(X[:90], y[:90])
@@ -47,7 +47,7 @@ def test_a_curve_has_the_figures_of_single_runs(rng, classifier, rule):
     assert np.all(np.diff([one.mean_time for one in curve]) >= 0)
 
 
-def test_a_curve_takes_a_search_and_names_other_models(rng):
+def test_a_curve_accepts_a_search_and_refuses_other_models(rng):
     y = np.arange(60) % 2
     X = rng.standard_normal((60, 5)) + y[:, None]
     lda = LinearDiscriminantAnalysis()
@@ -61,7 +61,7 @@ def test_a_curve_takes_a_search_and_names_other_models(rng):
 
 @pytest.mark.parametrize(("n", "confidence"), [(1, 0.9), (7, 0.999), (200, 0.5)])
 def test_bounds_are_exact(n, confidence):
-    """At the bound, as many successes or more have probability 1 - confidence."""
+    """At the bound, k or more successes have probability 1 - confidence."""
     k = np.arange(1, n + 1)
     bound = lower_bounds(n, 1 - confidence)[k]
     assert_allclose(binom.sf(k - 1, n, bound), 1 - confidence, rtol=1e-6)

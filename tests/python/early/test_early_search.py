@@ -1,4 +1,4 @@
-"""ReliableClassifierCV: the choice is that of plain loops, and an estimator."""
+"""`ReliableClassifierCV` chooses as plain loops do, and is an estimator."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def series():
     return rows + 4.0 * random.standard_normal(rows.shape), y
 
 
-def test_the_choice_is_that_of_plain_loops(series):
+def test_the_choice_equals_that_of_plain_loops(series):
     X, y = series
     tau = [0.05, 0.3, 0.6, 0.9]
     candidates = {"local": LOCAL, "lda": LDA}
@@ -62,7 +62,7 @@ def test_the_choice_is_that_of_plain_loops(series):
 def test_a_candidate_that_cannot_be_fitted_is_left_out(series):
     X, y = series
     singular = ReliableClassifier(LDA.classifier, MixtureCompletion(shrinkage=0, ridge=0))
-    X = np.c_[X, X[:, :1]]  # twice the same column: no density without a ridge
+    X = np.c_[X, X[:, :1]]  # equal columns have no density without a ridge
     model = ReliableClassifierCV({"singular": singular, "lda": LDA}).fit(X, y)
     assert model.best_candidate_ == "lda"
     failed = np.array(model.cv_results_["param_candidate"]) == "singular"
@@ -75,7 +75,7 @@ def test_a_candidate_that_cannot_be_fitted_is_left_out(series):
 def test_series_of_channels_are_searched_like_their_rows(series, unequal):
     X, y = series
     channels = [np.stack([row[::2], row[1::2]]) for row in X]
-    if unequal:  # the longest may be in any fold
+    if unequal:  # the longest series may be in any fold
         channels = [one[:, : 6 - (i % 5 > 0)] for i, one in enumerate(channels)]
     tau = [0.5, 0.8, 0.95]
     given = channels if unequal else np.array(channels)
@@ -90,7 +90,7 @@ def test_series_of_channels_are_searched_like_their_rows(series, unequal):
 
 
 def test_many_classes_have_no_gaussians_of_their_own():
-    """Their covariances would take several times 8 k d^2 bytes: 10 GB for 52 classes x 2,000."""
+    """Covariances would take several times 8 k d^2 bytes: 10 GB for 52 classes, 2,000 columns."""
     y = np.repeat(np.arange(33), 6)
     X = np.random.default_rng(0).standard_normal((198, 4)) + y[:, None]
     model = ReliableClassifierCV(tau=[0.5], n_folds=2).fit(X, y)

@@ -1,4 +1,4 @@
-"""Series of several channels, of unequal lengths, and with samples that are missing."""
+"""Series of several channels, of unequal lengths and with missing samples."""
 
 import pickle
 
@@ -22,7 +22,7 @@ T, CHANNELS = 9, 3
 
 
 def sensors(random, n, samples=T):
-    """(n, channels, samples) that part on the way, and labels."""
+    """Series (n, channels, samples) of diverging classes, and labels."""
     y = random.integers(0, 3, n)
     X = random.standard_normal((n, CHANNELS, samples)).cumsum(axis=2) / 2
     X += y[:, None, None] * np.linspace(0, 2, samples) * np.array([1.0, -0.5, 0.2])[:, None]
@@ -38,8 +38,8 @@ def minimum_cost():
     return MinimumCostClassifier(LinearDiscriminantAnalysis(), delay_cost=0.01)
 
 
-def same_as_streams(model, series, early):
-    """Sample by sample, and series that end before the others finished."""
+def check_streams(model, series, early):
+    """Streams decide as `early`; `finish` is called at the end of each series."""
     streams = model.streams(len(series))
     for t in range(model.n_timepoints_):
         at = np.array([i for i, one in enumerate(series) if one.shape[1] > t])
@@ -69,7 +69,7 @@ def test_channels(rng, model):
     assert early.steps[-1] == T
     assert early.time.max() <= T
     assert early.time.mean() < T - 0.5
-    same_as_streams(model, series, early)
+    check_streams(model, series, early)
     for t in (2, 5, 8):
         found = model.decide(series[:, :, :t])
         assert_array_equal(found.missing, (T - t) * CHANNELS)
@@ -78,8 +78,8 @@ def test_channels(rng, model):
         holes[:, :, t:] = np.nan
         assert_array_equal(model.decide(holes).reliability, found.reliability)
     assert_array_equal(early.label[early.time == T], model.predict(series)[early.time == T])
-    looked = model.predict_early(series, steps=[3, 6])
-    assert set(looked.time) <= {3, 6, T}
+    early = model.predict_early(series, steps=[3, 6])
+    assert set(early.time) <= {3, 6, T}
     curve = ef.early.reliability_curve(model, series, y[110:], [0.7, 0.9])
     assert all(0 < score.earliness <= 1 for score in curve)
 
@@ -99,7 +99,7 @@ class Converted:
 
 
 class Epochs(Converted):
-    """A sequence of (channels, times) arrays that is no array, as MNE's Epochs."""
+    """A sequence of arrays (channels, times) that is not an array, as MNE's Epochs."""
 
     def __len__(self):
         return len(self.data)
@@ -118,7 +118,7 @@ class Epochs(Converted):
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.parametrize("Epochs", [Converted, Epochs])
-def test_epochs_of_other_libraries_are_arrays(rng, model, Epochs):
+def test_epochs_of_other_libraries_are_read_as_arrays(rng, model, Epochs):
     X, y = sensors(rng, 60)
     model = clone(model).fit(Epochs(X), y)
     expected = clone(model).fit(X, y)
@@ -146,7 +146,7 @@ def test_unequal_lengths(rng):
     assert_array_equal(model.predict(fresh), model.predict(held))
     plain = model.predict_early(fresh)
     assert_array_equal(plain.time, early.time)
-    same_as_streams(model, fresh, plain)
+    check_streams(model, fresh, plain)
     so_far = model.decide([one[:, :3] for one in fresh])
     assert np.all(so_far.missing >= (T - 3) * CHANNELS)
 
@@ -161,13 +161,13 @@ def test_missing_samples(rng):
     assert_allclose(model.classifier_.coef_, expected.coef_)
     fresh = holes[160:]
     early = model.predict_early(fresh)
-    same_as_streams(model, fresh, early)
+    check_streams(model, fresh, early)
     whole = ~np.isnan(fresh).any(axis=(1, 2))
     assert not whole.all()
     unsure = (early.time == T) & ~whole
     assert np.all(early.reliability[(early.time == T) & whole] == 1)
     assert np.mean(early.reliability[unsure] < 0.999) > 0.5
-    # Decisions are those of what is known at the time.
+    # A decision depends on the values up to its time.
     for i in range(20):
         seen = fresh[i, :, : early.time[i]]
         found = model.decide([seen, X[0]])
@@ -178,7 +178,7 @@ def test_missing_samples(rng):
     assert corrected.correction_.n == 160
 
 
-def test_a_missing_sample_is_waited_out_or_named_by_its_time(rng):
+def test_missing_samples_are_pushed_as_nan_or_skipped_by_time(rng):
     X, y = sensors(rng, 120)
     model = lda(reliability=0.999).fit(X[:, :1], y)
     row = X[7, 0]
@@ -210,7 +210,7 @@ def test_a_missing_sample_is_waited_out_or_named_by_its_time(rng):
         model.stream().finish()
 
 
-def test_nothing_known_is_the_prior(rng):
+def test_without_known_values_the_prior_decides(rng):
     X, y = sensors(rng, 200)
     model = lda(reliability=0.9).fit(X, y)
     nothing = np.full((2, CHANNELS, T), np.nan)
@@ -225,7 +225,7 @@ def test_nothing_known_is_the_prior(rng):
 
 
 @pytest.mark.parametrize("kind", [lda, minimum_cost])
-def test_arrays_of_a_list_end_and_series_with_missing_ends_go_on(rng, kind):
+def test_series_of_a_list_end_and_series_with_nan_at_the_end_go_on(rng, kind):
     """`ConvolutionClassifier` reads both as ended series."""
     X, y = sensors(rng, 90)
     model = kind().fit(X, y)
@@ -260,12 +260,12 @@ def test_misuse_leaves_everything_as_it_was(rng):
         with pytest.raises(
             ValueError, match=r"X: expected series of shape \(n, 3, times\) as in fit"
         ):
-            call(X[0])  # one series is no table
+            call(X[0])  # one series is not a table of samples
         with pytest.raises(ValueError, match=rf"as in fit, got shape \(60, {3 * T}\)"):
             call(X.reshape(60, -1))  # times and channels could be in either order
     for X_bad, y_bad, message in (
         (ragged, y[:3], r"X\[1\]: expected 3 channels, got 2"),
-        (X, y[:5], "X: expected at least two series and as many labels, got 60 and 5"),
+        (X, y[:5], "X: expected at least two series and a label for each, got 60 series and 5"),
         (np.where(np.arange(60)[:, None, None] == 4, np.nan, X), y, "X: .* known values"),
         ([X[0], X[1][:, :0]], y[:2], r"X\[1\]: expected shape \(channels, samples\)"),
     ):
@@ -274,7 +274,7 @@ def test_misuse_leaves_everything_as_it_was(rng):
     never = X.copy()
     never[:, 1, 4] = np.nan
     message = (
-        "X: expected a known value of each channel .*, got NaN alone in channel 1, sample 4; pass"
+        "X: expected a known value of each channel .*, got only NaN in channel 1, sample 4; pass"
     )
     with pytest.raises(ValueError, match=message):
         model.fit(never, y)
@@ -297,14 +297,14 @@ class Failing(LinearDiscriminantAnalysis):
         return super().predict(X)
 
 
-def test_a_stream_is_as_it_was_after_an_error_in_the_middle(rng):
+def test_an_error_during_a_push_leaves_streams_unchanged(rng):
     X, y = sensors(rng, 80)
     model = ReliableClassifier(Failing(), rule=Sampled(64), correct=False, reliability=0.8).fit(
         X, y
     )
     streams = model.streams(4)
     streams.push(X[:4, :, 0])
-    streams.push(X[:2, :, 1], [0, 1])  # at two times, so that a push has two steps
+    streams.push(X[:2, :, 1], [0, 1])  # the next push has two steps
     state = pickle.dumps(streams)
     Failing.fails = True
     with pytest.raises(RuntimeError, match="out of order"):

@@ -27,7 +27,7 @@ D = 14
 
 @pytest.fixture
 def series(rng):
-    """Three classes that part on the way, as labels that are words."""
+    """Random walks of three diverging classes, with labels that are strings."""
     y = rng.integers(0, 3, 130)
     X = rng.standard_normal((130, D)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, D)
     return X, np.array(["down", "flat", "up"])[y]
@@ -73,7 +73,7 @@ def agree(streams, early):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_samples_one_by_one_are_the_whole_series(series, kind):
+def test_streams_decide_as_predict_early(series, kind):
     X, y = series
     model = model_of(kind).fit(X[:100], y[:100])
     rows = X[100:]
@@ -87,7 +87,7 @@ def test_samples_one_by_one_are_the_whole_series(series, kind):
     assert len(streams) == len(rows)
 
 
-def test_times_to_look_at_and_a_reliability_each(fitted, rng):
+def test_steps_and_a_reliability_for_each_series(fitted, rng):
     model, rows = fitted
     tau = rng.uniform(0.5, 0.99, len(rows))
     steps = [2, 5, 9]
@@ -151,7 +151,7 @@ def test_pickled_half_way(series, kind):
     assert one.push(rows[0, 0]) == model.stream().push(rows[0, 0])
 
 
-def test_a_model_fitted_again_leaves_open_streams_alone(series):
+def test_fitting_the_model_again_does_not_change_open_streams(series):
     X, y = series
     model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:100], y[:100])
     early = model.predict_early(X[100:])
@@ -212,12 +212,12 @@ def test_interrupted_methods_change_nothing(fitted, monkeypatch, method):
     for t in range(5):
         streams.push(rows[:, t])
     arguments = (rows[:, 5],) if method == "push" else ()
-    whole, parts = PrefixGaussian.further_innovations, iter(range(2))
+    compute, calls = PrefixGaussian.further_innovations, iter(range(2))
 
     def interrupted(*entries):
-        if next(parts):
+        if next(calls):
             raise KeyboardInterrupt
-        return whole(*entries)
+        return compute(*entries)
 
     with monkeypatch.context() as patch:
         patch.setattr(PrefixGaussian, "further_innovations", interrupted)

@@ -1,4 +1,4 @@
-"""LocalQDA against the plain loop, and as an estimator."""
+"""`LocalQDA` against plain loops, and as an estimator."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def plain(X, y, x, kn, floor):
     scores = []
     for label in np.unique(y):
         rows = X[y == label]
-        distances = np.round(((rows - x) ** 2).sum(axis=1), 10)  # equal ones by row number
+        distances = np.round(((rows - x) ** 2).sum(axis=1), 10)  # ties are broken by row number
         near = rows[np.argsort(distances, kind="stable")[:kn]]
         score = np.log(len(rows) / len(X))
         for i in range(X.shape[1]):
@@ -26,7 +26,7 @@ def plain(X, y, x, kn, floor):
 
 
 @pytest.mark.parametrize("kn", [1, 3, 1000])
-def test_discriminants_are_the_plain_loops(rng, kn):
+def test_discriminants_equal_plain_loops(rng, kn):
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = LocalQDA(kn, variance_floor=1e-2).fit(X, y)
@@ -61,7 +61,7 @@ def test_cross_validation_counts_the_errors_of_refitted_models():
     for kn, error in model.cv_errors_.items():
         wrong = 0
         for train, test in splits:
-            # The whole set's shares, as the path has them.
+            # Cross-validation uses the class frequencies of all samples.
             one = LocalQDA(kn).fit(X[train], y[train])
             one.priors_ = np.bincount(y) / len(y)
             wrong += (one.predict(X[test]) != y[test]).sum()

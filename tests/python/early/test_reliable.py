@@ -1,4 +1,4 @@
-"""Sets, rules and `ReliableClassifier`: what is promised against what is realised."""
+"""Sets, rules and `ReliableClassifier`: promised and observed reliabilities."""
 
 import numpy as np
 import pytest
@@ -38,14 +38,13 @@ CLASSIFIERS = {
     "local": LocalQDA(32),
 }
 
-
-# Classifiers that a rule takes, where these are not all.
-TAKEN = {"pairwise": ("lda",), "mahalanobis": ("lda",), "box": ("lda", "bayes")}
+# Classifiers that a rule supports; other rules support all classifiers.
+SUPPORTED = {"pairwise": ("lda",), "mahalanobis": ("lda",), "box": ("lda", "bayes")}
 
 
 @pytest.fixture(scope="module")
 def series():
-    """Function: Gaussian series of k classes of one covariance, n rows of d."""
+    """Function that draws n Gaussian series of d values, of k classes of equal covariance."""
     random = np.random.default_rng(7)
 
     def draw(n, d=12, k=3, apart=0.6):
@@ -74,7 +73,7 @@ def punched(X, share=0.4, seed=0):
         *(("bayes", "quadratic"), ("lda", "quadratic"), ("qda", "quadratic")),
     ],
 )
-def test_a_class_leads_on_its_largest_set_and_on_no_larger_one(series, rng, name, rule):
+def test_radii_are_the_largest_on_which_a_class_dominates(series, rng, name, rule):
     X, y = series(300, d=6)
     rows, _ = series(20, d=6)
     rows[:, 3:] = np.nan
@@ -97,7 +96,7 @@ def test_a_class_leads_on_its_largest_set_and_on_no_larger_one(series, rng, name
 def test_early_decisions_are_those_of_the_prefixes(series, rule):
     X, y = series(200)
     T, _ = series(12)
-    for name in TAKEN.get(rule, ("lda", "bayes", "qda")):
+    for name in SUPPORTED.get(rule, ("lda", "bayes", "qda")):
         model = ReliableClassifier(CLASSIFIERS[name], rule=with_samples(rule, 64), reliability=0.7)
         model.fit(X, y)
         early = model.predict_early(T, trace=True)
@@ -106,9 +105,7 @@ def test_early_decisions_are_those_of_the_prefixes(series, rule):
             rows = T.copy()
             rows[:, t:] = np.nan
             found = model.decide(rows)
-            assert_allclose(
-                early.trace_reliability[:, t - 1], model.decide(rows).reliability, atol=2e-6
-            )
+            assert_allclose(early.trace_reliability[:, t - 1], found.reliability, atol=2e-6)
             assert_array_equal(early.trace_label[:, t - 1], found.label)
             assert_array_equal(found.decided & (early.time >= t), early.time == t)
             assert_array_equal(early.label[early.time == t], found.label[early.time == t])
@@ -168,14 +165,15 @@ def test_two_classes_and_linear_discriminants_are_exact(series, rng):
     assert model.rule_ == "pairwise"
     rows = punched(series(20, k=2)[0])
     known = model.completion_.condition(rows)
-    label, largest = model.decide(rows).label, model.decide(rows).reliability
+    decided = model.decide(rows)
+    label, largest = decided.label, decided.reliability
     for i in range(20):
         draws = rng.multivariate_normal(known.mean[i], known.covariance[i], 20000)
         share = (model.predict(draws) == label[i]).mean()
         assert abs(share - largest[i]) <= 4 * np.sqrt(0.25 / 20000)
 
 
-def test_rules_that_do_not_take_a_classifier_name_others(series):
+def test_rules_that_do_not_support_a_classifier_name_other_rules(series):
     X, y = series(100)
     for name, rule in (("bayes", "pairwise"), ("qda", "mahalanobis"), ("qda", "box")):
         with pytest.raises(ValueError, match=rf"^rule: expected 'quadratic'.*got '{rule}'"):
@@ -263,13 +261,13 @@ def test_errors_of_decisions(series):
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_discriminants_of_linear_classifiers_are_read(rng, classifier):
+def test_discriminants_of_linear_classifiers(rng, classifier):
     for k, d in ((2, 1), (2, 5), (3, 2), (4, 5)):
         codes = np.arange(20 * k) % k
         X = np.abs(rng.standard_normal((len(codes), d)))
         X[np.arange(len(codes)), codes % d] += 3 + codes // d
         model = clone(classifier).fit(X, np.array(["u", "v", "w", "x"])[codes])
-        if isinstance(model, SVC) and k > 2:  # one for each pair, which vote
+        if isinstance(model, SVC) and k > 2:  # one discriminant for each pair of classes
             with pytest.raises(ValueError, match=r"^classifier: expected linear or q"):
                 discriminants_of(model, X)
             continue

@@ -1,4 +1,4 @@
-"""Where the model is right, what is decided at tau agrees with the complete row as often."""
+"""If the model is right, early labels at tau are final with a frequency of at least tau."""
 
 from itertools import product
 
@@ -18,7 +18,7 @@ from eigenfeat.early.chi_squares import bounded_tail, moments_of, tail
 
 
 def agreement(model, completed, seen, tau):
-    """Share of decided rows that agree, and how many are decided."""
+    """Share of final labels among the decided rows, and number of decided rows."""
     rows = completed.copy()
     rows[:, ~seen] = np.nan
     found = model.decide(rows, tau)
@@ -113,7 +113,7 @@ def test_tau_holds_where_the_model_is_right(name, mixture, correlation):
         for mask in masks:
             for tau in TAUS:
                 realised, count = agreement(model, fresh, mask, tau)
-                # Of some 250 figures a few are below tau by two standard errors by chance.
+                # By chance, a few of about 250 shares are two standard errors below tau.
                 chance = binom.cdf(round(realised * count), count, tau)
                 assert chance >= 1e-3, (rule, mask, tau, realised, count)
                 decided[rule] = decided.get(rule, 0) + count
