@@ -119,7 +119,7 @@ def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Out
                 parts.append(part | {"index": n + known})
             n += len(block)
             advance(len(block), position.fraction)
-    rows.check_some(n)
+    rows.check_not_empty(n)
     if not parts:
         source = rows.sources[0]
         raise ValueError(

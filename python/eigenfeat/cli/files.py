@@ -217,7 +217,7 @@ def sample_rows(
                 parts = [_drawn(parts, max_rows)]
             advance(len(block), position.fraction)
     rows.n_skipped = source.n_skipped
-    source.check_some(n)
+    source.check_not_empty(n)
     X, y, index, _ = _drawn(parts, n if max_rows is None else max_rows)
     return RowSample(X, y, None if weight is None else weight[index], n)
 

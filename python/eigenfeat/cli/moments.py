@@ -74,7 +74,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
             if checkpoint.due(after):
                 checkpoint.save(total, after)
     n = position.rows if position else 0
-    rows.check_some(n)
+    rows.check_not_empty(n)
     save(total, options.output)
     checkpoint.path.unlink(missing_ok=True)
     classes = total.classes_.tolist()

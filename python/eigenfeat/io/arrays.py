@@ -25,7 +25,7 @@ from eigenfeat.io.source import (
 
 __all__ = ["ArraySource"]
 
-_PIECE_BYTES = 16 << 20  # read at a time
+_PIECE_BYTES = 16 << 20  # size of a chunk
 _PROBED_LABELS = 1 << 16  # first labels, which determine the kind of labels
 _MAX_EMPTY_COLUMNS = 1 << 20  # columns of an array without rows, whose file may be short
 
@@ -37,7 +37,7 @@ class ArraySource(Source):
 
     format = "npy"
     named = False
-    _labels_path: Path | None = None  # another file of labels, if any
+    _labels_path: Path | None = None  # file of the labels; None if they are a column
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         super().__init__(path, options, keys)
@@ -49,7 +49,10 @@ class ArraySource(Source):
             )
         self.n_rows, width = X.shape
         if not self.n_rows and width > _MAX_EMPTY_COLUMNS:
-            raise ValueError(f"{path}: expected rows of these columns, got shape {X.shape}")
+            raise ValueError(
+                f"{path}: expected at most {_MAX_EMPTY_COLUMNS:,} columns in an array without "
+                f"rows, got shape {X.shape}"
+            )
         if isinstance(options.target, str) and options.target.endswith(".npy"):
             self._labels_path, options = Path(options.target), replace(options, target=None)
         self.names = [str(j) for j in range(width)]
@@ -87,7 +90,7 @@ class ArraySource(Source):
         n, chosen = self.n_rows or 0, self.choice.features
         columns: Any = slice(chosen[0], chosen[-1] + 1)
         if tuple(chosen) != tuple(range(chosen[0], chosen[-1] + 1)):
-            columns = list(chosen)  # copies the samples, unlike a slice
+            columns = list(chosen)  # copies the samples, which a slice does not
         row_bytes = max(len(self.names) * _mapped(self.path).dtype.itemsize, 1)
         size = max(_PIECE_BYTES // row_bytes, 1)
         for start in range(skip, n, size):

@@ -35,6 +35,9 @@ _BUFFER_BYTES = 64e6  # buffers of all columns together
 _MAX_UNBUFFERED_BYTES = 16e6  # a row group that is read without buffers
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 _TICKS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # in a second
+# Arrow's names of the types of numbers that NumPy has.
+_NUMPY_TYPES = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_NUMPY_TYPES |= {"float", "double", "halffloat"}
 _Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
 
 
@@ -46,7 +49,7 @@ class TableSource(Source):
 
     @abstractmethod
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
-        """Yield start, number, arrays by column, mask of bad samples, and fraction of the file."""
+        """Yield start, number of samples, arrays by column, mask of bad samples, and fraction."""
 
     def _set_columns(self, names: Sequence[str], indexes: Collection[int] = ()) -> None:
         """Choose among the columns of the file and of its path."""
@@ -94,11 +97,11 @@ class TableSource(Source):
         column = _decoded(column)
         if kind == "text":
             return _exact(column)
-        if _is_span(column.type):
+        if _is_duration(column.type):
             ticks = column.cast(f"int{column.type.bit_width}").cast("float64", safe=False)
             seconds: npt.NDArray[Any] = ticks.to_numpy(zero_copy_only=False)
             return seconds / _TICKS[column.type.unit]
-        if kind in ("number", "bool") and str(column.type) not in _PLAIN:
+        if kind in ("number", "bool") and str(column.type) not in _NUMPY_TYPES:
             column = column.cast("float64")  # booleans, decimals, and columns of nulls
         values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values
@@ -106,7 +109,7 @@ class TableSource(Source):
     def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
         """Labels as the type of their kind, and a mask of labels of other kinds."""
         kind = str(self.label_kind)
-        if not column.null_count and str(column.type) in _PLAIN:
+        if not column.null_count and str(column.type) in _NUMPY_TYPES:
             return labels_of_array(column.to_numpy(), kind)
         if _kind(column.type) not in ("number", "bool") or str(column.type) == "null":
             column = column.cast("string")
@@ -127,13 +130,13 @@ class _StoredTable(TableSource):
         floats = {str(types[j]) for j in self.choice.features if j < self._stored}
         small = floats and floats <= {"float", "halffloat"}
         self.dtype = np.dtype(np.float32 if small else np.float64)
-        # Every column of a batch takes about 10 us.
+        # A column of a batch costs about 10 us, so that small batches are slow.
         rows = _BATCH_BYTES / (self.n_features * self.dtype.itemsize)
         self._batch_rows = int(np.clip(rows, 1024, 1 << 18))
         target, label_kind = self.choice.target, None
         if target is not None and target < self._stored:
             label_kind = self._stored_label_kind(types[target])
-        kinds = ["number" if _is_span(kind) else _kind(kind) for kind in types]
+        kinds = ["number" if _is_duration(kind) else _kind(kind) for kind in types]
         self._set_types([str(kind) for kind in types], kinds, label_kind)
 
     def _stored_label_kind(self, kind: Any) -> str:
@@ -148,7 +151,7 @@ class _StoredTable(TableSource):
         dtype: Any = str
         if types.is_decimal(kind):
             dtype = float if kind.scale > 0 else int
-        elif str(kind) in {*_PLAIN, "bool"}:
+        elif str(kind) in {*_NUMPY_TYPES, "bool"}:
             dtype = kind.to_pandas_dtype()
         return kind_of(np.dtype(dtype), self._options.labels)
 
@@ -185,7 +188,7 @@ class ParquetSource(_StoredTable):
         from pyarrow import parquet
 
         # Buffers bound the memory of large row groups, whose columns would be read at once. Small
-        # groups are read without buffers, which a damaged page that claims 2 GB would make grow.
+        # groups are read without buffers: a buffer grows to the size that a damaged page claims.
         buffer_size = int(np.clip(_BUFFER_BYTES / columns, 1 << 14, 1 << 18))
         if self._largest <= _MAX_UNBUFFERED_BYTES:
             buffer_size = 0
@@ -279,13 +282,13 @@ def _kind(kind: Any) -> str:
     return "date" if types.is_temporal(kind) else "other"
 
 
-def _is_span(kind: Any) -> bool:
-    """Whether a type is of durations or times of the day, which become seconds."""
+def _is_duration(kind: Any) -> bool:
+    """Whether a type has durations or times of the day, which become seconds."""
     return str(kind).startswith(("duration", "time32", "time64"))
 
 
 def _index_columns(schema: Any) -> list[int]:
-    """Columns that number the rows of a data frame, by pandas' metadata or Dask's names."""
+    """Columns that store the index of a data frame, by pandas' metadata or Dask's names."""
     try:
         note = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         named = {name for name in note.get("index_columns", ()) if isinstance(name, str)}
@@ -300,7 +303,7 @@ def _exact(column: Any) -> npt.NDArray[Any]:
         texts = column.dictionary_encode()  # equal texts share an object
         values: npt.NDArray[Any] = np.array([*texts.dictionary.to_pylist(), None], dtype=object)
         return values[texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
-    if not column.null_count and str(column.type) in {*_PLAIN, "bool"}:
+    if not column.null_count and str(column.type) in {*_NUMPY_TYPES, "bool"}:
         values = column.to_numpy(zero_copy_only=False)
         return values
     try:
@@ -314,12 +317,8 @@ def _decoded(column: Any) -> Any:
     import pyarrow as pa
 
     while pa.types.is_dictionary(column.type):
-        if str(column.type.value_type) == "string_view":  # which pyarrow cannot index
+        if str(column.type.value_type) == "string_view":  # pyarrow cannot index this type
             texts = column.dictionary.cast("large_string")
             column = pa.DictionaryArray.from_arrays(column.indices, texts)
         column = column.dictionary_decode()
     return column
-
-
-_PLAIN = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-_PLAIN |= {"float", "double", "halffloat"}

@@ -25,7 +25,7 @@ INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 TRUTH = r"^(?i:true|false|0|1)$"
 PLACEHOLDER = r"^[^\p{L}\p{N}]+$"  # "?" or "-": no letter and no digit
 _DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
-_GROUPED = r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$"  # by separators of thousands
+_GROUPED = r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$"  # with separators of thousands
 _UNGROUPED = r"^[+-]?[0-9]{4,}(\.[0-9]*)?$"
 _NUMBERS = f"{NUMBER}|{INFINITE}".replace(r"\.", "[.,]")
 _MAX_TEXT_SHARE = 0.01  # largest share of text in a column of numbers
@@ -38,9 +38,9 @@ class Tally:
     """Counts of the cells of a column by type."""
 
     known: int = 0  # cells that are not missing
-    numbers: int = 0  # cells that are numbers, and so on
-    truths: int = 0
-    dates: int = 0
+    numbers: int = 0  # cells that are numbers
+    truths: int = 0  # cells that are true, false, 0 or 1
+    dates: int = 0  # cells that are dates
     placeholders: int = 0  # cells without letters and digits, such as "?"
     grouped: int = 0  # cells with separators of thousands
     ungrouped: int = 0  # numbers from 1,000 on without separators of thousands
@@ -86,7 +86,7 @@ class Tally:
 
     @property
     def kind(self) -> str:
-        """Kind of the column for an estimator that accepts only numbers."""
+        """Kind of the column: "number" if at least half of its cells are numbers (see `mixed`)."""
         if self.truths == self.known and self.numbers < self.known:
             return "bool"
         cells = self.known - self.placeholders if self.numbers else self.known

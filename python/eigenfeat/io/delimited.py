@@ -1,4 +1,4 @@
-"""CSV files: pyarrow splits them into cells and converts these, a batch at a time.
+"""CSV files: pyarrow splits them into cells and converts the cells, a batch at a time.
 
 Python's csv module, which is slower, reads the first lines, finds line numbers for error messages,
 and checks quotes.
@@ -59,7 +59,7 @@ _MIN_BLOCK_BYTES = 1 << 16
 _SCANNED_BYTES = 32 << 20  # text of all files together, from which types of columns are inferred
 _HEADER_RECORDS = 200  # records compared with the first line to detect a header
 _HEADER_CHARACTERS = 1 << 18  # limit of the text of these records; one record is always compared
-_SECONDS_OF_LAST_READS = 0.1  # for pyarrow's threads to notice the end of their streams
+_SECONDS_OF_LAST_READS = 0.1  # time in which pyarrow's threads notice the end of their streams
 _THOUSANDS = r"^[+-]?[0-9]{1,3}([,.' ][0-9]{3})+([.,][0-9]+)?$"
 _TYPES = {"number": "double", "text": "string"}  # names of the kinds in descriptions of files
 
@@ -93,9 +93,9 @@ class DelimitedSource(TableSource):
         """Detect a header, and a wrong delimiter, in the first lines."""
         records: list[list[str]] = []
         size = lines = 0
-        for _, fields, at in self._records(first=True):
+        for _, fields, last_line in self._records(first=True):
             records.append(fields)
-            lines, size = lines or at, size + sum(map(len, fields))
+            lines, size = lines or last_line, size + sum(map(len, fields))
             if len(records) > (1 if size > _HEADER_CHARACTERS else _HEADER_RECORDS):
                 break
         if not records:
@@ -114,8 +114,8 @@ class DelimitedSource(TableSource):
                     raise OptionError(
                         "delimiter",
                         f"expected fields separated by {self._delimiter!r} in {self.path}, got one "
-                        f"field with {other!r} in it; delimiter={other!r} (--delimiter "
-                        f"'{'tab' if other == chr(9) else other}') separates there",
+                        f"field with {other!r} in it; set delimiter={other!r} (--delimiter "
+                        f"'{'tab' if other == chr(9) else other}')",
                     )
         self.named = is_header(self.first_fields, rest, options)
         self.header_lines = lines if self.named else 0
@@ -158,7 +158,7 @@ class DelimitedSource(TableSource):
 
     @property
     def _column_keys(self) -> list[tuple[str, int]]:
-        """Name of each column, and number of earlier columns of this name, in all files alike."""
+        """Name of each column and number of earlier columns of this name, equal in all files."""
         seen, keys = Counter[str](), []
         for name in self.names[: self._stored]:
             keys.append((name, seen[name]))
@@ -190,7 +190,8 @@ class DelimitedSource(TableSource):
                 return
             except pa.ArrowInvalid as error:
                 text = " ".join(str(error).split())
-                too_long = "straddl" in text or "skip" in text  # a line, or a field of several
+                # A header, a line or a field of several lines is longer than a block.
+                too_long = "straddl" in text or "skip" in text
                 if too_long and size < _MAX_LINE_BYTES:
                     size = min(4 * size, _MAX_LINE_BYTES)
                 elif too_long:
@@ -212,7 +213,7 @@ class DelimitedSource(TableSource):
 
         wrong: list[int] = []
 
-        def leave_out(row: Any) -> str:
+        def skip_row(row: Any) -> str:
             wrong.append(row.number - 1 - self.header_lines)
             return "skip"
 
@@ -221,17 +222,17 @@ class DelimitedSource(TableSource):
             numbers = {"number": pa.from_numpy_dtype(self.dtype), "bool": pa.bool_()}
             types |= {j: numbers.get(self.kinds[j], pa.string()) for j in self.choice.features}
         read = [j for j in wanted if j < self._stored]
-        at = taken = 0
+        start = taken = 0
         with arrow_csv.open_csv(
             stream,
             arrow_csv.ReadOptions(
-                use_threads=False,  # threads leave out the numbers of wrong lines
+                use_threads=False,  # with threads, wrong rows have no numbers
                 block_size=size,
                 skip_rows=self.header_lines,
                 column_names=[str(j) for j in range(self._stored)],
             ),
             arrow_csv.ParseOptions(
-                delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=leave_out
+                delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=skip_row
             ),
             arrow_csv.ConvertOptions(
                 column_types={str(j): kind for j, kind in types.items()},
@@ -243,15 +244,15 @@ class DelimitedSource(TableSource):
         ) as reader:
             for batch in reader:
                 n = batch.num_rows
-                while taken < len(wrong) and wrong[taken] <= at + n:
+                while taken < len(wrong) and wrong[taken] <= start + n:
                     taken, n = taken + 1, n + 1
                 bad = np.zeros(n, dtype=bool)
-                bad[np.array(wrong[taken - (n - batch.num_rows) : taken], dtype=int) - at] = True
+                bad[np.array(wrong[taken - (n - batch.num_rows) : taken], dtype=int) - start] = True
                 columns = batch.columns
                 if bad.any():
                     places = pa.array(np.cumsum(~bad) - 1, mask=bad)
                     columns = [column.take(places) for column in columns]
-                at += n
+                start += n
                 yield n, dict(zip(read, columns, strict=False)), bad
         if n := len(wrong) - taken:
             yield n, {j: pa.nulls(n, types[j]) for j in read}, np.ones(n, dtype=bool)
@@ -288,7 +289,7 @@ class DelimitedSource(TableSource):
         if kind == "number" and self._options.decimal == ".":
             try:
                 return cells.cast(number)
-            except pa.ArrowInvalid:  # for blanks and text
+            except pa.ArrowInvalid:  # blanks or text
                 pass
         texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
         missing = pc.is_in(texts, pa.array(self._missing))
@@ -311,16 +312,16 @@ class DelimitedSource(TableSource):
 
         With `first`, wrong quotes are accepted, but a wrong encoding is an error.
         """
-        comment, at, begun = self.comment, 0, 0
+        comment, line_number, first_line = self.comment, 0, 0
 
         def lines() -> Iterator[str]:
-            nonlocal at, begun
+            nonlocal line_number, first_line
             while line := text.readline(_MAX_LINE_BYTES + 1):
-                at += 1
+                line_number += 1
                 if len(line) > _MAX_LINE_BYTES:
-                    raise self._too_long(at)
+                    raise self._too_long(line_number)
                 if comment is None or not line.startswith(comment):
-                    begun = begun or at
+                    first_line = first_line or line_number
                     yield line
 
         old_limit = csv.field_size_limit(_MAX_LINE_BYTES)
@@ -333,18 +334,18 @@ class DelimitedSource(TableSource):
                 reader = csv.reader(lines(), delimiter=self._delimiter, strict=not first)
                 for fields in reader:
                     if fields:
-                        yield begun, fields, reader.line_num
-                    begun = 0
+                        yield first_line, fields, reader.line_num
+                    first_line = 0
             except UnicodeError as error:
                 raise self.undecodable(error) from None
             except csv.Error as error:
                 if "limit" in str(error):
-                    raise self._too_long(begun) from None
+                    raise self._too_long(first_line) from None
                 unclosed = "end of data" in str(error)
-                what = f"text beside a quoted field, up to line {at}"
+                what = f"text beside a quoted field, up to line {line_number}"
                 what = "a quote that is never closed" if unclosed else what
                 raise ValueError(
-                    f"{self.path}: line {begun}: expected quoted fields that end before the "
+                    f"{self.path}: line {first_line}: expected quoted fields that end before the "
                     f"delimiter, got {what}"
                 ) from None
             finally:
@@ -376,19 +377,19 @@ class DelimitedSource(TableSource):
         if self._encoding != "utf-8":
             got = getattr(error, "object", b"")[getattr(error, "start", 0) :][:8]
             return ValueError(f"{self.path}: expected text in {self._encoding}, got {got!r}")
-        at, undecoded = 1, b""
+        bad_line, undecoded = 1, b""
         with open_bytes(self.path) as file:
             for number, line in enumerate(file, 1):
                 try:
                     line.decode("utf-8")
                 except UnicodeDecodeError as wrong:
-                    at, undecoded = number, line[max(wrong.start - 8, 0) : wrong.end]
+                    bad_line, undecoded = number, line[max(wrong.start - 8, 0) : wrong.end]
                     break
             file.seek(0)
             utf16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         return ValueError(
-            f"{self.path}: line {at}: expected text in UTF-8, got {undecoded!r}; set encoding "
-            f"(--encoding), {'which begins as utf-16 does' if utf16 else 'for example latin-1'}"
+            f"{self.path}: line {bad_line}: expected text in UTF-8, got {undecoded!r}; set "
+            f"encoding (--encoding), for example to {'utf-16' if utf16 else 'latin-1'}"
         )
 
     def _too_long(self, line: int) -> ValueError:
@@ -438,8 +439,8 @@ def _advice_on_number(text: str, decimal: str) -> str:
     other = "," if decimal == "." else "."
     if is_number(text, other) and not is_number(text, decimal):
         return (
-            f"; if {other!r} is its decimal point, set decimal={other!r} (--decimal {other}); if "
-            "it separates thousands, remove it"
+            f"; if {other!r} is the decimal point, set decimal={other!r} (--decimal {other}); if "
+            f"{other!r} separates thousands, remove it"
         )
     return "; remove the separators of thousands" if re.match(_THOUSANDS, text) else ""
 
@@ -478,10 +479,10 @@ class _Stream:
         return "".join(rows).encode()
 
     def close(self) -> None:
-        """Leave the file open, which pyarrow would close."""
+        """Do nothing: pyarrow must not close the file."""
 
     def end(self) -> None:
-        """Read no more, once a read that is in progress has returned."""
+        """Wait for the current read to return; later reads return nothing."""
         with self._reading:
             self._ended = True
 
@@ -491,7 +492,7 @@ _STREAMS: WeakSet[_Stream] = WeakSet()
 
 @atexit.register
 def _end_streams() -> None:
-    """Stop the threads in which pyarrow reads ahead: they abort if Python has ended."""
+    """Stop pyarrow's threads, which abort the process if they read after Python has ended."""
     streams = [*_STREAMS]
     for stream in streams:
         stream.end()
@@ -502,7 +503,7 @@ def _end_streams() -> None:
 def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:
     """Infer the types of columns from the cells of all files.
 
-    `scans` keeps the counts, which later calls with other features use again.
+    `scans` keeps the counts, which later calls with other features reuse.
     """
     files = tuple((source.path, source.header_lines, *source._missing) for source in sources)
     targets = [source.choice.target for source in sources]

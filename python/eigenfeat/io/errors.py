@@ -1,4 +1,4 @@
-"""Errors of files: bad samples, options that do not fit, damage, and missing packages."""
+"""Errors of files: invalid samples, wrong options, damage and missing packages."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MISSING_LABEL = "expected a label, got a missing value"
 MISSING_NUMBER = "expected a number, got a missing value"
 MISSING_ENTRY = "expected a finite number, got NaN or a missing value"
 COMPLETE_FIT = (
-    "; the model was fitted to rows without missing values: fill them in first, or fit to rows "
-    "that have some"
+    "; the model was fitted to rows without missing values: complete the rows first, or fit the "
+    "model to rows with missing values"
 )
 
 
@@ -41,7 +41,9 @@ class BadRowError(ValueError):
     def __init__(
         self, path: str | os.PathLike[str], unit: str, row: int, column: str | None, what: str
     ) -> None:
-        super().__init__(path, unit, row, column, what)  # pickle makes copies with these arguments
+        super().__init__(
+            path, unit, row, column, what
+        )  # pickle calls __init__ with these arguments
         place = f"{unit} {row}" if column is None else f"{unit} {row}, column {column!r}"
         self._message = f"{os.fspath(path)}: {place}: {what}"
         self.path, self.row = str(Path(path)), row
@@ -62,7 +64,7 @@ class OptionError(ValueError):
     """
 
     def __init__(self, option: str, text: str) -> None:
-        super().__init__(option, text)  # pickle makes copies with these arguments
+        super().__init__(option, text)  # pickle calls __init__ with these arguments
         self.option, self.text = option, text
 
     def __str__(self) -> str:
@@ -70,17 +72,17 @@ class OptionError(ValueError):
 
 
 def unfit(value: object, dtype: DType) -> str:
-    """Return the message for a value that is not a finite number of a type."""
+    """Return the message for a value that is not a finite number of this type."""
     return f"expected a finite {dtype} number, got {show(value)}"
 
 
-def arrow(what: str) -> ModuleType:
-    """Import pyarrow for `what`; ImportError with the command that installs it."""
+def arrow(feature: str) -> ModuleType:
+    """Import pyarrow; the ImportError names the feature that needs it."""
     try:
         import pyarrow
         import pyarrow.compute
     except ImportError:
-        raise ImportError(f"{what} needs pyarrow: pip install pyarrow") from None
+        raise ImportError(f"{feature} needs pyarrow: pip install pyarrow") from None
     return pyarrow
 
 
@@ -101,8 +103,8 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
         is_named = isinstance(error, OptionError) or (
             isinstance(error, ValueError) and str(error).startswith(os.fspath(path))
         )
-        of_system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
-        if is_named or of_system or type(error).__name__ == "ArrowCancelled":
+        is_system_error = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        if is_named or is_system_error or type(error).__name__ == "ArrowCancelled":
             raise
         if isinstance(error, MemoryError):
             what = "it is damaged, or needs more memory than is available:"
@@ -127,6 +129,6 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def fraction_of(file: Any, path: Path) -> float:
-    """Fraction of a file's bytes that have been read; of the compressed bytes of .gz files."""
+    """Fraction of a file's bytes that have been read; the compressed bytes of .gz files count."""
     raw = getattr(file, "fileobj", None) or file
     return min(float(raw.tell()) / max(path.stat().st_size, 1), 1.0)

@@ -12,7 +12,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.io.source import Options, Source
 from eigenfeat.samples.columns import TableColumns
 
-__all__ = ["column_options", "encoder_options", "fitted_options", "other_width"]
+__all__ = ["column_options", "encoder_options", "fitted_options", "wrong_width"]
 
 
 def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str, Any]:
@@ -44,14 +44,14 @@ def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str
     if options.columns is not None and {*source.feature_names} != {*names}:
         changed["columns"] = options.columns
     elif names:
-        used = names if encoder is None else [names[at] for at in encoder.used]
+        used = names if encoder is None else [names[j] for j in encoder.used]
         changed |= _choice_by_names(source, options, used)
     elif has_places and source.choice.target not in layout["columns"]:
         changed["columns"] = tuple(layout["columns"])
     if encoder is not None:
         columns = changed.get("columns", tuple(source.choice.features))
         if len(columns) not in (len(encoder.names_), len(encoder.used)):
-            raise ValueError(other_width(source, len(encoder.names_)))
+            raise ValueError(wrong_width(source, len(encoder.names_)))
         changed |= encoder_options(columns, encoder)
     return changed
 
@@ -67,7 +67,7 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
     if not source.named:
         return {}
     others = [name for name in source.feature_names if name not in {*names}]
-    more = f"; it has {show(others, 100)[1:-1]}" if others else ""
+    more = f"; the file also has {show(others, 100)[1:-1]}" if others else ""
     raise ValueError(
         f"{source.path}: expected the columns that the model was fitted to, got none named "
         f"{show(missing, 200)[1:-1]}{more}; columns (--columns) chooses other columns"
@@ -75,7 +75,7 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
 
 
 def _identified(source: Source, names: Sequence[str]) -> tuple[str | int, ...]:
-    """Names of columns; a place instead of a name that columns other than features share."""
+    """Names of columns; the place of a feature whose name other columns share."""
     count = Counter(source.names)
     places: dict[str, list[int]] = {}
     for j in source.choice.features:
@@ -98,11 +98,11 @@ def encoder_options(columns: Sequence[str | int], encoder: TableColumns) -> dict
     `columns` are all columns of the fit, or the columns that the encoder uses.
     """
     if len(columns) == len(encoder.names_):  # all columns of the fit
-        columns = [columns[at] for at in encoder.used]
-    return column_options(columns, [encoder.kinds_[at] for at in encoder.used])
+        columns = [columns[j] for j in encoder.used]
+    return column_options(columns, [encoder.kinds_[j] for j in encoder.used])
 
 
-def other_width(source: Source, width: int) -> str:
+def wrong_width(source: Source, width: int) -> str:
     """Return the message for files with another number of columns than the fit."""
     return (
         f"{source.path}: expected the {width} columns that the model was fitted to, got "

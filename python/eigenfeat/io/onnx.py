@@ -74,9 +74,9 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto
-        One input ``X`` (n, d), with NaN for missing entries if `fit` had some. A model that was
-        fitted to a data frame with categories has an input (n, 1) for each column that it uses,
-        named like the column: numbers, or strings for categories, "" for a missing category.
+        One input ``X`` (n, d), with NaN for missing entries if `fit` had missing entries. A model
+        that was fitted to a data frame with categories has an input (n, 1) for each column that it
+        uses, named like the column: numbers, or strings for categories, "" for a missing category.
         A classifier has the outputs ``label`` (n,), integers, booleans or strings, and
         ``probabilities`` (n, k); a regressor ``prediction``, (n,) or (n, q); a transformer
         ``features`` (n, columns).
@@ -118,7 +118,7 @@ def to_onnx(
 
 
 def _check_parts(model: Any, *, alone: bool = True) -> None:
-    """ValueError for a model or a part of it whose encoder or completion is not translated.
+    """ValueError if the encoder or completion of a model or of its parts is not translated.
 
     `alone` is False for a part of another model.
     """
@@ -126,10 +126,10 @@ def _check_parts(model: Any, *, alone: bool = True) -> None:
         raise ValueError(
             "model: expected a model of complete samples, got an early classifier; use to_c"
         )
-    translated = isinstance(model, _COMPLETED)
+    translated = isinstance(model, _WITH_PREPROCESSING)
     for attribute, what in (("columns_", "encodes categories"), ("completion_", "completes gaps")):
         if hasattr(model, attribute) and not (translated and (alone or attribute == "completion_")):
-            kinds = ", ".join(kind.__name__ for kind in _COMPLETED)
+            kinds = ", ".join(kind.__name__ for kind in _WITH_PREPROCESSING)
             raise ValueError(
                 f"model: expected one of {kinds} alone, or models of complete numbers, got "
                 f"{type(model).__name__}, which {what}; encode and complete samples before it"
@@ -266,7 +266,7 @@ def _refuse_estimators(model: TableClassifier | TableRegressor) -> None:
     for view in model.views_:
         if isinstance(view.model, EstimatorView):
             raise ValueError(
-                f"model: expected views of eigenfeat's own, got {view.name}; leave it out of views"
+                f"model: expected built-in views, got {view.name}; leave it out of views"
             )
 
 
@@ -294,7 +294,8 @@ _TRANSFORMERS: dict[type, _Translation] = {
     StandardScaler: _standardised,
     RBFSampler: _fourier,
 }
-_COMPLETED = (TableClassifier, TableRegressor, GEMClassifier, GEM)
+# Models whose encoder or completion is translated.
+_WITH_PREPROCESSING = (TableClassifier, TableRegressor, GEMClassifier, GEM)
 _CLASSIFIERS: dict[type, _Translation] = {
     GEMClassifier: _gem_classifier,
     TableClassifier: _table_classifier,

@@ -88,7 +88,7 @@ class Graph:
 
     @property
     def number(self) -> int:
-        """ONNX's number of the type of the graph."""
+        """ONNX's type code of the graph's numbers."""
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 
     def _learning_opset(self) -> list[Any]:

@@ -18,9 +18,9 @@ from eigenfeat.samples.categories import Categories
 __all__ = ["completed", "input_rows"]
 
 _OUTPUTS = ("label", "probabilities", "prediction", "features")
-_MAX_STEPS = 50  # of conjugate gradients
+_MAX_STEPS = 50  # steps of conjugate gradients
 _TINY = 1e-300  # smallest denominator
-_DOUBLE, _STRING = 11, 8  # ONNX's numbers of types
+_DOUBLE, _STRING = 11, 8  # type codes of ONNX
 
 
 def input_rows(graph: Graph, model: Any) -> str:
@@ -29,8 +29,8 @@ def input_rows(graph: Graph, model: Any) -> str:
     if encoder is None:
         return graph.input("X", graph.number, ["n", int(model.n_features_in_)])
     parts = []
-    for at in encoder.used:
-        name, kind = encoder.names_[at], encoder.kinds_[at]
+    for j in encoder.used:
+        name, kind = encoder.names_[j], encoder.kinds_[j]
         if kind == "date" or str(name) in ("", *_OUTPUTS):
             what = "the name of an output, " if name else "an empty name, "
             what = "dates in " if kind == "date" else what
@@ -67,7 +67,7 @@ def _encoded(graph: Graph, categories: Categories, column: str) -> str:
 
 
 def _other_texts(text: str | None) -> list[str]:
-    """Other texts of a category: truth values in other cases, whole numbers with a point."""
+    """Other texts of a category: truth values in other letter cases, whole numbers with ".0"."""
     if text is None:
         return []
     if text.lower() in ("true", "false"):
@@ -104,18 +104,18 @@ def completed(graph: Graph, model: Any, rows: str) -> str:
     known = graph.node("Div", graph.node("Sub", rows64, double(origin)), double(size))
     known = graph.node("Where", gaps, double([0.0]), known)
     matrix = double(scaled)
-    towards = graph.node("MatMul", known, matrix)
-    residual = graph.node("Neg", graph.node("Mul", mask, towards))
+    product = graph.node("MatMul", known, matrix)
+    residual = graph.node("Neg", graph.node("Mul", mask, product))
     step, squared = residual, dot(residual, residual)
-    found = graph.node("Mul", mask, double([0.0]))
+    solution = graph.node("Mul", mask, double([0.0]))
     for _ in range(min(len(root), _MAX_STEPS)):
         image = graph.node("Mul", mask, graph.node("MatMul", step, matrix))
         length = ratio(squared, dot(step, image))
-        found = graph.node("Add", found, graph.node("Mul", length, step))
+        solution = graph.node("Add", solution, graph.node("Mul", length, step))
         residual = graph.node("Sub", residual, graph.node("Mul", length, image))
         before, squared = squared, dot(residual, residual)
         step = graph.node("Add", residual, graph.node("Mul", ratio(squared, before), step))
     scale = np.where(gaussian.scale > 0, size, 0.0)  # constant columns are completed by the mean
     centre = np.where(gaussian.scale > 0, origin, gaussian.mean)
-    filled = graph.node("Add", graph.node("Mul", found, double(scale)), double(centre))
+    filled = graph.node("Add", graph.node("Mul", solution, double(scale)), double(centre))
     return graph.node("Where", gaps, graph.numbers(filled), rows)

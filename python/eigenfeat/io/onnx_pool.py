@@ -31,6 +31,7 @@ from eigenfeat.tables.views import BoostingView, ForestView
 __all__ = ["pool", "regression_pool"]
 
 _Array = NDArray[np.float64]
+_FLOAT, _INT64 = 1, 7  # type codes of ONNX
 
 
 class _Table:
@@ -228,16 +229,16 @@ def _at_least(graph: Graph, values: str, bounds: _Array) -> str:
 def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[str]:
     intervals: list[tuple[int, float, float]] = []  # column, start and width of each
     powers: list[list[_Array]] = [[], [], []]
-    constant, at = np.zeros(W.shape[1]), 0
+    constant, offset = np.zeros(W.shape[1]), 0
     for j, basis in zip(stat.numeric, stat.splines, strict=True):
         width = basis.c.shape[1]
-        spline = BSpline(basis.t, basis.c @ W[at : at + width], basis.k)
-        at += width
+        spline = BSpline(basis.t, basis.c @ W[offset : offset + width], basis.k)
+        offset += width
         knots = np.unique(basis.t[basis.k : -basis.k])
         constant += spline(knots[0])
         for b, h in zip(knots[:-1], np.diff(knots), strict=True):
             intervals.append((int(j), b, h))
-            for power in range(1, 4):  # of Taylor's expansion at the interval's start
+            for power in range(1, 4):  # Taylor's expansion at the start of the interval
                 powers[power - 1].append(spline(b, nu=power) * h**power / factorial(power))
     terms = []
     if intervals:
@@ -248,7 +249,8 @@ def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[
             power_of_ramp = graph.node("Mul", power_of_ramp, ramp)
         terms.append(graph.constant(constant))
     if len(stat.others):
-        terms.append(graph.affine(_standardised(graph, stat, stat.others, rows), W[at:], None))
+        others = _standardised(graph, stat, stat.others, rows)
+        terms.append(graph.affine(others, W[offset:], None))
     return terms
 
 
@@ -302,28 +304,28 @@ def _interactions(
     graph: Graph, learned: Interactions, stat: TableStatistics, W: _Array, rows: str
 ) -> list[str]:
     """Terms of the weights of finer bins, of bins and of cells, as `Interactions.features`."""
-    terms, at = [], stat.n_fine
-    if at:
+    terms, offset = [], stat.n_fine
+    if offset:
         edges = stat.fine_edges
         columns = np.repeat(stat.numeric, list(map(len, edges)))
         steps = _at_least(graph, graph.columns(rows, columns), np.concatenate(edges))
         starts = stat.fine_starts[:-1]
-        rises = np.delete(np.diff(W[:at], axis=0), starts[1:] - 1, axis=0)
+        rises = np.delete(np.diff(W[:offset], axis=0), starts[1:] - 1, axis=0)
         terms.append(graph.affine(steps, rises, W[starts].sum(axis=0)))
     counts = np.asarray(learned.counts, dtype=np.intp)
     above, digits, first = _bin_digits(graph, stat, rows)
     codes, begin = [*digits.T], [*first]
-    tables = np.split(W[at : at + counts.sum()], np.cumsum(counts)[:-1])
-    at += int(counts.sum())
+    tables = np.split(W[offset : offset + counts.sum()], np.cumsum(counts)[:-1])
+    offset += int(counts.sum())
     for (i, j), cells in zip(learned.pairs, learned.cells, strict=True):
         codes.append(digits[:, i] * counts[j] + digits[:, j])
         begin.append(first[i] * counts[j] + first[j])
         values = np.zeros((counts[i] * counts[j], W.shape[1]))
-        values[cells] = W[at : at + len(cells)]
-        at += len(cells)
+        values[cells] = W[offset : offset + len(cells)]
+        offset += len(cells)
         tables.append(values)
-    offsets = np.cumsum([0, *map(len, tables)])[:-1]
-    numbers = graph.affine(above, np.column_stack(codes), np.array(begin) + offsets)
+    table_starts = np.cumsum([0, *map(len, tables)])[:-1]
+    numbers = graph.affine(above, np.column_stack(codes), np.array(begin) + table_starts)
     entries = graph.node("Cast", graph.node("Round", numbers), to=_INT64)
     values_of = graph.node("Gather", graph.constant(np.vstack(tables)), entries, axis=0)
     return [*terms, graph.sums(values_of)]
@@ -360,6 +362,3 @@ def _bin_digits(graph: Graph, stat: TableStatistics, rows: str) -> tuple[str, _A
     digits = np.zeros((len(entries), len(first)))
     digits[np.arange(len(entries)), owner] = digit
     return above, digits, first
-
-
-_FLOAT, _INT64 = 1, 7  # ONNX's numbers of types

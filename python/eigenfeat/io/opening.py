@@ -88,7 +88,7 @@ def open_rows(
     categorical : sequence of str or int, default=()
         Columns of categories that look like numbers, such as codes.
     dtype : {None, float32, float64}
-        Type of the features. The default is float32 if all features in the files are, else float64.
+        Type of the features. The default is float32 if all features are float32, else float64.
     block_rows : int, optional
         Number of samples in a block. The default makes blocks of about 32 MB.
     missing : bool, default=False
@@ -117,7 +117,7 @@ def open_rows(
     decimal : {".", ","}
         Decimal point of CSV files.
     comment : str, optional
-        Text that begins lines of CSV files that are left out.
+        Lines of CSV files that begin with this text are left out.
     n_features : int, optional
         Number of columns of svmlight files; by default found by a first pass over all files.
     zero_based : bool, optional
@@ -166,7 +166,7 @@ def open_rows(
 
 
 def _checked(given: dict[str, Any]) -> Options:
-    """Options from the arguments of `open_rows`; OptionError or ValueError for an invalid one."""
+    """Options from the arguments of `open_rows`; OptionError or ValueError if one is invalid."""
     for name in ("columns", "drop", "categorical", "na_values"):
         value = given[name]
         if value is None:
@@ -260,7 +260,7 @@ def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
         keys = [set(names) for _, names in files]
         if any(names != keys[0] for names in keys):
             raise ValueError(
-                f"{path}: expected files in folders of the same columns, as year=2024, got "
+                f"{path}: expected folders with equal columns such as year=2024, got "
                 f"{show(sorted(keys[0]))} and {show(sorted(next(k for k in keys if k != keys[0])))}"
             )
         return files
@@ -301,11 +301,11 @@ def _open_source(path: Path, keys: dict[str, str], options: Options) -> Source:
 def _sources(
     files: list[tuple[Path, dict[str, str]]], scans: Scans, options: Options
 ) -> list[Source]:
-    """Open all files; the first sets the names, all files together the types of CSV columns."""
+    """Open all files; the first sets the names, all CSV files set the types of their columns."""
     if len(files) > 1 and str(options.target).endswith(".npy"):
-        raise OptionError("target", "expected a column of several files, got a file of labels")
+        raise OptionError("target", "expected a column with several files, got a file of labels")
     first, later = _open_source(*files[0], options), options
-    if first.named and not first.choice.unclear:  # other files may have another order
+    if first.named and not first.choice.unclear:  # later files may have another order
         later = replace(options, columns=tuple(first.identified(first.choice.features)), drop=())
     sources = [first]
     for path, keys in files[1:]:

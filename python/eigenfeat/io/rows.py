@@ -21,7 +21,7 @@ from eigenfeat.io.fitted_columns import (
     column_options,
     encoder_options,
     fitted_options,
-    other_width,
+    wrong_width,
 )
 from eigenfeat.io.source import Chunk, Mask, Options, Source
 from eigenfeat.samples.blocks import RowBlocks, joined
@@ -92,14 +92,15 @@ class FileRows(RowBlocks):
         *,
         encoder: TableColumns | None = None,
         plain: FileRows | None = None,
-        form: _FrameForm | None = None,
+        frame: _Frame | None = None,
         complete_fit: bool = False,
     ) -> None:
         self._open_sources, self.sources = open_sources, [*open_sources(options)]
-        self.options, self.encoder, self._plain, self._form = options, encoder, plain, form
-        self._complete_fit = complete_fit  # whether the model accepts NaN, but its fit had none
+        self.options, self.encoder, self._plain, self._frame = options, encoder, plain, frame
+        # Whether the model accepts missing values, but was fitted without missing values.
+        self._complete_fit = complete_fit
         dtype = np.result_type(*(source.dtype for source in self.sources))
-        if encoder is not None or (form is not None and not form.numeric):
+        if encoder is not None or (frame is not None and not frame.numeric):
             dtype = np.dtype(np.float64)
         self.dtype: DType = np.dtype(options.dtype) if options.dtype else dtype
         rows = _BLOCK_BYTES / (self.n_features * self.dtype.itemsize) // 512 * 512
@@ -169,9 +170,9 @@ class FileRows(RowBlocks):
 
         Empty cells are missing values if the estimator accepts missing values. A fitted estimator
         gets the columns of its fit, by their names or, in files without names, by their places. If
-        the estimator accepts categories, columns of text become numbers by its encoder, or before a
-        fit by a new encoder, for which a first pass counts the categories. ValueError if columns of
-        the fitted estimator are not in the files.
+        the estimator accepts categories, its encoder converts columns of text to numbers; before a
+        fit, a first pass counts the categories for a new encoder. ValueError if columns of the
+        fitted estimator are not in the files.
         """
         encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
         if self._plain is not None:
@@ -184,30 +185,36 @@ class FileRows(RowBlocks):
             changed |= fitted_options(self.sources[0], self.options, estimator)
         rows = self._changed(changed, encoder, complete_fit=allowed and not missing)
         if fitted and encoder is None and rows.n_features != estimator.n_features_in_:
-            raise ValueError(other_width(rows.sources[0], estimator.n_features_in_))
+            raise ValueError(wrong_width(rows.sources[0], estimator.n_features_in_))
         return rows._encoded_rows() if encodes else rows
 
     def _changed(
         self,
         changed: dict[str, Any],
         encoder: TableColumns | None = None,
-        form: Any = None,
+        frame: Any = None,
         complete_fit: bool = False,
     ) -> FileRows:
         """These files with changed options, encoded or as data frames."""
         options, plain = replace(self.options, **changed), None if encoder is None else self
         unchanged = options == self.options and complete_fit == self._complete_fit
-        if unchanged and encoder is None and form is None:
+        if unchanged and encoder is None and frame is None:
             return self
-        arguments = {"encoder": encoder, "plain": plain, "form": form, "complete_fit": complete_fit}
-        rows = FileRows(options, self._open_sources, **arguments)
+        rows = FileRows(
+            options,
+            self._open_sources,
+            encoder=encoder,
+            plain=plain,
+            frame=frame,
+            complete_fit=complete_fit,
+        )
         rows.memory, rows.advance = self.memory, self.advance
         return rows
 
     def _encoded_rows(self) -> FileRows:
         """Return these files with text encoded as categories, after a pass that counts them."""
         frames = self.frames()
-        if frames is None or frames._form is None or frames._form.numeric:
+        if frames is None or frames._frame is None or frames._frame.numeric:
             return self
         counts = frames.reduce(_column_counts, merge_counts)
         encoder = TableColumns().fit_counts(frames.feature_names, counts)
@@ -215,7 +222,7 @@ class FileRows(RowBlocks):
         return self._changed(encoder_options(columns, encoder), encoder)
 
     def _kinds_of_features(self) -> tuple[list[int], list[str]]:
-        """Places of the features, and their kinds; warns of columns of numbers and text."""
+        """Places and kinds of the features; warns of columns that mix numbers and text."""
         source = self.sources[0]
         source.check_features({*source.choice.features})
         places = [] if source.sparse else [*source.choice.features]
@@ -228,9 +235,9 @@ class FileRows(RowBlocks):
         if mixed:
             examples = ", ".join(f"{source.names[j]!r} ({source.mixed[j]!r})" for j in mixed[:4])
             warn_caller(
-                f"{source.path}: columns of numbers and text are read as text: {examples}"
+                f"{source.path}: columns that mix numbers and text are read as text: {examples}"
                 f"{', ...' if len(mixed) > 4 else ''}; categorical (--categorical) confirms this, "
-                "na_values (--na-values) names texts of missing numbers",
+                "na_values (--na-values) declares cells missing",
                 UserWarning,
             )
         return places, kinds
@@ -261,18 +268,18 @@ class FileRows(RowBlocks):
             names = all_names = list(source.feature_names)
         else:
             places, all_names = list(source.choice.features), list(encoder.names_)
-            names = [all_names[at] for at in encoder.used]
-            kinds = [encoder.kinds_[at] for at in encoder.used]
-        form = _FrameForm(names, kinds, all_names)
-        if not source.named and form.numeric:
+            names = [all_names[j] for j in encoder.used]
+            kinds = [encoder.kinds_[j] for j in encoder.used]
+        frame = _Frame(names, kinds, all_names)
+        if not source.named and frame.numeric:
             return None
         changed = column_options(source.identified(places), kinds)
         changed |= {"missing": missing, "mark_bad": False}
-        return self._changed(changed, form=form, complete_fit=self._complete_fit)
+        return self._changed(changed, frame=frame, complete_fit=self._complete_fit)
 
     def check_features(self) -> None:
         """ValueError that names a feature column without a name, or of text or dates."""
-        plain = self.encoder is None and self._form is None
+        plain = self.encoder is None and self._frame is None
         self.sources[0].check_features(() if plain else self.sources[0].choice.categorical)
 
     # ---- blocks ------------------------------------------------------------------------------
@@ -303,20 +310,20 @@ class FileRows(RowBlocks):
         return _read_ahead(self._blocks(Position() if after is None else after))
 
     def _blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
-        number, done, rows, skipped = start.file, start.row, start.rows, start.skipped
+        file, done, rows, skipped = start.file, start.row, start.rows, start.skipped
         parts: list[Block] = []
         filled = 0
         sizes = [source.path.stat().st_size for source in self.sources]
         fraction: float | None = None
-        for number in range(start.file, len(self.sources)):
-            source = self.sources[number]
-            done = start.row if number == start.file else 0
+        for file in range(start.file, len(self.sources)):
+            source = self.sources[file]
+            done = start.row if file == start.file else 0
             for chunk in source.chunks(done):
                 if chunk.start + chunk.n <= done:
                     continue
                 X, y, places, error = self._readable(source, chunk, done)
                 if chunk.fraction is not None:
-                    before = sum(sizes[:number]) + chunk.fraction * sizes[number]
+                    before = sum(sizes[:file]) + chunk.fraction * sizes[file]
                     fraction = before / max(sum(sizes), 1)
                 first = 0
                 while first < len(places):
@@ -328,7 +335,7 @@ class FileRows(RowBlocks):
                     if filled == self.block_rows:
                         end = int(places[last - 1]) + 1
                         bad = end - max(done, chunk.start) - last
-                        yield joined(parts), Position(number, end, rows, skipped + bad, fraction)
+                        yield joined(parts), Position(file, end, rows, skipped + bad, fraction)
                         parts, filled = [], 0
                 if error is not None:
                     raise error
@@ -336,16 +343,16 @@ class FileRows(RowBlocks):
                 done = chunk.start + chunk.n
         self._n_rows, self.n_skipped = rows, skipped
         if filled:
-            yield joined(parts), Position(number, done, rows, skipped, fraction)
+            yield joined(parts), Position(file, done, rows, skipped, fraction)
 
     def _readable(
         self, source: Source, chunk: Chunk, first: int
     ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
-        """Features, labels and numbers of the good samples from number `first` on, and an error.
+        """Features, labels and row numbers of the good samples from row `first` on, and an error.
 
-        The error is that of the first bad sample, before which the samples end. If bad samples are
-        skipped or marked, there is no error; if they are marked, all samples are returned, with the
-        mask of bad samples as labels.
+        The samples end before the first bad sample, whose error is returned. Without an error, bad
+        samples are skipped, or marked: then all samples are returned, with the mask of bad samples
+        as labels.
         """
         X, numbers = self._features(chunk)
         y, missing, wrong = chunk.y, self.options.missing, np.zeros(chunk.n, dtype=bool)
@@ -366,8 +373,8 @@ class FileRows(RowBlocks):
             error, good = self._complaint(source, chunk, row, numbers[row]), places[places < row]
         if len(good) < chunk.n:
             X, y = take_rows(X, good), None if y is None else y[good]
-        if self._form is not None and self._form.all_names != self._form.names:
-            X = X.reindex(columns=self._form.all_names)
+        if self._frame is not None and self._frame.all_names != self._frame.names:
+            X = X.reindex(columns=self._frame.all_names)
         return X, y, good + chunk.start, error
 
     def _features(self, chunk: Chunk) -> tuple[Any, Any]:
@@ -375,13 +382,13 @@ class FileRows(RowBlocks):
         if self.encoder is not None:
             X = self.encoder.encoded(chunk.X)
             return X, X
-        if self._form is not None and not self._form.numeric:
-            return self._form.frame(chunk.X), self._form.numbers(chunk.X)
+        if self._frame is not None and not self._frame.numeric:
+            return self._frame.build(chunk.X), self._frame.numbers(chunk.X)
         X = self._matrix(chunk)
-        return X if self._form is None else self._form.frame(X), X
+        return X if self._frame is None else self._frame.build(X), X
 
     def _matrix(self, chunk: Chunk) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):  # for signalling NaN
+        with np.errstate(over="ignore", invalid="ignore"):  # signalling NaN is invalid
             X = np.column_stack(chunk.X) if isinstance(chunk.X, list) else chunk.X
             return X.astype(self.dtype, copy=False)
 
@@ -397,7 +404,7 @@ class FileRows(RowBlocks):
             column = self.encoder.used.index(int(self.encoder.groups_[column]))
         if column is not None and value == np.inf and isinstance(chunk.X, list):
             cell = chunk.X[column][row]
-            value = cell if isinstance(cell, str) else value  # in a column of dates
+            value = cell if isinstance(cell, str) else value  # text in a column of dates
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.given is None else chunk.given[row]
             value = value.as_py() if hasattr(value, "as_py") else value
@@ -425,10 +432,10 @@ class FileRows(RowBlocks):
             parts.append(block)
             if self.advance is not None:
                 self.advance(len(block), position.fraction)
-        self.check_some(len(parts))
+        self.check_not_empty(len(parts))
         return joined(parts)
 
-    def check_some(self, n: int) -> None:
+    def check_not_empty(self, n: int) -> None:
         """ValueError if `n`, the number of good rows, is 0."""
         if n:
             return
@@ -437,13 +444,13 @@ class FileRows(RowBlocks):
             raise ValueError(f"{path}: expected at least one row, got none")
         what, reason = f"{self.n_skipped:,} bad rows were left out", ""
         try:
-            list(self._changed({"skip_bad": False}, self.encoder, self._form, self._complete_fit))
+            list(self._changed({"skip_bad": False}, self.encoder, self._frame, self._complete_fit))
         except BadRowError as first:
             reason = f", the first: {str(first).removeprefix(f'{path}: ')}"
         raise ValueError(f"{path}: expected at least one row, got none; {what}{reason}")
 
     def identity(self) -> dict[str, Any]:
-        """What the blocks depend on: paths, sizes and times of the files, and the options."""
+        """Properties that determine the blocks: paths, sizes and times of files, and options."""
         paths = [path.resolve() for source in self.sources for path in source.files()]
         identity: dict[str, Any] = {"files": [*map(str, paths)]}
         for path in paths:
@@ -455,8 +462,8 @@ class FileRows(RowBlocks):
 
 
 @dataclass(frozen=True)
-class _FrameForm:
-    """Columns of the data frames of samples."""
+class _Frame:
+    """Layout of data frames of samples: names and kinds of their columns."""
 
     names: list[str]
     kinds: list[str]  # as `TableColumns.kinds_`, or "declared" for the option `categorical`
@@ -475,7 +482,7 @@ class _FrameForm:
             numbers.append(column if kind == "number" else dates)
         return np.column_stack(numbers)
 
-    def frame(self, columns: Any) -> Any:
+    def build(self, columns: Any) -> Any:
         """Make a data frame of a matrix, or of columns."""
         import pandas
 
@@ -514,7 +521,7 @@ def _accepts_missing(estimator: Any) -> bool:
 
 
 def _finite_rows(X: Floats, *, missing: bool) -> Mask | None:
-    """Mask of the rows of finite entries, or with `missing` NaN; None if it is True throughout."""
+    """Mask of the rows whose entries are finite or, with `missing`, NaN; None if all are."""
     # Entries with a finite sum are finite; the sum takes no further memory.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()

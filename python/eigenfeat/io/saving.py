@@ -44,10 +44,11 @@ _MAX_OBJECTS = 20_000
 _MAX_DEPTH = 100
 _MAX_BRACKETS = 2 * _MAX_NODES
 
-_PROTOCOL = 2  # of skops: version of the format of nodes
-_VALUES = {"DictNode", "JsonNode", "ListNode", "NdArrayNode", "TupleNode", "TypeNode"}
+_PROTOCOL = 2  # version of skops's format of nodes
+# Nodes that do not count as objects.
+_VALUE_NODES = {"DictNode", "JsonNode", "ListNode", "NdArrayNode", "TupleNode", "TypeNode"}
 _MT19937_WORDS = 624  # size of the state of NumPy's RandomState
-_MAX_NAMES = 20  # types in an error
+_MAX_NAMES = 20  # types that an error names
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -219,8 +220,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = (
     ----------
     path : str or path-like
         The file. Files from untrusted sources are safe to load and to predict with: no code from
-        the file is run, and loading takes memory of a small multiple of the file's length. Whether
-        predictions are right cannot be checked.
+        the file is run, and the memory that loading takes is at most a small multiple of the file's
+        length. Whether predictions are right cannot be checked.
     trusted : sequence of str or type, default=()
         Further classes and functions that the file may contain, such as
         ``"mypackage.Transformer"``. To trust a type means to trust its author and the source of the
@@ -237,8 +238,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = (
     Raises
     ------
     FileFormatError
-        If the file has another format, is truncated, damaged or compressed, has parts that are
-        inconsistent, or types that are not trusted, which the message names.
+        If the file has another format, is truncated, damaged or compressed, has inconsistent parts,
+        or has types that are not trusted. The message names these types.
     OSError
         If the file cannot be read.
 
@@ -315,10 +316,10 @@ def _check_node(archive: zipfile.ZipFile, node: dict[str, Any]) -> None:
     if loader == "RandomStateNode":
         state = node["content"]["content"]["state"]["content"]
         if not 0 <= int(json.loads(state["pos"]["content"])) <= _MT19937_WORDS:
-            raise FileFormatError("it has a state of random numbers at no position")
+            raise FileFormatError("it has a state of random numbers with an invalid position")
     elif loader == "JsonNode":
         if not isinstance(node["content"], str) or node["content"].lstrip()[:1] in ("[", "{"):
-            raise FileFormatError("it has a number or text of another type")
+            raise FileFormatError("it has JSON content that is not a number or text")
     elif loader == "DictNode":
         if any(key["__loader__"] != "TypeNode" for key in node["key_types"]["content"]):
             raise FileFormatError("it has keys of dictionaries that are not text or numbers")
@@ -346,7 +347,7 @@ def _check_sparse(data: bytes, kind: str) -> None:
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """All nodes of a schema, outer ones first; FileFormatError if they exceed a limit."""
+    """All nodes of a schema, outer nodes first; FileFormatError if they exceed a limit."""
     n_nodes = n_objects = 0
     unread = [(schema, 1)]
     while unread:
@@ -355,7 +356,7 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             loader = item.get("__loader__")
             if isinstance(loader, str):
                 n_nodes += 1
-                n_objects += loader not in _VALUES
+                n_objects += loader not in _VALUE_NODES
                 depth += 1
                 if n_nodes > _MAX_NODES or n_objects > _MAX_OBJECTS:
                     limit = _MAX_NODES if n_nodes > _MAX_NODES else _MAX_OBJECTS

@@ -78,7 +78,8 @@ class Choice:
     ) -> Choice:
         """Find the columns that the options name; OptionError for a missing or repeated name.
 
-        Columns in `indexes` number the samples; they are features only if the options name them.
+        Columns in `indexes` store the index of a data frame; they are features only if the options
+        name them.
         """
         places: dict[str, list[int]] = {}
         for j, name in enumerate(names):
@@ -90,7 +91,7 @@ class Choice:
             try:
                 return [range(len(names))[int(column)]]
             except (ValueError, IndexError):
-                raise OptionError(option, _no_such(path, names, column)) from None
+                raise OptionError(option, _no_column(path, names, column)) from None
 
         dropped = {place for column in options.drop for place in all_of(column, "drop")}
 
@@ -131,7 +132,7 @@ def _shown(places: Sequence[int]) -> str:
     return show([*places])[1:-1]
 
 
-def _no_such(path: Path, names: Sequence[str], column: str | int) -> str:
+def _no_column(path: Path, names: Sequence[str], column: str | int) -> str:
     matches = difflib.get_close_matches(str(column), names, 1)
     hint = f" (did you mean {matches[0]!r}?)" if matches else ""
     listed = ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:3])}, ..., {names[-1]}"
@@ -170,11 +171,11 @@ class Source(ABC):
     kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
     choice: Choice
     dtype: DType  # of the features in the file: float32 or float64
-    mixed: Mapping[int, str] = {}  # by column of numbers and text: an example of its texts
+    mixed: Mapping[int, str] = {}  # columns that mix numbers and text, with an example of the text
     index_left_out: bool = False  # whether the first column, without a name, has row numbers
     thousands: Collection[int] = ()  # columns of numbers with separators of thousands
     label_kind: str | None = None  # as the option `labels`, or "uint"; None without labels
-    n_rows: int | None = None  # if the file stores it
+    n_rows: int | None = None  # number of samples, if the file stores it
     facts: dict[str, object]  # properties of its format, in descriptions of files
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:

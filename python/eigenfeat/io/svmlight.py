@@ -35,7 +35,7 @@ from eigenfeat.io.source import (
 
 __all__ = ["SvmlightSource", "settle_columns"]
 
-_PIECE_BYTES = 4 << 20  # read at a time
+_PIECE_BYTES = 4 << 20  # text that is parsed at a time
 _MAX_LINE_BYTES = 64 << 20
 _MAX_COLUMNS = 2**31
 
@@ -53,11 +53,11 @@ class SvmlightSource(Source):
         self.dtype = np.dtype(options.dtype or np.float64)
         if options.columns is not None or options.drop:
             option = "drop" if options.columns is None else "columns"
-            raise OptionError(option, f"expected none with svmlight files, as {path}")
+            raise OptionError(option, f"expected none with svmlight files such as {path}")
         if options.target not in (None, "label", "y", "0", 0):
             raise OptionError(
                 "target",
-                "expected none with svmlight files, which begin lines with their labels, "
+                "expected None with svmlight files, whose lines begin with labels, "
                 f"got {show(options.target)}",
             )
         self._base, self._stop = 0, _MAX_COLUMNS
@@ -134,7 +134,7 @@ class SvmlightSource(Source):
         return load_svmlight_file(io.BytesIO(lines), zero_based=True, dtype=self.dtype)
 
     def _pieces(self) -> Iterator[tuple[bytes, float]]:
-        """Whole lines, and the fraction of the file up to their end."""
+        """Yield whole lines, and the fraction of the file up to their end."""
         with damage_named(self.path), open_bytes(self.path) as file:
             rest = b""
             while data := file.read(_PIECE_BYTES):
@@ -163,7 +163,7 @@ class SvmlightSource(Source):
         return BadRowError(self.path, "line", number, "label", self.unfit_label(label))
 
     def _fault(self, line: bytes) -> str | None:
-        """Return the fault of a line; None if it has none."""
+        """Return what is wrong with a line; None for a good line."""
         try:
             X, y = self._loaded(line)
         except (ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""What cannot be read is named: file, row or line, column, and what was expected there."""
+"""Errors of unreadable rows name the file, the row or line, the column, and the expected value."""
 
 import pickle
 import re
@@ -48,7 +48,7 @@ def test_csv_lines(tmp_path, line):
 
 
 def test_errors_can_be_pickled(tmp_path):
-    """As those of another process are."""
+    """Errors of worker processes are pickled."""
     path = tmp_path / "a.csv"
     path.write_text("u,kind\n1,a\nx,b\n")
     for target in ("kind", "knid"):
@@ -91,7 +91,7 @@ def test_csv_labels_of_another_kind(tmp_path, labels, bad, text, monkeypatch):
     assert found == [*labels * 15, bad]
 
 
-def test_many_bad_csv_lines_are_counted_wherever_reading_starts(tmp_path, rng, monkeypatch):
+def test_many_bad_csv_lines_are_counted_from_any_position(tmp_path, rng, monkeypatch):
     from eigenfeat.io import delimited
 
     monkeypatch.setattr(delimited, "_BLOCK_BYTES", 2000)
@@ -203,13 +203,13 @@ def test_svmlight_lines(tmp_path, line):
     assert block.X.toarray().tolist() == [[2, 0, 0, 0], [0, 0, 0, 1], [2, 0, 0, 0]]
     assert block.y.tolist() == [1, 2, 1]
     assert position.skipped == 1
-    (block,) = open_rows(path, mark_bad=True, **options)  # for predictions, labels do not matter
+    (block,) = open_rows(path, mark_bad=True, **options)  # `mark_bad` accepts bad labels
     assert block.y.tolist() == [False, False, "1.5" not in line, False]
 
 
-def test_files_that_are_not_what_their_names_say(tmp_path):
+def test_files_of_another_format_than_their_suffix(tmp_path):
     for name in ("a.parquet", "a.arrow", "a.npy"):
-        (tmp_path / name).write_bytes(b"none of that" * 10)
+        (tmp_path / name).write_bytes(b"other bytes" * 10)
         with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / name))}: expected an? "):
             read(tmp_path / name)
     (tmp_path / "a.csv").write_text("\n\n")
@@ -234,7 +234,7 @@ def test_files_that_are_not_what_their_names_say(tmp_path):
             read(tmp_path / "a.npy")
 
 
-def test_arguments_that_do_not_fit(tmp_path):
+def test_invalid_arguments(tmp_path):
     (tmp_path / "a.csv").write_text("size,kind\n1,a\n2,b\n")
     (tmp_path / "b.csv").write_text("weight,kind\n1,a\n2,b\n")
     path = tmp_path / "a.csv"
@@ -286,33 +286,33 @@ def test_arguments_that_do_not_fit(tmp_path):
         open_rows(tmp_path / "empty")
 
 
-def test_decimal_commas_and_separators_of_thousands_are_named(tmp_path):
+def test_errors_suggest_another_decimal_point(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("size;kind\n170,5;p\n180,25;q\n")
-    with pytest.raises(BadRowError, match=r"got '170,5'; if ',' is its decimal point, set deci"):
+    with pytest.raises(BadRowError, match=r"got '170,5'; if ',' is the decimal point, set deci"):
         list(open_rows(path, "kind", delimiter=";"))
     assert [block.X.tolist() for block in open_rows(path, "kind", delimiter=";", decimal=",")] == [
         [[170.5], [180.25]]
     ]
     path.write_text("size;kind\n170,5;p\n180.25;q\n")
-    with pytest.raises(BadRowError, match=r"got '180.25'; if '.' is its decimal point"):
+    with pytest.raises(BadRowError, match=r"got '180.25'; if '.' is the decimal point"):
         list(open_rows(path, "kind", delimiter=";", decimal=","))
     with pytest.raises(OptionError, match=r"decimal: .* which delimiter \(--delimiter\) sets"):
         open_rows(path, "kind", decimal=",")
 
 
-def test_targets_with_separators_are_named(tmp_path):
+def test_errors_of_targets_suggest_another_decimal_point(tmp_path):
     path = tmp_path / "rows.csv"
     for text, advice in (
         ("1,000,000.50", "; remove the separators of thousands"),
-        ("1,5", "; if ',' is its decimal point, set decimal=',' (--decimal ,); if it separates "),
+        ("1,5", "; if ',' is the decimal point, set decimal=',' (--decimal ,); if ',' separates "),
     ):
         path.write_text(f'size;price\n1;2\n2;"{text}"\n')
         with pytest.raises(BadRowError, match=re.escape(f"got '{text}'{advice}")):
             list(open_rows(path, "price", delimiter=";", labels="float"))
 
 
-def test_the_first_bad_row_is_named_where_all_rows_are_bad(tmp_path):
+def test_the_first_bad_row_is_named_if_all_rows_are_bad(tmp_path):
     path = tmp_path / "rows.tsv"
     path.write_text("size\tkind\n170,5\tp\n180,25\tq\n")
     with pytest.raises(
@@ -321,10 +321,10 @@ def test_the_first_bad_row_is_named_where_all_rows_are_bad(tmp_path):
         TableClassifier().fit(open_rows(path, "kind", skip_bad=True))
 
 
-def test_encodings_and_spreadsheets_are_recognised(tmp_path):
+def test_errors_suggest_an_encoding_or_csv(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("size,kind\n1,p\n2,q\n", encoding="utf-16")
-    with pytest.raises(ValueError, match=r"\(--encoding\), which begins as utf-16 does"):
+    with pytest.raises(ValueError, match=r"set encoding \(--encoding\), for example to utf-16"):
         open_rows(path, "kind")
     assert [block.X.tolist() for block in open_rows(path, "kind", encoding="utf-16")] == [
         [[1.0], [2.0]]

@@ -1,4 +1,4 @@
-"""Headers of C decide streams as Python does: the same labels after the same numbers of samples."""
+"""C headers decide streams as Python does: labels and times are equal."""
 
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler: gcc or clang")
 
-# Reads the number of series, and of each its length and samples; writes class and time.
+# Reads the number of series, then the length and samples of each; writes class and time of each.
 PROGRAM = r"""
 #include <stdio.h>
 #include "model.h"
@@ -108,7 +108,7 @@ def trained(seed=0, n=200, completion=None, **options):
     ],
     ids=["mixture", "gaussian", "default", "target", "conditional"],
 )
-def test_thousands_of_series_are_decided_alike(tmp_path, place, options):
+def test_decisions_about_thousands_of_series_agree(tmp_path, place, options):
     compiler = COMPILERS[place]
     model, rng = trained(**options)
     X, _ = signals(3000, rng)
@@ -144,12 +144,12 @@ def test_no_fault_under_the_sanitizers(tmp_path, costs):
     if subprocess.run(probe, cwd=tmp_path, capture_output=True, check=False).returncode:
         pytest.skip("the compiler has no sanitizers")
     X, _ = signals(300, rng)
-    series = [one[: 1 + i % 60] for i, one in enumerate(X)]  # finish, too
+    series = [one[: 1 + i % 60] for i, one in enumerate(X)]  # `finish` decides short series
     check_streams(model, series, decided(compiled(model, tmp_path, None, *flags), series))
 
 
 def check_streams(model, series, found):
-    """Classes and times are those of the model's stream of each series."""
+    """Classes and times equal those of the model's streams."""
     for one, label, time in zip(series, *found, strict=True):
         stream = model.stream()
         for sample in one.T:
@@ -175,7 +175,7 @@ def test_channels_and_lengths(tmp_path):
 @pytest.mark.parametrize(
     ("classifier", "n_classes"), [(lda(), 3), (LogisticRegression(C=0.1, max_iter=2000), 2)]
 )
-def test_two_classes_and_given_looks(tmp_path, classifier, n_classes):
+def test_two_classes_and_given_steps(tmp_path, classifier, n_classes):
     rng = np.random.default_rng(5)
     X, y = signals(200, rng)
     names, codes = np.unique(y, return_inverse=True)
@@ -190,7 +190,7 @@ def test_two_classes_and_given_looks(tmp_path, classifier, n_classes):
 
 
 @needs_compiler
-def test_what_is_not_a_sample_changes_nothing(tmp_path):
+def test_refused_samples_change_nothing(tmp_path):
     model, _ = trained()
     program = r"""
 #include <stdio.h>
@@ -246,7 +246,7 @@ def test_labels_and_two_models_in_one_program(tmp_path):
 
 
 @needs_compiler
-def test_the_header_is_cpp_too(tmp_path):
+def test_the_header_is_valid_cpp(tmp_path):
     compiler = {"gcc": "g++", "clang": "clang++"}[COMPILERS[0]]
     if not shutil.which(compiler):
         pytest.skip("there is no C++ compiler")
@@ -266,7 +266,7 @@ def test_the_header_is_cpp_too(tmp_path):
         (lda(), "expected a fitted ReliableClassifier"),
     ],
 )
-def test_what_cannot_be_written_is_an_error(model, reason):
+def test_unsupported_models_are_errors(model, reason):
     X, y = signals(60, np.random.default_rng(2))
     with pytest.raises(ValueError, match=f"model: .*{reason}"):
         to_c(model.fit(X, y))
@@ -289,11 +289,11 @@ def test_bad_arguments(tmp_path):
     huge = ReliableClassifier(lda(), correct=False).fit(X * 1e60, y)
     with pytest.raises(ValueError, match="dtype: expected a type that holds"):
         to_c(huge, dtype="float32")
-    fractions = ReliableClassifier(lda(), correct=False).fit(
+    large = ReliableClassifier(lda(), correct=False).fit(
         X, np.unique(y, return_inverse=True)[1] * 2**40
     )
     with pytest.raises(ValueError, match="classes: expected strings, or whole numbers"):
-        to_c(fractions)
+        to_c(large)
 
 
 # ---- convolutions --------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def convolutions(**options):
 
 
 def ramps(n, seed, channels=1):
-    """Series (n, channels, 60) of two classes, which begin alike."""
+    """Series (n, channels, 60) of two classes, with equal beginnings."""
     rng = np.random.default_rng(seed)
     X, y = signals(n, rng)
     X = np.stack([X, *rng.standard_normal((channels - 1, *X.shape))], axis=1)
@@ -329,7 +329,7 @@ def ramps(n, seed, channels=1):
     ],
     ids=str,
 )
-def test_decisions_of_least_cost(tmp_path, channels, intervals, options):
+def test_minimum_cost_decisions(tmp_path, channels, intervals, options):
     X, y = ramps(120, 0, channels)
     model = MinimumCostClassifier(convolutions(intervals=intervals), **options).fit(X, y)
     new, _ = ramps(400, 1, channels)

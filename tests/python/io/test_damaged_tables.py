@@ -1,7 +1,7 @@
-"""Damaged files of rows: an error that names the file, in a child process that stays alive.
+"""Damaged files of rows raise errors that name the file.
 
-A reader that trusts a file's own numbers may read memory that is not its own, which no `try` can
-catch. Such files are therefore read in a child process, which says one line about each.
+A reader that trusts the sizes and offsets in a file may read out of bounds and end the process.
+Such files are therefore read in a child process, which prints a line for each.
 """
 
 import io
@@ -32,7 +32,7 @@ for path in sys.argv[1:]:
 
 
 def child(*arguments):
-    """Run Python in a process of its own; the end of its output."""
+    """Run Python in a child process, which must not be ended by a signal."""
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False
     )
@@ -41,12 +41,12 @@ def child(*arguments):
 
 
 def read(paths):
-    """What a child process prints about each file."""
+    """Lines that a child process prints for each file."""
     done = child("-c", READ, *map(str, paths))
     assert done.returncode == 0, done.stderr[-2000:]
-    said = done.stdout.splitlines()
-    assert len(said) == len(paths)
-    return said
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(paths)
+    return lines
 
 
 def test_dictionaries_with_a_missing_value(tmp_path):
@@ -77,9 +77,10 @@ def test_parquet_files_with_another_number_of_rows(tmp_path, where):
     parquet.write_table(table, path, row_group_size=n)
     data, text = path.read_bytes(), varint(2 * n)
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    # The file's number comes first there, then those of the columns, and last the group's.
-    at = data.rindex(text) if where == "groups" else data.index(text, footer)
-    path.write_bytes(data[:at] + varint(2 * n - 2) + data[at + len(text) :])
+    # The footer has the number of rows of the file, numbers of values of the columns, and the
+    # number of rows of the group, in this order.
+    start = data.rindex(text) if where == "groups" else data.index(text, footer)
+    path.write_bytes(data[:start] + varint(2 * n - 2) + data[start + len(text) :])
     with pytest.raises(ValueError, match=r"rows\.parquet: it is damaged: "):
         list(ef.open_rows(path))
 
@@ -105,21 +106,22 @@ def test_pages_that_claim_two_gigabytes(tmp_path):
     table = pa.table({"x": np.arange(1000.0), "y": np.arange(1000.0)})
     parquet.write_table(table, good, use_dictionary=False, compression="none")
     data = good.read_bytes()
-    assert data[:7] == b"PAR1\x15\0\x15"  # a data page; then its size, unpacked and packed
-    at = data.index(b"\x15", 7) + 1
-    size = data[7 : at - 1]
-    assert data[at:].startswith(size)
+    # The header of a data page; its uncompressed and compressed sizes follow.
+    assert data[:7] == b"PAR1\x15\0\x15"
+    start = data.index(b"\x15", 7) + 1
+    size = data[7 : start - 1]
+    assert data[start:].startswith(size)
     longer = varint(2 * (2**31 - 2))
     more = len(longer) - len(size)
-    wrong = data[:at] + longer + data[at + len(size) : 4000] + data[4000 + more :]
+    wrong = data[:start] + longer + data[start + len(size) : 4000] + data[4000 + more :]
     assert len(wrong) == len(data)
     bad.write_bytes(wrong)
-    *said, peak = child("-c", PEAK, str(good), str(bad)).stdout.splitlines()
-    assert "bad.parquet: it is damaged: " in said[0]
-    assert int(peak) < 200
+    *errors, peak_mb = child("-c", PEAK, str(good), str(bad)).stdout.splitlines()
+    assert "bad.parquet: it is damaged: " in errors[0]
+    assert int(peak_mb) < 200
 
 
-BEGUN = """
+FIRST_BLOCK = """
 import sys
 import eigenfeat as ef
 blocks = iter(ef.open_rows(sys.argv[1], comment="#"))
@@ -128,15 +130,15 @@ print(len(next(blocks)))
 
 
 @pytest.mark.long
-def test_a_process_that_ends_while_a_file_is_read(tmp_path):
+def test_a_process_may_end_while_a_file_is_read(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n" + "4,5\n" * 9_000_000)
-    done = child("-c", BEGUN, str(path))
+    done = child("-c", FIRST_BLOCK, str(path))
     assert done.returncode == 0, done.stderr[-500:]
 
 
 def varint(number):
-    """A number as Thrift's compact protocol writes it."""
+    """Encode a number as Thrift's compact protocol does."""
     out = bytearray()
     while number >= 128:
         out.append(number & 127 | 128)
@@ -167,7 +169,7 @@ def test_compressed_text(tmp_path, name, damage):
         list(ef.open_rows(path, **options))
 
 
-def test_a_wild_column_of_a_sparse_row(tmp_path):
+def test_a_large_column_number_of_a_sparse_row(tmp_path):
     path = tmp_path / "rows.svm"
     path.write_text("1 1:2\n0 2000000000:3\n")
     tracemalloc.start()
@@ -185,7 +187,7 @@ def test_a_wild_column_of_a_sparse_row(tmp_path):
 
 
 @pytest.mark.parametrize("shape", [(2**40, 1), (0, 2**40), (2**40, 2**40)])
-def test_shapes_that_the_bytes_do_not_fill(tmp_path, shape):
+def test_shapes_that_are_larger_than_the_file(tmp_path, shape):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         header, {"descr": "<f8", "fortran_order": False, "shape": shape}
@@ -206,7 +208,7 @@ def test_carriage_returns_within_lines(tmp_path):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("label", ["-1e300", "9223372036854775808"])
-def test_labels_that_are_no_64_bit_integers(tmp_path, label):
+def test_labels_that_are_not_64_bit_integers(tmp_path, label):
     path = tmp_path / "rows.svm"
     path.write_text(f"1 1:2\n{label} 1:3\n")
     with pytest.raises(
@@ -222,39 +224,39 @@ def test_labels_that_are_no_64_bit_integers(tmp_path, label):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["rows.npy", "rows.parquet"])
-def test_nan_that_signals(tmp_path, name):
+def test_signalling_nan(tmp_path, name):
     X = np.ones((5, 2))
     X.view(np.uint64)[3, 0] = 0x7FF0000000000001
     path, options = write_rows(tmp_path, name, X, np.zeros(5, dtype=int))
-    blocks = list(ef.open_rows(path, drop=[] if name == "rows.npy" else ["kind"],
-                               dtype="f4", mark_bad=True))  # fmt: skip
+    drop = [] if name == "rows.npy" else ["kind"]
+    blocks = list(ef.open_rows(path, drop=drop, dtype="f4", mark_bad=True))
     assert blocks[0].y.tolist() == [False, False, False, True, False]
     with pytest.raises(ef.exceptions.BadRowError, match=r"row 3, column '[0x]+'"):
         list(ef.open_rows(path, **options, dtype="f4"))
 
 
 LABELS = ["aa", "bb", "cc", "dd", "ee", "ff"]
-PLACES = np.arange(0, 14, 2, dtype=np.int32).tobytes()  # where labels begin in their text
+OFFSETS = np.arange(0, 14, 2, dtype=np.int32).tobytes()  # of the labels in their text
 CODES = np.arange(6, dtype=np.int32).tobytes()
 
 
-def numbers(data, place, value):
-    """These 32-bit integers, one of them being `value`."""
+def replaced(data, index, value):
+    """Replace one of the 32-bit integers in `data`."""
     changed = np.frombuffer(data, np.int32).copy()
-    changed[place] = value
+    changed[index] = value
     return changed.tobytes()
 
 
-def test_damaged_labels_are_refused_and_sound_ones_read(tmp_path):
-    """Offsets beyond the text, codes beyond the dictionary, and bytes that are no text."""
+def test_damaged_labels_are_refused_and_intact_labels_are_read(tmp_path):
+    """Offsets beyond the text, codes beyond the dictionary, and bytes that are not UTF-8."""
     text = pa.array(LABELS)
     cases = [
         ("rows.arrow", text, b"", b""),
         ("rows.arrow", text.dictionary_encode(), b"", b""),
-        *(("rows.arrow", text, PLACES, numbers(PLACES, 3, place)) for place in (2**30, -5)),
-        ("stream.arrow", text, PLACES, numbers(PLACES, 3, 2**30)),
+        *(("rows.arrow", text, OFFSETS, replaced(OFFSETS, 3, offset)) for offset in (2**30, -5)),
+        ("stream.arrow", text, OFFSETS, replaced(OFFSETS, 3, 2**30)),
         *(
-            (name, text.dictionary_encode(), CODES, numbers(CODES, 4, code))
+            (name, text.dictionary_encode(), CODES, replaced(CODES, 4, code))
             for name in ("rows.arrow", "stream.arrow")
             for code in (-3, 2**31 - 1)
         ),
@@ -262,7 +264,7 @@ def test_damaged_labels_are_refused_and_sound_ones_read(tmp_path):
             (name, kind, b"aabbcc", b"aabb" + wrong)
             for name in ("rows.arrow", "stream.arrow")
             for kind in (text, text.cast(pa.large_string()))
-            for wrong in (b"\xff\xff", b"\xc0\x80")  # never occurs; too long a form
+            for wrong in (b"\xff\xff", b"\xc0\x80")  # invalid bytes, an overlong encoding
         ),
     ]
     paths = []
@@ -272,14 +274,14 @@ def test_damaged_labels_are_refused_and_sound_ones_read(tmp_path):
         data = paths[-1].read_bytes()
         assert not good or data.count(good) == 1
         paths[-1].write_bytes(data.replace(good, wrong) if good else data)
-    said = read(paths)
-    assert said[:2] == [f"[(6, {LABELS})]"] * 2
-    for path, found in zip(paths[2:], said[2:], strict=True):
-        assert found.startswith(f"ValueError: {path}: "), found
+    lines = read(paths)
+    assert lines[:2] == [f"[(6, {LABELS})]"] * 2
+    for path, line in zip(paths[2:], lines[2:], strict=True):
+        assert line.startswith(f"ValueError: {path}: "), line
 
 
 @pytest.mark.parametrize("create", [ipc.new_file, ipc.new_stream])
-def test_names_that_are_no_text_are_damage(tmp_path, create):
+def test_names_that_are_not_utf8_are_damage(tmp_path, create):
     table, path = pa.table({"length": [1.0, 2.0], "kind": [0, 1]}), tmp_path / "rows.arrow"
     with pa.OSFile(str(path), "wb") as file, create(file, table.schema) as writer:
         writer.write_table(table)

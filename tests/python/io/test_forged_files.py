@@ -1,6 +1,6 @@
-"""Model files that were damaged, or changed on purpose with every checksum as it should be.
+"""Model files that are damaged at random, or forged with valid checksums.
 
-The variable `EIGENFEAT_FUZZ` sets the number of damaged files, `EIGENFEAT_FUZZ_SEED` draws others.
+The variable `EIGENFEAT_FUZZ` sets the number of damaged files, `EIGENFEAT_FUZZ_SEED` the seed.
 """
 
 import io
@@ -62,7 +62,7 @@ def same_outputs(path, expected):
 
 
 @pytest.mark.parametrize("name", FUZZED)
-def test_damaged_files_are_refused_or_predict_the_same(tmp_path, name):
+def test_damaged_files_are_refused_or_predict_equally(tmp_path, name):
     path = saved(tmp_path, name)
     whole, rng = path.read_bytes(), np.random.default_rng([SEED, FUZZED.index(name)])
     expected, unclear = outputs(ef.load(path)), []
@@ -79,7 +79,7 @@ def test_damaged_files_are_refused_or_predict_the_same(tmp_path, name):
 # ---- archives ------------------------------------------------------------------------------------
 
 
-def test_one_member_is_not_read_again_and_again(tmp_path):
+def test_a_member_belongs_to_one_object(tmp_path):
     path = saved(tmp_path, "LDG")
     member, _ = array_at(path, "mean_")
     many = [stored(member, 10**6 + i) for i in range(1000)]
@@ -100,7 +100,7 @@ def test_one_member_is_not_read_again_and_again(tmp_path):
     ],
     ids=lambda text: text[:8].decode("latin-1"),
 )
-def test_schemas_that_are_none(tmp_path, text):
+def test_invalid_schemas_are_refused(tmp_path, text):
     path = saved(tmp_path, "LDG")
     rewrite(path, members(path) | {SCHEMA: text})
     started = time.perf_counter()
@@ -113,7 +113,7 @@ def stored(member, number, kind="numpy.ndarray"):
 
 
 def peak_of_refusal(path):
-    """Text of the error, and the peak of memory in bytes."""
+    """Text of the error, and the peak memory in bytes."""
     tracemalloc.start()
     text = refusal(path)
     peak = tracemalloc.get_traced_memory()[1]
@@ -121,8 +121,8 @@ def peak_of_refusal(path):
     return text, peak
 
 
-def test_members_are_judged_by_what_reads_them(tmp_path):
-    """Names of members say nothing of their content."""
+def test_members_are_checked_by_node_and_not_by_suffix(tmp_path):
+    """A member with any suffix can have any content."""
     packed, hollow = io.BytesIO(), io.BytesIO()
     count = 10**6
     matrix = sp.csr_matrix((np.zeros(count), np.zeros(count, "i4"), [0, count]), (1, 3))
@@ -150,8 +150,8 @@ def test_objects_without_a_valid_number_are_refused(tmp_path, number):
     assert "number is not a positive integer" in refusal(path)
 
 
-def test_shared_objects_take_no_more_than_their_description(tmp_path):
-    """Lists that hold another list twice, by its number, would be walked through 2^n times."""
+def test_nested_references_are_refused(tmp_path):
+    """The innermost of n lists, each of which refers to the next twice, would be read 2^n times."""
     references, copies = listed([], __id__=900), listed([], __id__=900)
     for level in range(901, 940):
         references = listed([references, {"__id__": level - 1}], __id__=level)
@@ -164,7 +164,7 @@ def test_shared_objects_take_no_more_than_their_description(tmp_path):
         assert time.perf_counter() - started < 5
 
 
-def test_arrays_of_objects_do_not_unfold_arrays(tmp_path):
+def test_arrays_inside_arrays_of_objects_are_refused(tmp_path):
     path = saved(tmp_path, "LDG")
     member, _ = array_at(path, "mean_")
     shape = described("builtins.tuple", "TupleNode", content=[value(500), value(4)])
@@ -180,7 +180,7 @@ def test_arrays_of_objects_do_not_unfold_arrays(tmp_path):
         (listed([value(1)] * 500_001), "more than 500,000 objects"),
         (value("[" * 1_000_001), "more than 500,000 objects"),
         (listed([described("numpy.exp", "FunctionNode")] * 20_001), "more than 20,000 objects"),
-        (value([[]] * 10), "a number or text of another type"),
+        (value([[]] * 10), "JSON content that is not a number or text"),
         (reduce(lambda deep, _: listed([deep]), range(110), listed([])), "deeper than 100 levels"),
     ],
     ids=["values", "brackets", "functions", "lists", "depth"],
@@ -193,7 +193,7 @@ def test_numbers_of_objects_are_limited(tmp_path, node, message):
 
 @pytest.mark.parametrize("position", [625, 10**9, -1])
 def test_states_of_random_numbers_are_checked(tmp_path, position):
-    """NumPy reads outside of an array where the position is not in it."""
+    """NumPy reads out of bounds if the position is invalid."""
     path = saved(tmp_path, "GEM, partly fitted")
     change_value(path, "random_state", "state", "pos", to=value(position))
     assert "state of random numbers" in refusal(path)
@@ -228,7 +228,7 @@ def test_types_that_are_not_trusted_are_named(tmp_path, node, name):
     assert name in text
 
 
-def test_names_of_types_do_not_reach_a_terminal_raw(tmp_path):
+def test_errors_escape_names_of_types(tmp_path):
     path = saved(tmp_path, "LDG")
     many = [described(f"a.b\x1b[31m\n{i}", content=NOTHING) for i in range(99)]
     change_value(path, "gamma", to=listed(many))
@@ -277,7 +277,7 @@ GEM = "eigenfeat.gem.gem.GEM"
     ],
     ids=lambda node: f"{node['__class__']} as {node['__loader__']}",
 )
-def test_trusted_names_are_objects_and_nothing_else(tmp_path, node):
+def test_trusted_names_are_trusted_with_one_loader(tmp_path, node):
     path = saved(tmp_path, "LDG")
     change_value(path, "gamma", to=node)
     text = refusal(path)
@@ -285,7 +285,7 @@ def test_trusted_names_are_objects_and_nothing_else(tmp_path, node):
     assert f"as a {node['__loader__']}" in text
 
 
-def test_older_protocols_are_no_way_around(tmp_path):
+def test_other_protocols_are_refused(tmp_path):
     path = saved(tmp_path, "LDG")
     module = {"module_path": "os", "function": "system"}
     change_value(path, "gamma", to=described("os.system", "FunctionNode", content=module))
@@ -294,7 +294,7 @@ def test_older_protocols_are_no_way_around(tmp_path):
         assert refusal(path) is not None
 
 
-# ---- attributes that do not fit each other -------------------------------------------------------
+# ---- inconsistent attributes ---------------------------------------------------------------------
 
 
 def use(path):
@@ -364,7 +364,7 @@ def test_arrays_of_objects_are_refused(tmp_path):
         lambda state: state.update(logit_=state["gem"]),
     ],
 )
-def test_attributes_that_do_not_fit_never_crash(tmp_path, change):
+def test_inconsistent_attributes_never_crash(tmp_path, change):
     path = saved(tmp_path, "GEMClassifier, deep")
     text = described("builtins.str", "TypeNode")
 
@@ -378,7 +378,7 @@ def test_attributes_that_do_not_fit_never_crash(tmp_path, change):
         schema.update(json.loads(json.dumps(schema), object_hook=rekeyed))
 
     change_schema(path, changed)
-    assert refusal(path) is None  # so that it is used
+    assert refusal(path) is None  # `use` loads it
     use(path)
 
 
@@ -418,13 +418,13 @@ def large(array):
     return array + 10**6
 
 
-def some_of(names):
-    """Files of a few models in every run, of all others in long ones."""
+def short_and_long(names):
+    """Names of models; only models in `FUZZED` are tested in short runs."""
     return [n if n in FUZZED else pytest.param(n, marks=pytest.mark.long) for n in names]
 
 
-@pytest.mark.parametrize("name", some_of(MODELS))
-def test_arrays_that_do_not_fit_never_crash(tmp_path, name):
+@pytest.mark.parametrize("name", short_and_long(MODELS))
+def test_inconsistent_arrays_never_crash(tmp_path, name):
     path = saved(tmp_path, name)
     contents, rng = members(path), np.random.default_rng(5)
     arrays = [member for member in contents if member.endswith(".npy")]
@@ -445,10 +445,11 @@ SLOW = ("QDA", "SVC", "1-NN", "local", "features", "sampled")
 
 
 @pytest.mark.parametrize(
-    "name", some_of(n for n in MODELS if n not in NOT_OURS and n.partition(", ")[2] not in SLOW)
+    "name",
+    short_and_long(n for n in MODELS if n not in NOT_OURS and n.partition(", ")[2] not in SLOW),
 )
 def test_attributes_of_other_types_never_crash(tmp_path, name):
-    """Each fitted attribute in turn is a number, text or missing."""
+    """Each fitted attribute in turn is None or text."""
     path = saved(tmp_path, name)
     model, whole = ef.load(path), path.read_bytes()
     parameters = model.get_params(deep=False) if isinstance(model, BaseEstimator) else {}
@@ -463,7 +464,7 @@ def json_attributes(path):
     return list(contents_of(json.loads(members(path)[SCHEMA])))
 
 
-def test_parameters_of_garbage_end_in_clear_errors(tmp_path):
+def test_invalid_parameters_raise_clear_errors(tmp_path):
     path = saved(tmp_path, "GEM")
     change_value(path, "expansion", to="planet")
     with pytest.raises(ValueError, match="expansion"):

@@ -1,8 +1,8 @@
 """Damaged files of every format, read in child processes: none may crash, hang or fill memory.
 
-A case is fine if reading ends in rows, or in a ValueError, an OSError or a MemoryError that names
-the file or an argument. `EIGENFEAT_FUZZ=1000000` reads so many files in place of 440, and
-`EIGENFEAT_FUZZ_SEED` draws others; `.ci/long` reads more than CI does.
+A case passes if reading returns rows, or raises a ValueError, an OSError or a MemoryError that
+names the file or an argument. `EIGENFEAT_FUZZ` sets the number of files, 440 by default, and
+`EIGENFEAT_FUZZ_SEED` the seed; `.ci/long` reads more files than `.ci/run`.
 """
 
 import faulthandler
@@ -21,15 +21,15 @@ from table_files import FORMATS, damaged, write_rows, write_table
 import eigenfeat as ef
 from eigenfeat.io.opening import described
 
-OFTEN = ("rows.csv",)  # others are read in long runs
+OFTEN = ("rows.csv",)  # other formats are read in long runs
 CASES = int(os.environ.get("EIGENFEAT_FUZZ", 440)) // len(FORMATS)
 SEED = int(os.environ.get("EIGENFEAT_FUZZ_SEED", 0))
-PATIENCE = 60.0  # seconds for a case
-MEMORY = 512 << 20  # bytes beyond what reading the sound file takes
+MAX_SECONDS = 60.0  # of a case
+MAX_BYTES = 512 << 20  # of a case, beyond the memory for the intact file
 
 
-def sound(name, folder):
-    """Path of a sound file, and the options with which it is read."""
+def write_intact(name, folder):
+    """Write an intact file; return its path and options to read it."""
     X, y = np.random.default_rng(5).standard_normal((23, 3)), np.arange(23) % 3
     kinds = y if ".svm" in name else np.array(["ash", "birch", "elm"])[y]
     path, options = write_rows(folder, name, X, kinds)
@@ -44,25 +44,26 @@ def sound(name, folder):
     return path, options
 
 
-def harmed(name, whole, rng):
-    """A damaged file, often below its compression, checksums or index, which fit still."""
+def damaged_inside(name, intact, rng):
+    """Damage a file, often so that its compression, checksums and index stay valid."""
     if rng.random() < 0.5:
-        return damaged(whole, rng)
+        return damaged(intact, rng)
     if name.endswith(".gz"):
-        return gzip.compress(in_letters(damaged(gzip.decompress(whole), rng)))
+        return gzip.compress(as_ascii(damaged(gzip.decompress(intact), rng)))
     if name.endswith((".csv", ".tsv", ".svm")):
-        return in_letters(damaged(whole, rng))
+        return as_ascii(damaged(intact, rng))
     if name.endswith(".npy"):
-        return another_number(whole, rng)
-    return damaged(whole[:-400], rng)[: len(whole) - 400].ljust(len(whole) - 400) + whole[-400:]
+        return with_other_number(intact, rng)
+    length = len(intact) - 400
+    return damaged(intact[:length], rng)[:length].ljust(length) + intact[length:]
 
 
-def in_letters(data):
+def as_ascii(data):
     return bytes(byte & 127 or 48 for byte in data)
 
 
-def another_number(data, rng):
-    """Text one number of which is another: shapes, lengths and counts."""
+def with_other_number(data, rng):
+    """Replace a number of a header, such as a shape, a length or a count."""
     found = list(re.finditer(rb"\d+", data[:20_000]))
     if not found:
         return data
@@ -72,14 +73,14 @@ def another_number(data, rng):
 
 
 def read(path, options):
-    """Read a file as a user, or `eigenfeat inspect`, does."""
+    """Read a file as users and `eigenfeat inspect` do."""
     described(path)
     for _ in ef.open_rows(path, **options):
         pass
 
 
 def outcome(path, options):
-    """Whether the file could be read; what reading said, if it is not as it should be."""
+    """Return "read", "refused", or the text of an error that is not clear."""
     try:
         read(path, options)
     except (ValueError, OSError, MemoryError) as error:
@@ -90,24 +91,24 @@ def outcome(path, options):
 
 
 def work(name, folder):
-    """In a child: a line with each case's number, and one with how it ended."""
-    import resource  # not on every system, and the file is imported there
+    """In a child process: print the number of each case, and its outcome on the next line."""
+    import resource  # Windows, where this file is imported, does not have it
 
-    path, options = sound(name, folder)
-    whole = path.read_bytes()
+    path, options = write_intact(name, folder)
+    intact = path.read_bytes()
     read(path, options | {"skip_bad": True})
     outcome(folder / "missing", options)
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     for case in range(CASES):
         print(case, flush=True)
         rng = np.random.default_rng([SEED, FORMATS.index(name), case])
-        path.write_bytes(harmed(name, whole, rng))
-        ways = ({}, {"skip_bad": True}, {"mark_bad": True}, {"block_rows": 5})
-        known = options | ways[int(rng.integers(0, len(ways)))]
-        faulthandler.dump_traceback_later(PATIENCE, exit=True)
-        text = outcome(path, known)
-        filled = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - base > MEMORY
-        print("filled memory" if filled else repr(text), flush=True)
+        path.write_bytes(damaged_inside(name, intact, rng))
+        further = ({}, {"skip_bad": True}, {"mark_bad": True}, {"block_rows": 5})
+        chosen = options | further[int(rng.integers(0, len(further)))]
+        faulthandler.dump_traceback_later(MAX_SECONDS, exit=True)
+        text = outcome(path, chosen)
+        peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - base
+        print("filled memory" if peak > MAX_BYTES else repr(text), flush=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="memory is not measured there")
@@ -120,10 +121,10 @@ def test_damaged_files_neither_crash_nor_hang_nor_fill_memory(name, tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     lines = ran.stdout.splitlines()
     assert ran.returncode == 0, f"case {lines[-1:]}: {ran.stderr[-2000:]}"
-    ended = dict(zip(lines[::2], lines[1::2], strict=True))
-    assert {case: how for case, how in ended.items() if how not in ("'read'", "'refused'")} == {}
-    assert len(ended) == CASES
-    assert "'refused'" in ended.values()
+    outcomes = dict(zip(lines[::2], lines[1::2], strict=True))
+    assert {case: o for case, o in outcomes.items() if o not in ("'read'", "'refused'")} == {}
+    assert len(outcomes) == CASES
+    assert "'refused'" in outcomes.values()
 
 
 if __name__ == "__main__":

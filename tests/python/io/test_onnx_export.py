@@ -1,4 +1,4 @@
-"""ONNX models predict in onnxruntime what ours predict, to the rounding of their type."""
+"""Exported ONNX models predict in onnxruntime as the original models do, up to rounding."""
 
 import sys
 
@@ -91,7 +91,7 @@ def test_classifiers(name):
     assert clear.mean() > 0.98
     for dtype in ("float32", "float64"):
         made = to_onnx(model, dtype=dtype)
-        # The newest onnxruntime for Python 3.10 and for Intel's macOS has none in float64.
+        # The newest onnxruntime for Python 3.10 and for Intel's macOS has no Cos in float64.
         assert "Cos" not in {node.op_type for node in made.graph.node}
         found = run(made, X[TEST].astype(dtype))
         assert list(found) == ["label", "probabilities"]
@@ -119,7 +119,7 @@ def test_features(options):
     expected = model.transform(X[TEST])
     scale = np.abs(X[TEST]).max() * np.abs(model.directions_).sum(axis=0).max()
     atol = 30 * np.finfo(np.float32).eps * scale * max(1.0, np.abs(expected).max() / scale)
-    roots = np.sqrt(atol) if options == {} else 0.0  # of what rounds to either side of 0
+    roots = np.sqrt(atol) if options == {} else 0.0  # roots of values that round to 0
     assert_allclose(found["features"], expected, rtol=3e-5, atol=max(atol, roots))
 
 
@@ -134,8 +134,8 @@ def test_features(options):
     ],
 )
 def test_two_classes_of_any_labels(labels, kind):
-    rows, few = X[y < 2], labels[y[y < 2]]
-    model = gem_classifier(n_directions=2).fit(rows, few)
+    rows, classes = X[y < 2], labels[y[y < 2]]
+    model = gem_classifier(n_directions=2).fit(rows, classes)
     found = run(to_onnx(model), rows)
     assert found["label"].dtype == kind
     assert found["label"].tolist() == model.predict(rows).tolist()
@@ -145,7 +145,7 @@ def test_two_classes_of_any_labels(labels, kind):
         assert run(to_onnx(model), rows[:n])["label"].shape == (n,)
 
 
-def test_what_the_model_says_of_itself(tmp_path):
+def test_metadata_of_the_model(tmp_path):
     model = fitted("half waves")
     path = tmp_path / "model.onnx"
     made = to_onnx(model, path)
@@ -161,7 +161,7 @@ def test_what_the_model_says_of_itself(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.onnx", "model.onnx"]
 
 
-def test_names_of_columns_are_exported():
+def test_column_names_are_exported():
     frame = pandas.DataFrame(X[TRAIN, 20:24], columns=["a", "b", "ü", "d"])
     model = ef.MultinomialLogit().fit(frame, y[TRAIN])
     props = {p.key: p.value for p in to_onnx(model).metadata_props}
@@ -194,7 +194,7 @@ def test_reductions_before_classifiers():
 
 
 def grid(n):
-    """Samples of tenths, whose float32 values lie beside them, and a target."""
+    """Samples that are multiples of 0.1, which float32 rounds, and a target."""
     rng = np.random.default_rng(0)
     rows = np.round(rng.uniform(-1, 1, (n, 5)), 1)
     y = np.sin(3 * rows[:, 0]) + rows[:, 1] * rows[:, 2] + (rows[:, 3] > 0.2)
@@ -219,14 +219,14 @@ def test_regressors(view, outputs):
         found = run(made, rows.astype(dtype))
         assert list(found) == ["prediction"]
         assert found["prediction"].dtype == dtype
-        # Kernels are float32 in the model, too.
+        # Exported models compute kernels in float32, too.
         kernel = 100.0 if "kernel" in view else 1.0
         assert_allclose(found["prediction"], expected, rtol=0, atol=2e-4 * kernel * y_scale)
         assert np.abs(found["prediction"] - expected).mean() < 3e-5 * kernel * y_scale
 
 
 def mixed(n):
-    """A frame with categories, many categories, truth values and gaps."""
+    """A frame with few categories, many categories and missing values, and a target."""
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
     frame["kind"] = rng.choice(["low", "mid", "high", None], n)
@@ -240,7 +240,7 @@ def mixed(n):
 
 
 def inputs(frame, dtype):
-    """What the exported model of `mixed` reads."""
+    """Inputs of an exported model, from a frame of `mixed`."""
     out = {}
     for name, column in frame.items():
         texts = ["" if pandas.isna(value) else str(value) for value in column.astype(object)]
@@ -259,7 +259,7 @@ def test_categories_and_gaps(kind):
     values = new.copy()
     new.loc[new.index[::7], "code"] = 2
     values["code"] = new["code"].astype(object)
-    values.loc[values.index[::7], "code"] = "2.0"  # another text of the same value
+    values.loc[values.index[::7], "code"] = "2.0"  # another text of the category 2
     expected = model.predict(new) if kind is ef.TableRegressor else model.predict_proba(new)
     for dtype in ("float32", "float64"):
         found = run(to_onnx(model, dtype=dtype), inputs(values, dtype))
@@ -285,7 +285,7 @@ def test_many_gaps_are_completed(rng):
     assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_what_cannot_be_exported_is_named():
+def test_errors_name_the_part_that_cannot_be_exported():
     frame, y = mixed(200)
     dated = frame.assign(when=pandas.date_range("2024-01-01", periods=200))
     with pytest.raises(ValueError, match="got dates in 'when'; leave the column out"):

@@ -1,4 +1,4 @@
-"""One safe format for everything: what comes back predicts the same bits."""
+"""Saving and loading: the outputs of loaded objects are bit-for-bit identical."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def assert_same(twin, model):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_files_hold_every_bit(tmp_path, name):
+def test_saved_objects_are_loaded_exactly(tmp_path, name):
     model, path = fitted(name), tmp_path / "model"
     ef.save(model, path)
     loaded = ef.load(path)
@@ -69,12 +69,12 @@ PICKLED += ("RandomizedGEM", "MulticlassSVM, sparse", "ReliableClassifier, LDA")
 
 # scikit-learn's checks pickle the other estimators.
 @pytest.mark.parametrize("name", [*PICKLED, *sorted(every_estimator.OF_SERIES)])
-def test_pickles_hold_every_bit(name):
+def test_pickled_objects_are_loaded_exactly(name):
     assert_same(pickle.loads(pickle.dumps(fitted(name))), fitted(name))
 
 
 @pytest.mark.parametrize("name", ["TableClassifier", "LDG", "ReliableClassifier, local"])
-def test_unfitted_estimators_come_back(tmp_path, name):
+def test_unfitted_estimators_are_loaded(tmp_path, name):
     model, _ = every_estimator.new(name)
     ef.save(model, tmp_path / "unfitted")
     loaded = ef.load(tmp_path / "unfitted")
@@ -82,7 +82,7 @@ def test_unfitted_estimators_come_back(tmp_path, name):
     assert loaded.get_params().keys() == model.get_params().keys()
 
 
-# ---- inside scikit-learn's -----------------------------------------------------------------------
+# ---- inside scikit-learn's estimators ------------------------------------------------------------
 
 TABLE = FRAME.assign(kind=np.array(["x", "y", "z"])[np.arange(90) % 3])
 WITH_GEM = {
@@ -125,7 +125,7 @@ TRUSTED = {
 
 
 @pytest.mark.parametrize("name", WITH_GEM)
-def test_estimators_within_those_of_scikit_learn(tmp_path, name):
+def test_estimators_inside_those_of_scikit_learn(tmp_path, name):
     model = WITH_GEM[name]()
     rows = TABLE if name == "ColumnTransformer" else FRAME
     ef.save(model, tmp_path / "model")
@@ -143,7 +143,7 @@ class Doubled(TransformerMixin, BaseEstimator):
         return self.factor_ * X
 
 
-def test_other_types_are_refused_by_name(tmp_path):
+def test_errors_name_types_that_are_not_trusted(tmp_path):
     path = tmp_path / "model"
     model = make_pipeline(Doubled(), FunctionTransformer(np.linalg.norm)).fit(X)
     ef.save(make_pipeline(Doubled(), ef.GEMClassifier()).fit(X, Y), path)
@@ -161,10 +161,10 @@ def test_other_types_are_refused_by_name(tmp_path):
     assert "not trusted: sklearn.tree._tree.Tree" in refusal(path)
 
 
-# ---- particulars ---------------------------------------------------------------------------------
+# ---- details -------------------------------------------------------------------------------------
 
 
-def test_a_loaded_model_goes_on_from_where_it_was(tmp_path):
+def test_a_loaded_model_continues_its_partial_fit(tmp_path):
     model = MODELS["GEM, partly fitted"]()
     ef.save(model, tmp_path / "model")
     loaded = ef.load(tmp_path / "model")
@@ -189,7 +189,7 @@ def test_saving_forms_the_state_of_moments_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("copy", ["file", "pickle"])
-def test_directions_that_cannot_be_solved_for_yet_are_promised_again(tmp_path, copy):
+def test_a_partial_fit_to_one_class_can_be_saved_and_continued(tmp_path, copy):
     model = ef.GEM(n_directions=2).partial_fit(X[Y == "elm"], Y[Y == "elm"], classes=NAMES)
     ef.save(model, tmp_path / "model")
     loaded = ef.load(tmp_path / "model")
@@ -202,7 +202,7 @@ def test_directions_that_cannot_be_solved_for_yet_are_promised_again(tmp_path, c
 
 
 @pytest.mark.long
-def test_another_process_writes_the_same_bytes(tmp_path):
+def test_another_process_writes_identical_bytes(tmp_path):
     names = ("GEM", "MulticlassSVM, sparse", "ReliableClassifier, LDA")
     (tmp_path / "models").write_bytes(pickle.dumps([fitted(name) for name in names]))
     code = f"""
@@ -218,14 +218,14 @@ with open(r"{tmp_path}/models", "rb") as file:
         assert (tmp_path / "here").read_bytes() == (tmp_path / str(number)).read_bytes()
 
 
-def test_files_say_which_versions_wrote_them(tmp_path):
+def test_files_store_the_versions_of_packages(tmp_path):
     ef.save(fitted("LDG"), tmp_path / "model")
     versions = json.loads(members(tmp_path / "model")[SCHEMA])["_versions"]
     assert versions["eigenfeat"] == ef.__version__
     assert versions["numpy"] == np.__version__
 
 
-def test_pandas_output_and_sparse_samples_come_back(tmp_path):
+def test_pandas_output_and_sparse_samples_are_loaded(tmp_path):
     model = ef.LDG(n_components=2, gamma=1.0, n_neighbors=4).fit(FRAME, Y)
     ef.save(model.set_output(transform="pandas"), tmp_path / "model")
     pd.testing.assert_frame_equal(
@@ -240,7 +240,7 @@ def test_pandas_output_and_sparse_samples_come_back(tmp_path):
         assert_same(loaded, kernel)
 
 
-def test_what_occurs_twice_is_one_object_again(tmp_path):
+def test_shared_objects_stay_shared(tmp_path):
     model = fitted("ReliableClassifier, LDA")
     assert model.classifier_ is model.fitted_.classifier
     ef.save(model, tmp_path / "model")
@@ -279,7 +279,7 @@ def test_labels_keep_their_types(tmp_path, labels):
     ],
     ids=lambda parameters: ", ".join(parameters),
 )
-def test_parameters_come_back_as_they_are(tmp_path, parameters):
+def test_parameters_keep_values_and_types(tmp_path, parameters):
     model = gem_classifier(**parameters).fit(X, Y)
     ef.save(model, tmp_path / "model")
     found = plain_params(ef.load(tmp_path / "model"))
@@ -321,7 +321,7 @@ def local_class():
     ],
     ids=["tuple", "bool", "generator", "lambda", "function", "partial", "class"],
 )
-def test_what_files_cannot_hold_is_named(tmp_path, part, message):
+def test_errors_name_attributes_that_cannot_be_saved(tmp_path, part, message):
     with pytest.raises(ValueError, match=message):
         ef.save(make_pipeline(ef.FisherLDA(), part), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -332,7 +332,7 @@ def test_functions_of_numpy_are_trusted(tmp_path):
     assert ef.load(tmp_path / "model").func is np.log1p
 
 
-def test_a_dictionary_of_models_comes_back(tmp_path):
+def test_a_dictionary_of_models_is_loaded(tmp_path):
     ef.save({"features": fitted("GEM"), "moments": fitted("moments"), 3: [1]}, tmp_path / "models")
     loaded = ef.load(tmp_path / "models")
     assert loaded[3] == [1]
@@ -342,7 +342,7 @@ def test_a_dictionary_of_models_comes_back(tmp_path):
         ef.save({"a": {"b": (x for x in "ab")}}, tmp_path / "models")
 
 
-def test_what_is_no_model_is_refused(tmp_path):
+def test_objects_that_are_not_models_are_refused(tmp_path):
     for value in (3, None, X, ef.LDG):
         with pytest.raises(ValueError, match="model: expected a fitted estimator, got"):
             ef.save(value, tmp_path / "model")

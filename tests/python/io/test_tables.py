@@ -1,4 +1,4 @@
-"""Files as rows in blocks: every format hands out the rows that were written, from anywhere."""
+"""Reading files in blocks: every format returns the rows that were written, from any position."""
 
 import datetime
 import threading
@@ -35,10 +35,10 @@ def collected(found):
     ("name", "dtype"),
     [*((name, np.float32) for name in FORMATS), ("rows.csv", float), ("rows.parquet", float)],
 )
-def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
+def test_every_format_returns_the_rows_that_were_written(tmp_path, rows, name, dtype):
     X, y = rows[0].astype(dtype), rows[1]
     path, options = write_rows(tmp_path, name, X, y)
-    found = open_rows(path, block_rows=150, **options)  # which divides batches of Arrow files
+    found = open_rows(path, block_rows=150, **options)  # blocks split batches of Arrow files
     assert found.dtype == dtype
     assert (found.n_features, found.n_rows) == (6, 1000)
     back, labels = collected(found)
@@ -51,7 +51,7 @@ def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
     fractions = [position.fraction for _, position in whole]
     if fractions[0] is not None:
         assert fractions == sorted(fractions)
-    for index, (_, position) in enumerate(whole):  # reading goes on from any block
+    for index, (_, position) in enumerate(whole):  # reading continues from any block
         assert position.rows == min(150 * (index + 1), 1000)
         rest = list(open_rows(path, block_rows=150, **options).blocks(position))
         assert len(rest) == len(whole) - index - 1
@@ -74,14 +74,14 @@ def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rows, name, monkeypatch
     np.testing.assert_array_equal(back, rows[0])
     np.testing.assert_array_equal(labels, rows[1])
     positions = [position for _, position in found.blocks()]
-    # A place that was noted with pieces of another size is a place all the same.
+    # Positions do not depend on the size of the pieces.
     assert positions == at_once
     np.testing.assert_array_equal(
         next(found.blocks(at_once[2]))[0].y, next(found.blocks(positions[2]))[0].y
     )
 
 
-def test_several_files_are_one(tmp_path, rows):
+def test_several_files_are_read_as_one(tmp_path, rows):
     X, y = rows
     for i in range(3):
         part = slice(400 * i, 400 * (i + 1))
@@ -115,7 +115,7 @@ def test_columns_of_svmlight_files_are_counted_as_in_the_fit(tmp_path):
     path = tmp_path / "rows.svm"
     path.write_text("0 0:1 1:2\n1 0:4 1:1\n0 1:3\n1 0:5\n" * 5)
     model = GEMClassifier().fit(open_rows(path))
-    path.write_text("0 1:3\n")  # in this file alone, 1 could be the first column
+    path.write_text("0 1:3\n")  # in this file, 1 could be the number of the first column
     found = np.concatenate(list(model.predict_proba(open_rows(path))))
     np.testing.assert_allclose(found, model.predict_proba(np.array([[0.0, 3.0]])), atol=1e-6)
 
@@ -236,7 +236,7 @@ def test_csv_in_many_spellings(tmp_path, text, names):
 @pytest.mark.parametrize(
     ("text", "names", "kinds"),
     [
-        ("a,b\n0x1,1\n0x2,2\n", ["a", "b"], ["text", "number"]),  # to pyarrow, a number
+        ("a,b\n0x1,1\n0x2,2\n", ["a", "b"], ["text", "number"]),  # pyarrow reads 0x1 as a number
         ("a,b\n1,2,3\n2020-01-01,5\n", ["a", "b"], ["date", "number"]),
         ("a,b\n12:30,tRuE\n,0\n", ["a", "b"], ["text", "bool"]),
         ("a,b", ["a", "b"], ["number", "number"]),
@@ -260,13 +260,13 @@ def test_text_that_begins_late_in_a_file(tmp_path):
     assert open_rows(path, "kind").sources[0].kinds[:2] == ["number", "text"]
 
 
-def test_a_csv_header_can_be_said_outright(tmp_path):
+def test_the_option_header_overrides_the_detection(tmp_path):
     (tmp_path / "a.csv").write_text("1990;1991\n3;4\n")
     assert open_rows(tmp_path / "a.csv", header=True, delimiter=";").n_rows == 1
     assert open_rows(tmp_path / "a.csv", header=False, delimiter=";").n_rows == 2
 
 
-def test_reading_ahead_ends_with_its_reader(tmp_path, rows):
+def test_the_reading_thread_ends_with_its_iterator(tmp_path, rows):
     path, options = write_rows(tmp_path, "rows.npy", *rows)
     before = threading.active_count()
     blocks = open_rows(path, block_rows=170, **options).blocks()

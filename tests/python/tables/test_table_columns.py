@@ -264,7 +264,7 @@ def test_with_semicolons_a_comma_may_be_a_decimal_point(tmp_path):
     lines = [f"{i / 8 + 1:.3f};{'ab'[i % 2]}".replace(".", ",") for i in range(100)]
     (tmp_path / "n.csv").write_text("\n".join(["n;y", *lines, ""]))
     rows = open_rows(tmp_path / "n.csv", "y", delimiter=";")
-    with pytest.raises(ValueError, match=r"'1,000'; if ',' is its decimal point, set decimal="):
+    with pytest.raises(ValueError, match=r"'1,000'; if ',' is the decimal point, set decimal="):
         classifier().fit(rows)
 
 

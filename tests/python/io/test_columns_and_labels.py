@@ -1,4 +1,4 @@
-"""What a file is, is decided once: names, header, index, types of labels; models remember it."""
+"""Columns and labels of files: names, header, index, types, encodings; models remember them."""
 
 import gzip
 import warnings
@@ -64,7 +64,7 @@ def test_models_find_their_columns_by_name(tmp_path, table, name, form):
     else:
         np.testing.assert_allclose(found, in_memory, rtol=1e-9, atol=1e-12)
     lacking = write(table.drop(columns="b").assign(e=1.0), "three")
-    with pytest.raises(ValueError, match="got none named 'b'; it has 'e'; columns"):
+    with pytest.raises(ValueError, match="got none named 'b'; the file also has 'e'; columns"):
         list(getattr(model, method)(open_rows(lacking, "kind")))
 
 
@@ -77,7 +77,7 @@ def test_parts_may_have_their_columns_in_another_order(tmp_path, table):
 
 
 @pytest.mark.parametrize("index", [None, "case", ("u", "v")])
-def test_an_index_is_no_feature(tmp_path, table, index, rng):
+def test_an_index_is_not_a_feature(tmp_path, table, index, rng):
     table = table.iloc[rng.permutation(200)]
     if isinstance(index, tuple):
         numbers = [np.arange(200), np.arange(200) % 7]
@@ -86,12 +86,12 @@ def test_an_index_is_no_feature(tmp_path, table, index, rng):
         table = table.rename_axis(index)
     table.to_parquet(tmp_path / "rows.parquet")
     assert open_rows(tmp_path / "rows.parquet", "kind").feature_names == ["a", "b", "c"]
-    if index == "case":  # but for who asks
+    if index == "case":  # unless it is chosen
         assert open_rows(tmp_path / "rows.parquet", "kind", columns=["case"]).n_features == 1
 
 
 @pytest.mark.parametrize(("names", "target"), [([0, 1, 2], "kind"), ([700.5, 701.0, 701.5], -1)])
-def test_numbers_above_numbers_are_names(tmp_path, table, names, target):
+def test_a_first_line_of_numbers_can_be_a_header(tmp_path, table, names, target):
     table.columns = [*names, "kind"]
     table.to_csv(tmp_path / "rows.csv", index=False)
     rows = open_rows(tmp_path / "rows.csv", target)
@@ -125,7 +125,7 @@ def test_decimals_and_dictionaries_of_numbers(tmp_path):
     assert labels_of(rows) == [3, 4, 3]
 
 
-def test_folders_of_hive_are_columns(tmp_path, table):
+def test_hive_folders_are_columns(tmp_path, table):
     for year, part in (("2023", table[:80]), ("2024", table[80:])):
         (tmp_path / f"year={year}").mkdir()
         part.to_parquet(tmp_path / f"year={year}" / "part.parquet", index=False)
@@ -161,7 +161,7 @@ def test_options_of_csv_files(tmp_path, text, options, rows):
         ('a,n,y\n1,"x,u\n2,"z,w\n3,z,u\n', 2),
     ],
 )
-def test_a_quote_that_is_not_closed_is_named(tmp_path, text, line):
+def test_unclosed_quotes_are_errors_with_a_line(tmp_path, text, line):
     (tmp_path / "rows.csv").write_text(text)
     for options in ({}, {"skip_bad": True}):
         with pytest.raises(ValueError, match=rf"rows\.csv: line {line}: expected quoted fields"):
@@ -170,7 +170,7 @@ def test_a_quote_that_is_not_closed_is_named(tmp_path, text, line):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_comments_in_every_encoding(tmp_path, encoding, end):
+def test_comments_and_line_ends_in_every_encoding(tmp_path, encoding, end):
     lines = ["\u00a7 one", "x,kind", "1,\u00e4", '\u00a7 "two', '2,"b"', "\u00a7 three"]
     (tmp_path / "a.csv").write_bytes(end.join([*lines, ""]).encode(encoding))
     given = None if encoding.startswith("utf-8") else encoding
@@ -192,7 +192,7 @@ def test_text_in_another_encoding(tmp_path, comment, encoding):
         list(open_rows(tmp_path / "a.csv", -1, encoding=encoding, comment=comment))
 
 
-def test_blanks_in_a_path_stay(tmp_path):
+def test_errors_keep_blanks_in_a_path(tmp_path):
     path = tmp_path / "two  blanks.csv"
     path.write_text('x,kind\n1,a\n2,"b\n3,b\n')
     with pytest.raises(ValueError, match=rf"^{path}: line 3: expected quoted fields"):
@@ -203,7 +203,7 @@ def test_blanks_in_a_path_stay(tmp_path):
     ("name", "tab"),
     [("A.TSV", True), ("a.tsv.gz", True), ("A.TSV.GZ", True), ("a.tsv.csv", False)],
 )
-def test_the_ending_decides_the_delimiter(tmp_path, name, tab):
+def test_the_suffix_decides_the_delimiter(tmp_path, name, tab):
     text = b"x\tkind\n1\ta\n2\tb\n" if tab else b"x,kind\n1,a\n2,b\n"
     (tmp_path / name).write_bytes(gzip.compress(text) if name.lower().endswith("gz") else text)
     assert labels_of(open_rows(tmp_path / name, "kind")) == ["a", "b"]
@@ -234,9 +234,7 @@ def test_long_rows_and_labels(tmp_path):
         list(open_rows(tmp_path / "rows.parquet", "y"))
 
 
-def test_one_line_of_gigabytes(tmp_path, monkeypatch):
-    import gzip
-
+def test_lines_are_limited_in_length(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited, "_MAX_LINE_BYTES", 1 << 20)
     with gzip.open(tmp_path / "rows.csv.gz", "wb", 1) as file:
         file.write(b"1" * (1 << 21))
@@ -256,8 +254,8 @@ FIELDS = st.one_of(
 
 @settings(max_examples=10, deadline=None)
 @given(lines=st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=6))
-def test_what_is_read_strictly_is_read_leniently(tmp_path_factory, lines):
-    """With the same values; and strict reading returns all rows, or an error."""
+def test_skipping_bad_rows_keeps_exactly_the_good_rows(tmp_path_factory, lines):
+    """A row that is read alone without an error is good; its values are equal in both readings."""
     path = tmp_path_factory.mktemp("rows") / "rows.csv"
     good = ["1,2,u"] * 3
     wanted = [",".join([*line, "v"]) for line in lines]
@@ -271,7 +269,7 @@ def test_what_is_read_strictly_is_read_leniently(tmp_path_factory, lines):
         assert sum(map(len, marked)) == len(good) + len(lines)
         bad = np.concatenate([block.y for block in marked])
         np.testing.assert_array_equal(matrix_of(marked)[~bad], found)
-        # Line by line, each on its own: the typed parser and the lenient one agree.
+        # Read each line in a file of its own.
         rows = []
         for line in [*good, *wanted]:
             path.write_text("\n".join(["a,b,kind", "1,2,u", line]) + "\n", newline="")
@@ -283,7 +281,7 @@ def test_what_is_read_strictly_is_read_leniently(tmp_path_factory, lines):
         path.write_text("\n".join(["a,b,kind", *good, *wanted]) + "\n", newline="")
 
 
-def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
+def test_repeated_names_are_errors_only_if_they_are_chosen(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b,a,,kind\n1,2,3,4,p\n5,6,7,8,q\n")
     for read in (list, TableClassifier().fit):
@@ -299,7 +297,7 @@ def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
 
 
 @pytest.mark.parametrize("choice", [{"drop": [0]}, {"drop": [2]}, {"columns": [0, 1]}])
-def test_one_of_several_columns_of_a_name_is_a_feature(tmp_path, rng, choice):
+def test_a_feature_may_share_its_name_with_a_dropped_column(tmp_path, rng, choice):
     path, model, out = tmp_path / "rows.csv", tmp_path / "m.efm", tmp_path / "p.csv"
     lines = [f"{a:.3f},{b:.3f},{c:.3f},{'pq'[int(a > 0)]}" for a, b, c in rng.normal(size=(60, 3))]
     path.write_text("\n".join(["a,b,a,kind", *lines]) + "\n")
@@ -320,8 +318,8 @@ def test_one_of_several_columns_of_a_name_is_a_feature(tmp_path, rng, choice):
 
 
 @pytest.mark.parametrize("choice", [{"drop": [2]}, {"columns": ["a", 1]}])
-def test_columns_of_a_name_have_equal_places_in_all_files(tmp_path, choice):
-    """Otherwise the second file would give its second column `b` in place of the first one."""
+def test_columns_that_share_a_name_have_equal_places_in_all_files(tmp_path, choice):
+    """Otherwise different columns `b` of the two files would be one feature."""
     for name, header in (("one.csv", "a,b,b,kind"), ("two.csv", "b,b,a,kind")):
         (tmp_path / name).write_text(f"{header}\n1,2,3,p\n4,5,6,q\n")
     wrong = r"two\.csv: expected 'b' as columns 1, 2, as in .*one\.csv, got columns 0, 1; rename"
@@ -329,8 +327,8 @@ def test_columns_of_a_name_have_equal_places_in_all_files(tmp_path, choice):
         open_rows([tmp_path / "one.csv", tmp_path / "two.csv"], "kind", **choice)
 
 
-def test_the_index_of_pandas_in_a_csv_file_is_no_feature(tmp_path, table):
-    some = table.sample(frac=0.8, random_state=0)  # its index is in no order
+def test_the_index_of_pandas_in_a_csv_file_is_not_a_feature(tmp_path, table):
+    some = table.sample(frac=0.8, random_state=0)  # its index is not sorted
     some.to_csv(tmp_path / "index.csv")
     some.to_csv(tmp_path / "plain.csv", index=False)
     left_out = r"index\.csv: the first column has row numbers and no name, and is left out"
@@ -363,7 +361,7 @@ def test_other_columns_without_a_name_are_refused(tmp_path, cells):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.filterwarnings("ignore:.*the first column has row numbers")
 def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
-    """A column without a name, such as pandas' index, a name twice, and a column of lists."""
+    """A column without a name, such as pandas' index, a repeated name, and a column of lists."""
     model = TableClassifier("gem").fit(table[["a", "b", "c"]], table["kind"])
     names = ["", *table, "note", "note"]
     columns = [np.arange(200), *(table[name] for name in table), ["u", "v"] * 100, ["w", "x"] * 100]

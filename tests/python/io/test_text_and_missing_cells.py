@@ -1,4 +1,4 @@
-"""Files with words, booleans and empty cells: as frames of the same table."""
+"""Files with text, booleans and missing cells give the results of data frames."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from eigenfeat.exceptions import BadRowError
 
 
 def classifier():
-    """A pool of two views, whose fits are quick."""
+    """A pool of two views that are quick to fit."""
     return TableClassifier(views=["columns", "gem"])
 
 
@@ -44,11 +44,11 @@ def assert_same_columns(one, other):
     assert one.groups_.tolist() == other.groups_.tolist()
 
 
-# ---- the same as a frame -------------------------------------------------------------------------
+# ---- files and data frames -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["csv.gz", "tsv", "parquet"])
-def test_a_file_gives_what_its_frame_gives(tmp_path, credit, form):
+def test_a_file_gives_the_results_of_its_frame(tmp_path, credit, form):
     path = tmp_path / f"credit.{form}"
     if form == "tsv":
         credit.to_csv(path, sep="\t", index=False)
@@ -89,14 +89,14 @@ def model(tmp_path, credit):
     return classifier().fit(open_rows(written(credit, tmp_path / "fit.csv"), "kind"))
 
 
-def test_unknown_categories_and_gaps_in_words(tmp_path, credit, model):
+def test_unknown_and_missing_categories(tmp_path, credit, model):
     new = credit[:4].drop(columns="kind").assign(job=["pilot", None, " nurse ", "clerk"])
     found = predicted(model, open_rows(written(new, tmp_path / "new.csv")))
     np.testing.assert_array_equal(found, model.predict_proba(new))
     assert np.isfinite(found).all()
 
 
-def test_types_may_change_where_the_values_do_not(tmp_path, credit):
+def test_types_of_later_files_may_differ(tmp_path, credit):
     codes = credit.assign(town=credit["town"].map({"Ulm": "7", "Bern": "8"}).fillna("x"))
     fitted = classifier().fit(open_rows(written(codes, tmp_path / "fit.csv"), "kind"))
     some = codes[codes["town"] != "x"].drop(columns="kind")  # numbers alone
@@ -107,7 +107,7 @@ def test_types_may_change_where_the_values_do_not(tmp_path, credit):
     np.testing.assert_array_equal(found, fitted.predict_proba(some))
 
 
-def test_words_in_a_column_of_numbers(tmp_path, credit, model):
+def test_text_in_a_column_of_numbers(tmp_path, credit, model):
     new = credit.drop(columns="kind").astype({"age": object})
     new.loc[5, "age"] = "old"
     with pytest.raises(BadRowError, match=r"line 7, column 'age': expected a number, got 'old'"):
@@ -117,11 +117,11 @@ def test_words_in_a_column_of_numbers(tmp_path, credit, model):
         predicted(model, open_rows(written(new, tmp_path / "new.csv")))
 
 
-def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
+def test_missing_numbers_after_a_fit_without_missing_numbers(tmp_path, credit):
     whole = credit[credit["age"].notna()]
     model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
     ef.save(model, tmp_path / "m.efm")
-    why = "a missing value; the model was fitted to rows without missing values: fill them in fi"
+    why = "a missing value; the model was fitted to rows without missing values: complete the rows"
     for form in ("csv", "parquet"):
         new = written(credit, tmp_path / f"new.{form}")
         rows = open_rows(new, "kind")
@@ -132,10 +132,10 @@ def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
         for command in (("evaluate", tmp_path / "m.efm", new), page):
             status, _, err = run(*command)
             assert (status, why in err) == (1, True)
-            assert err.endswith("or fit to rows that have some; --skip-bad leaves such rows out\n")
+            assert err.endswith("to rows with missing values; --skip-bad leaves such rows out\n")
 
 
-def test_arrays_are_no_tables(tmp_path, model):
+def test_arrays_are_refused_after_a_fit_to_a_table(tmp_path, model):
     np.save(tmp_path / "X.npy", np.zeros((3, 5)))
     with pytest.raises(ValueError, match=r"X\.npy: expected a table with the columns of the fit"):
         model.predict(open_rows(tmp_path / "X.npy"))
@@ -171,20 +171,20 @@ def test_identifiers_are_left_out_and_dates_are_numbers(tmp_path, credit):
         block = open_rows(path, "kind").prepared_for(model, fitted=True).table()
         assert block.X["id"].isna().all()
         np.testing.assert_array_equal(model.predict_proba(block.X), found)
-        bare = written(dated, tmp_path / f"new.{form}")  # columns left out need not be there
+        bare = written(dated, tmp_path / f"new.{form}")  # without the columns that the fit left out
         np.testing.assert_array_equal(predicted(model, open_rows(bare)), found)
 
 
 def test_a_file_warns_and_encodes_as_its_frame(tmp_path, credit, monkeypatch):
-    """Numbers of rows are reported, and columns of many categories are target statistics."""
+    """Row numbers are reported, and columns of many categories become target statistics."""
     random = np.random.RandomState(1)
     many = pd.concat([credit] * 4, ignore_index=True).assign(customer_id=np.arange(1200) + 7)
     many["shop"] = [f"shop {i}" for i in random.randint(0, 150, 1200)]
     path, X = written(many, tmp_path / "fit.csv"), many.drop(columns="kind")
-    said = r"row numbers or identifiers \('customer_id'\) are features"
-    with pytest.warns(UserWarning, match=said):
+    warning = r"row numbers or identifiers \('customer_id'\) are features"
+    with pytest.warns(UserWarning, match=warning):
         expected = classifier().fit(X, many["kind"])
-    with pytest.warns(UserWarning, match=said):
+    with pytest.warns(UserWarning, match=warning):
         model = classifier().fit(open_rows(path, "kind"))
     assert_same_columns(model.columns_, expected.columns_)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
@@ -205,14 +205,14 @@ def test_a_file_warns_and_encodes_as_its_frame(tmp_path, credit, monkeypatch):
         assert "'customer_id'" in err
 
 
-def test_words_are_refused_without_categories(tmp_path, credit):
+def test_text_is_refused_without_categories(tmp_path, credit):
     path = written(credit, tmp_path / "credit.csv")
     for estimator in (TableClassifier(categorical_features=None), ef.GEM(), ef.MultinomialLogit()):
         with pytest.raises(ValueError, match="column 'job': expected numbers, got text"):
             estimator.fit(open_rows(path, "kind"))
 
 
-def test_bad_rows_beside_words(tmp_path, credit):
+def test_bad_rows_of_a_table_with_text(tmp_path, credit):
     text = written(credit, tmp_path / "credit.csv").read_text().splitlines()
     text[5] = "old,clerk,True,Ulm,1,bad"
     text.insert(9, "1,clerk,True")
@@ -232,7 +232,7 @@ def test_bad_rows_beside_words(tmp_path, credit):
         classifier().fit(open_rows(tmp_path / "none.csv", "kind", skip_bad=True))
 
 
-def test_text_in_place_of_a_date_makes_a_row_bad(tmp_path, credit):
+def test_text_instead_of_a_date_makes_a_row_bad(tmp_path, credit):
     dated = credit.assign(since=pd.date_range("2020-01-01", periods=300).astype(str))
     model = classifier().fit(dated.drop(columns="kind"), dated["kind"])
     dated.loc[4, "since"] = "soon"
@@ -254,7 +254,7 @@ def test_text_in_place_of_a_date_makes_a_row_bad(tmp_path, credit):
 
 
 def passengers(n, n_numeric=0):
-    """Tickets are numbers in the first lines, and some have letters in the others."""
+    """Passengers with numeric tickets; after the first `n_numeric`, some tickets are text."""
     random = np.random.RandomState(0)
     sex, fare = random.choice(["female", "male"], n), random.gamma(2, 15, n).round(2)
     ticket = random.randint(1000, 1020, n).astype(str)
@@ -265,7 +265,7 @@ def passengers(n, n_numeric=0):
 
 
 @pytest.mark.parametrize("n_numeric", [0, 4000])
-def test_columns_of_numbers_and_text_are_text(tmp_path, n_numeric):
+def test_columns_that_mix_numbers_and_text_are_text(tmp_path, n_numeric):
     frame = passengers(600 + n_numeric, n_numeric)
     path = written(frame, tmp_path / "titanic.csv")
     with pytest.warns(UserWarning, match=r"read as text: 'ticket' \('F.C. 12750'\); categorical"):
@@ -280,7 +280,7 @@ def test_columns_of_numbers_and_text_are_text(tmp_path, n_numeric):
         np.testing.assert_allclose(predicted(model, open_rows(some)), expected, atol=1e-6)
 
 
-def test_text_in_a_later_file_makes_a_column_one_of_text(tmp_path):
+def test_text_in_a_later_file_makes_a_column_categorical(tmp_path):
     frame = passengers(900, 600)
     written(frame[:600], tmp_path / "1.csv")
     written(frame[600:], tmp_path / "2.csv")
@@ -292,7 +292,7 @@ def test_text_in_a_later_file_makes_a_column_one_of_text(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_columns_can_be_said_to_be_categories(tmp_path, form):
+def test_columns_can_be_declared_categorical(tmp_path, form):
     frame = passengers(400).astype({"deck": int})
     path = written(frame, tmp_path / f"rows.{form}")
     rows = open_rows(path, "survived", categorical=["deck", 1])
@@ -308,15 +308,15 @@ def test_columns_can_be_said_to_be_categories(tmp_path, form):
         open_rows(path, "survived", categorical=["dek"])
 
 
-def test_texts_of_missing_values(tmp_path):
+def test_na_values(tmp_path):
     frame = passengers(400).astype({"deck": int})
     frame = frame.assign(ticket="T" + frame["ticket"].str[-1])
     lines = written(frame, tmp_path / "rows.csv").read_text().splitlines()
     marked, empty = list(lines), list(lines)
-    for at in range(3, 400, 7):
-        cells = lines[at].split(",")
-        marked[at] = ",".join([cells[0], " -", "?", *cells[3:]])
-        empty[at] = ",".join([cells[0], "", "", *cells[3:]])
+    for i in range(3, 400, 7):
+        cells = lines[i].split(",")
+        marked[i] = ",".join([cells[0], " -", "?", *cells[3:]])
+        empty[i] = ",".join([cells[0], "", "", *cells[3:]])
     (tmp_path / "marked.csv").write_text("\n".join(marked) + "\n")
     (tmp_path / "empty.csv").write_text("\n".join(empty) + "\n")
     path = tmp_path / "marked.csv"
@@ -325,7 +325,7 @@ def test_texts_of_missing_values(tmp_path):
     model = GEMClassifier().fit(open_rows(path, "survived", na_values=["?", "-"]))
     rows = open_rows(tmp_path / "empty.csv", "survived")
     expected = predicted(GEMClassifier().fit(rows), rows)
-    np.testing.assert_array_equal(predicted(model, open_rows(path)), expected)  # it remembers
+    np.testing.assert_array_equal(predicted(model, open_rows(path)), expected)  # as in the fit
     np.testing.assert_array_equal(predicted(model, rows), expected)
     (tmp_path / "one.csv").write_text("\n".join([marked[0], marked[3]]) + "\n")
     np.testing.assert_array_equal(predicted(model, open_rows(tmp_path / "one.csv")), expected[2:3])
@@ -343,7 +343,7 @@ def test_a_model_remembers_that_na_is_a_category(tmp_path):
     np.testing.assert_array_equal(predicted(model, open_rows(path)), predicted(model, rows))
 
 
-def test_labels_are_words_if_those_of_the_fit_are(tmp_path):
+def test_labels_are_text_if_the_labels_of_the_fit_are(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,kind\n" + "".join(f"{i % 2}.{i},{'1b'[i % 2]}\n" for i in range(20)))
     model = GEMClassifier().fit(open_rows(path, "kind"))
@@ -355,11 +355,11 @@ def test_a_first_line_with_the_names_of_the_fit_is_a_header(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("2024,2025,kind\n" + "1,3,0\n5,2,1\n" * 10)
     model = GEMClassifier().fit(open_rows(path, "kind"))
-    path.write_text("2024,2025\n5,2\n1,3\n")  # looks like three rows
+    path.write_text("2024,2025\n5,2\n1,3\n")  # without a fit, these are three rows
     assert predicted(model, open_rows(path)).argmax(axis=1).tolist() == [1, 0]
 
 
-def test_missing_labels_are_those_of_pandas(tmp_path):
+def test_missing_labels_are_read_as_by_pandas(tmp_path):
     path = tmp_path / "rows.csv"
     for text in ("", "NA", " nan", "NULL", "None", '"NA"', "<NA>"):
         path.write_text(f"a,kind\n1,EU\n2,AS\n3,{text}\n4,EU\n")
@@ -395,7 +395,7 @@ def test_titanic_from_the_shell(tmp_path, monkeypatch):
 # ---- the command line ----------------------------------------------------------------------------
 
 
-def test_commands_on_a_table_with_words(tmp_path, credit, monkeypatch):
+def test_commands_on_a_table_with_text(tmp_path, credit, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(credit[:200], tmp_path / "train.csv")
     written(credit[200:], tmp_path / "test.csv")
