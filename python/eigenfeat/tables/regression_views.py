@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import (
-    ExtraTreesRegressor,
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-)
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
@@ -50,8 +46,8 @@ _SHARPNESS = (2.0, 0.7, 0.25, 0.08)  # of kernels that are tried, relative to th
 _MAP_SHARPNESS = (1.0, 0.25)
 _MAP_STEPS = 2
 _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
-_TREES, _TREES_OF_MANY, _MANY = 200, 100, 5_000  # trees of a forest beyond 5,000 samples
-_MIN_TREES, _MAX_TRIED, _MAX_TRIES = 50, 500, 25_000  # columns that one split and all trees try
+_TREES, _MIN_TREES = 100, 50  # of a forest
+_MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
 _MAX_GROWN = 20_000  # samples of one tree
 _BOOSTING = {"learning_rate": 0.15, "max_leaf_nodes": 8, "min_samples_leaf": 3, "max_bins": 64}
@@ -221,16 +217,12 @@ class GemView(LinearView):
 
 
 class ForestRegressorView(ForestView):
-    """Random forest (Breiman 2001).
-
-    Beyond 5,000 samples its trees are extremely randomised (Geurts, Ernst and Wehenkel 2006).
-    """
+    """Extremely randomised trees of bootstrap samples (Geurts, Ernst and Wehenkel 2006)."""
 
     def unfitted(self, samples: Samples) -> Any:
         n, tried = len(samples), min(self.n_columns(samples), _MAX_TRIED)
-        most = _TREES if n <= _MANY else _TREES_OF_MANY
-        return (ExtraTreesRegressor if n > _MANY else RandomForestRegressor)(
-            n_estimators=max(min(most, _MAX_TRIES // tried), _MIN_TREES),
+        return ExtraTreesRegressor(
+            n_estimators=max(min(_TREES, _MAX_TRIES // tried), _MIN_TREES),
             max_features=tried,
             bootstrap=True,
             max_samples=None if n <= _MAX_GROWN else _MAX_GROWN,
