@@ -54,7 +54,7 @@ INNER_RANKS = {"ldg": ("_solving", ""), "gem": ("_randomized", "")}
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "samples"}
 LIBRARIES |= {"click": "cli", "lazy_loader": "_base"}
 LAZY = {
-    **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
+    **{"rich": "demo", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "samples", "pandas": "samples"},
     **{"pyarrow": "io", "onnx": "io", "skops": "io"},
     **{"mne": "signals"},

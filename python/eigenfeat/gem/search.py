@@ -20,16 +20,17 @@ from eigenfeat._base.types import (
     Codes,
     CrossValidation,
     Floats,
+    Labels,
     RandomState,
     Rows,
 )
-from eigenfeat._base.validation import take_names
+from eigenfeat._base.validation import show, take_names
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import solve_layers
 from eigenfeat.samples.blocks import add
-from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
+from eigenfeat.samples.estimator import BaseEstimator, Iterative, Verbose, with_steps
 from eigenfeat.samples.out_of_core import FromLogits
-from eigenfeat.samples.splits import check_held_out, checked_splits, cv_results
+from eigenfeat.samples.splits import checked_splits, cv_results
 
 if TYPE_CHECKING:
     from eigenfeat.linear.logistic import MultinomialLogit
@@ -56,7 +57,7 @@ GRID = {
 }
 
 
-class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
+class GEMClassifierCV(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
     Use it where a search over the parameters of GEM and of the logit pays. It is faster than
@@ -81,7 +82,7 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
     random_state : int, RandomState or None, default=0
         Seed for drawing the held-out part.
     verbose : int, default=0
-        1 shows a progress bar on stderr.
+        1 prints a line for each candidate and split on stderr.
     n_threads : int or None, default=None
         Number of threads; None means that of `estimator`.
 
@@ -224,11 +225,10 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Fill in the `splits` of every trial; after an error, `results_` has finished trials."""
         try:
-            with progress_bar(len(trials) * len(splits), "GEMClassifierCV", self.verbose) as bar:
-                for train, held_out in splits:
-                    for trial in _tried(base, trials, *_subsets(samples, train, held_out)):
-                        bar(_progress_text(trial), 1)
-                        self._step_done()
+            for train, held_out in splits:
+                for trial in _tried(base, trials, *_subsets(samples, train, held_out)):
+                    self._log(_progress_text(trial))
+                    self._step_done()
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
             if finished or isinstance(error, KeyboardInterrupt):
@@ -261,7 +261,7 @@ class GEMClassifierCV(Iterative, FromLogits, ClassifierMixin, BaseEstimator):
             X = samples.block.X
         if cv is None:
             share, random = self.validation_fraction, self.random_state
-            check_held_out(codes, samples.classes, share, "a search")
+            _check_held_out(codes, samples.classes, share)
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
             splits = splitter.split(X, labels)
         else:
@@ -335,6 +335,24 @@ def _progress_text(trial: dict[str, Any]) -> str:
 
 
 # ---- splits --------------------------------------------------------------------------------------
+
+
+def _check_held_out(codes: Codes, classes: Labels, fraction: float) -> None:
+    """ValueError unless a fraction of the samples can be held out, class by class."""
+    counts = np.bincount(codes, minlength=len(classes))
+    if counts.min() < 2:
+        rarest = show(classes[int(np.argmin(counts))])
+        raise ValueError(
+            "y: expected two samples or more of every class for a search, got one of class "
+            f"{rarest}"
+        )
+    n, k = len(codes), len(classes)
+    held_out = int(np.ceil(fraction * n))
+    if held_out < k or n - held_out < k:
+        raise ValueError(
+            f"validation_fraction: expected a part of the {n} samples with one sample or more of "
+            f"each of the {k} classes on both sides, got {fraction:g}"
+        )
 
 
 def _weighted(samples: LabelledSamples, sample_weight: ArrayLike | None) -> NDArray[np.bool_]:

@@ -74,7 +74,6 @@ __all__ = [
     "keep_completion",
     "keep_source",
     "prepare",
-    "progress_bar",
     "read_blocks",
     "steps_of",
     "unchanged_on_error",
@@ -556,21 +555,3 @@ class Verbose:
         LOGGER.info("%s: %s%s", type(self).__name__, text, took)
         if self.verbose:
             print(f"[{type(self).__name__}] {text}{took}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def progress_bar(total: int, name: str, verbose: Any) -> Iterator[Callable[[str, int], None]]:
-    """Yield a function of a text and a number of completed steps, which moves a bar on stderr.
-
-    Without `verbose` the text goes to the logger.
-    """
-    if not verbose:
-        yield lambda text, steps: LOGGER.info("%s: %s", name, text)
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
-
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(name, total=total)
-        yield lambda text, steps: progress.update(task, advance=steps, description=text)

@@ -13,30 +13,9 @@ from sklearn.model_selection import check_cv
 from eigenfeat._base.types import Codes, Labels, Rows
 from eigenfeat._base.validation import show
 
-__all__ = ["check_held_out", "checked_splits", "cv_results"]
+__all__ = ["checked_splits", "cv_results"]
 
 _EXPECTED = "a number of folds, a splitter, or pairs of sample numbers (train, held out)"
-
-
-def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str) -> None:
-    """ValueError unless a fraction of the samples can be held out for a purpose, class by class.
-
-    `codes` (n,) are indices into `classes` (k,); the message names a class that is too small.
-    """
-    counts = np.bincount(codes, minlength=len(classes))
-    if counts.min() < 2:
-        rarest = show(classes[int(np.argmin(counts))])
-        raise ValueError(
-            f"y: expected two samples or more of every class for {purpose}, got one of class "
-            f"{rarest}"
-        )
-    n, k = len(codes), len(classes)
-    held_out = int(np.ceil(fraction * n))
-    if held_out < k or n - held_out < k:
-        raise ValueError(
-            f"validation_fraction: expected a part of the {n} samples with one sample or more of "
-            f"each of the {k} classes on both sides, got {fraction:g}"
-        )
 
 
 def checked_splits(cv: Any, X: Rows, y: Labels) -> Iterator[tuple[Codes, Codes]]:
