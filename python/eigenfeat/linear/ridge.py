@@ -9,11 +9,16 @@ matrix, and the scores :math:`z_{ij}` of the samples on its eigenvectors, sample
 and its residual without the sample is the residual divided by :math:`1 - h_i`, for a penalty
 :math:`\mu` relative to the weight of all samples. Penalties are tried from the largest one until
 the error rises: with as many features as samples it may fall again by chance.
+
+Features are computed for a block of samples at a time: once for their second moments, and once for
+the leave-one-out errors of all penalties.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +27,9 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.labelled import Block
 
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes
+
 __all__ = ["Ridge", "fit_ridge"]
 
 _Array = NDArray[np.float64]
@@ -29,6 +37,7 @@ _Array = NDArray[np.float64]
 _PENALTIES = np.logspace(2, -8, 41)
 _RISE = 0.05  # relative rise of the error after which no smaller penalty is tried
 _MIN_REMAINDER = 1e-10  # of 1 - h_i
+_ROWS_AT_ONCE = 2_048  # samples whose features are in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +47,7 @@ class Ridge:
     coef: _Array  # (p, q) in the units of the features
     intercept: _Array  # (q,)
     penalty: float  # the chosen one
+    error: float  # weighted mean square of the leave-one-out residuals, added over outputs
 
     def predict(self, features: Floats, n_threads: int | None = None) -> _Array:
         """Outputs (n, q) of features (n, p)."""
@@ -48,56 +58,125 @@ class Ridge:
 
 
 def fit_ridge(
-    features: Floats, targets: _Array, share: _Array, *, common_scale: bool = False
-) -> tuple[Ridge, _Array]:
-    """Fit a ridge regression of `targets` (n, q), with leave-one-out predictions (n, q).
+    features: Callable[[Codes | slice], Floats],
+    targets: _Array,
+    share: _Array,
+    *,
+    common_scale: bool = False,
+) -> tuple[Ridge, Callable[[Codes], _Array]]:
+    """Fit a ridge regression of targets (n, q); also return its leave-one-out predictions.
 
-    All targets share the penalty. `share` (n,) are positive weights of the samples, of sum 1.
-    `common_scale` divides all features by one number, which keeps the metric of a kernel.
-    Predictions are with the means and scales of all samples.
+    These are a function of the samples' indices. Predictions are with the means and scales of all
+    samples. All targets share the penalty.
+
+    Parameters
+    ----------
+    features : callable
+        Computes features (m, p) of samples from their indices or a slice of them.
+    targets : (n, q) array
+    share : (n,) array
+        Positive weights of the samples, of sum 1.
+    common_scale : bool, default=False
+        Divide all features by one number, which keeps the metric of a kernel.
     """
-    features = np.asarray(features, dtype=np.float64)
-    centre, middle = share @ features, share @ targets
-    size = np.sqrt(share @ (features - centre) ** 2)
-    largest = np.abs(features).max(axis=0, initial=0.0)
-    constant = is_rounding(size, largest, len(features))
-    if common_scale:
-        size = np.full_like(size, np.sqrt(np.mean(size**2)))
-    size = np.where(constant, np.inf, size)
+    n, p = len(targets), features(slice(1)).shape[1]
+    if n <= max(_ROWS_AT_ONCE, p):
+        features = features(slice(None)).__getitem__
+    middle = share @ targets
     residual = targets - middle
-    basis, values, scores = _decompose((features - centre) / size, share)
-    squares, sums = scores**2, (scores.T * share) @ residual
+    centre, basis, values, sums = _decompose(features, residual, share, p, common_scale)
 
-    def left_out(penalty: float) -> _Array:
-        fitted = scores @ (sums / (values + penalty)[:, None])
-        leverage = share * (1.0 + squares @ (1.0 / (values + penalty)))
+    def left_out(rows: Codes | slice, penalties: _Array) -> _Array:
+        """Residuals (m, c, q) of samples by the regressions without them, for c penalties."""
+        scores = (features(rows) - centre) @ basis
+        factors = 1.0 / (values[:, None] + penalties)
+        coef = factors[:, :, None] * sums[:, None]
+        fitted = np.tensordot(scores, coef, axes=1)
+        leverage = share[rows, None] * (1.0 + np.square(scores, out=scores) @ factors)
         remainder = np.maximum(1.0 - leverage, _MIN_REMAINDER)
-        out: _Array = (residual - fitted) / remainder[:, None]
+        out: _Array = (residual[rows, None] - fitted) / remainder[:, :, None]
         return out
 
+    errors = np.zeros(len(_PENALTIES))
+    for rows in _blocks(n):
+        errors += share[rows] @ np.square(left_out(rows, _PENALTIES)).sum(axis=2)
     best, penalty = np.inf, float(_PENALTIES[0])
-    for tried in _PENALTIES.tolist():
-        error = float((share @ left_out(tried) ** 2).sum())
+    for tried, error in zip(_PENALTIES.tolist(), errors.tolist(), strict=True):
         if error < best:
             best, penalty = error, tried
         elif error > (1.0 + _RISE) * best:
             break
-    coef = basis @ (sums / (values + penalty)[:, None]) / size[:, None]
-    return Ridge(coef, middle - centre @ coef, penalty), targets - left_out(penalty)
+    coef = basis @ (sums / (values + penalty)[:, None])
+
+    def predict(indices: Codes) -> _Array:
+        out = targets[indices]
+        for rows in _blocks(len(indices)):
+            out[rows] -= left_out(indices[rows], np.array([penalty]))[:, 0]
+        return out
+
+    return Ridge(coef, middle - centre @ coef, penalty, best), predict
 
 
-def _decompose(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:
-    """Eigenvectors (p, r) and eigenvalues (r,) of the weighted Gram matrix, and scores (n, r).
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(first, first + _ROWS_AT_ONCE) for first in range(0, n, _ROWS_AT_ONCE))
 
-    They come from the smaller of the two Gram matrices, without its null space.
+
+def _decompose(
+    features: Callable[[slice], Floats],
+    residual: _Array,
+    share: _Array,
+    p: int,
+    common_scale: bool,
+) -> tuple[_Array, _Array, _Array, _Array]:
+    """Means (p,), eigenvectors (p, r) divided by scales, eigenvalues (r,), and sums (r, q).
+
+    The eigenvectors of the weighted Gram matrix of the standardised features come from the smaller
+    of the two Gram matrices, without its null space. The sums are of the residuals times scores.
     """
-    n, p = rows.shape
-    if p == 0:
-        return np.empty((0, 0)), np.empty(0), np.empty((n, 0))
-    weighted = rows * np.sqrt(share)[:, None]
-    gram = weighted.T @ weighted if p <= n else weighted @ weighted.T
+    n, root = len(residual), np.sqrt(share)[:, None]
+    if p > n:
+        X = np.asarray(features(slice(None)), dtype=np.float64)
+        centre, largest = share @ X, np.abs(X).max(axis=0)
+        rows = root * (X - centre)
+        squares, products = (rows**2).sum(axis=0), rows.T @ (root * residual)
+    else:
+        centre, largest, gram, products = _moments(features, residual, root)
+        squares = gram.diagonal()
+    size = np.sqrt(np.maximum(squares, 0.0))
+    constant = is_rounding(size, largest, n)
+    if common_scale:
+        size = np.full_like(size, np.sqrt(np.mean(size**2)))
+    size = np.where(constant, np.inf, size)
+    if p > n:
+        rows /= size
+        gram = rows @ rows.T
+    else:
+        gram = gram / size / size[:, None]
     values, vectors = np.linalg.eigh(gram)
-    nonzero = values > max(n, p) * np.finfo(np.float64).eps * max(float(values[-1]), 1e-300)
+    nonzero = values > max(n, p) * np.finfo(np.float64).eps * values.max(initial=1e-300)
     values, vectors = values[nonzero], vectors[:, nonzero]
-    basis = vectors if p <= n else weighted.T @ vectors / np.sqrt(values)
-    return basis, values, rows @ basis
+    basis = rows.T @ vectors / np.sqrt(values) if p > n else vectors
+    basis /= size[:, None]
+    return centre, basis, values, basis.T @ products
+
+
+def _moments(
+    features: Callable[[slice], Floats], residual: _Array, root: _Array
+) -> tuple[_Array, _Array, _Array, _Array]:
+    """Means and largest magnitudes (p,), Gram matrix (p, p), and products with residuals (p, q).
+
+    `root` are roots of the weights. Features are centred by means of the first samples before they
+    are squared, because differences of large squares would lose digits.
+    """
+    first = slice(_ROWS_AT_ONCE)
+    shift = np.average(features(first), axis=0, weights=root[first, 0] ** 2)
+    p = len(shift)
+    largest, second = np.zeros(p), np.zeros((p + residual.shape[1] + 1,) * 2)
+    for rows in _blocks(len(root)):
+        X = np.asarray(features(rows), dtype=np.float64)
+        largest = np.maximum(largest, np.abs(X).max(axis=0))
+        joined = root[rows] * np.hstack([X - shift, residual[rows], np.ones((len(X), 1))])
+        second += joined.T @ joined
+    means = second[-1].copy()
+    second -= np.outer(means, means)
+    return shift + means[:p], largest, second[:p, :p], second[:p, p:-1]

@@ -8,6 +8,7 @@ fitted again without each fold, directions and maps included.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -22,13 +23,17 @@ from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.targets import supervised_contractions, target_groups
 from eigenfeat.tables.representations import Kernel, Table
 from eigenfeat.tables.trees import grow, unequal
 from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Floats
+    from eigenfeat._base.types import Codes, Floats
+
+    LeftOut = Callable[[Codes], NDArray[np.float64]]
 
 __all__ = ["VIEWS", "reason_against"]
 
@@ -39,6 +44,7 @@ _MAX_GEM_COLUMNS = 500  # beyond, moments of all bins take most of the time
 _MAX_MAP_COLUMNS = 200
 _MAX_BOOSTED_OUTPUTS = 5  # each output has its own trees
 _MIN_SAMPLES = 100  # fewer samples mislead boosting and learned kernels
+_COUNTED_AT_ONCE = 16_384  # samples whose columns are in memory for the moments of bins
 _BINS, _CONTRACTIONS = 5, 5  # of the target, and of several outputs
 _DIRECTIONS = 5  # for each pair of bins
 _POWERS = (1, 2, 3)
@@ -60,10 +66,14 @@ class LinearView(View):
     def outputs(self, table: Table) -> _Array:
         return self.ridge.predict(self.features(table), table.n_threads)
 
-    def fit_ridge(self, samples: Samples, common_scale: bool = False) -> _Array:
-        """Fit to samples, and return leave-one-out predictions."""
-        features, share = self.features(samples.table), samples.share
-        ridge, left_out = fit_ridge(features, samples.targets, share, common_scale=common_scale)
+    def fit_ridge(self, samples: Samples, common_scale: bool = False) -> LeftOut:
+        """Fit to samples, and return the function of their leave-one-out predictions."""
+        ridge, left_out = fit_ridge(
+            lambda rows: self.features(samples.table.subset(rows)),
+            samples.targets,
+            samples.share,
+            common_scale=common_scale,
+        )
         self.keep(ridge)
         return left_out
 
@@ -76,7 +86,7 @@ class RidgeView(LinearView):
     """Ridge regression on columns or splines."""
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        return self.fit_ridge(samples)[folds.held]
+        return self.fit_ridge(samples)(folds.held)
 
 
 class KernelView(LinearView):
@@ -91,25 +101,24 @@ class KernelView(LinearView):
         return inputs
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        return self.fit_kernel(samples)[folds.held]
+        return self.fit_kernel(samples)(folds.held)
 
-    def fit_kernel(self, samples: Samples) -> _Array:
-        """Choose the kernel on at most 4,000 samples; return leave-one-out predictions of all."""
+    def fit_kernel(self, samples: Samples) -> LeftOut:
+        """Choose the kernel on at most 4,000 samples, and fit to all; return as `fit_ridge`."""
         drawn = samples.drawn(_MAX_TUNED)
         left_out = self.choose_kernel(drawn, _SHARPNESS)
-        if drawn is samples:
-            return left_out
-        return self.fit_ridge(samples, common_scale=True)
+        return left_out if drawn is samples else self.fit_ridge(samples, common_scale=True)
 
-    def choose_kernel(self, samples: Samples, sharpness: tuple[float, ...]) -> _Array:
-        """Take the kernel of the least leave-one-out error; return its predictions (n, q)."""
+    def choose_kernel(self, samples: Samples, sharpness: tuple[float, ...]) -> LeftOut:
+        """Fit with the kernel of the least leave-one-out error; return as `fit_ridge`."""
         inputs, trials = self.mapped(samples.table), []
         for one in sharpness:
             kernel = Kernel.fit(inputs, np.random.RandomState(samples.seed), one)
             features = kernel.features(inputs, samples.n_threads)
-            ridge, left_out = fit_ridge(features, samples.targets, samples.share, common_scale=True)
-            error = float((samples.share @ (samples.targets - left_out) ** 2).sum())
-            trials.append((error, kernel, ridge, left_out))
+            ridge, left_out = fit_ridge(
+                features.__getitem__, samples.targets, samples.share, common_scale=True
+            )
+            trials.append((ridge.error, kernel, ridge, left_out))
         _, self.kernel, ridge, left_out = min(trials, key=itemgetter(0))
         self.keep(ridge)
         return left_out
@@ -185,22 +194,30 @@ class GemView(LinearView):
 
     def _find_directions(self, samples: Samples) -> None:
         """Solve for directions between the bins of each contraction of the outputs."""
-        X = getattr(samples.table, self.inputs).astype(np.float64)
         outputs = samples.targets[:, (samples.targets != samples.targets[:1]).any(axis=0)]
         self.layers: list[Layer] = []
-        if not outputs.shape[1] or not np.ptp(X, axis=0).any():
+        if not outputs.shape[1]:
             return
         vectors = None
         if outputs.shape[1] > 1:
+            X = getattr(samples.table, self.inputs)
             vectors = supervised_contractions(
                 X, outputs, _CONTRACTIONS, sample_weight=samples.weight
             )
         groupings = target_groups(
             outputs, _BINS, sample_weight=samples.weight, contractions=vectors
         )
-        self.layers = [
-            as_layer(self._gem(samples).fit(X, groups, samples.weight)) for groups in groupings
-        ]
+        with suppress(SingularDenominatorError):  # no column varies
+            self.layers = [self._layer(samples, groups) for groups in groupings]
+
+    def _layer(self, samples: Samples, groups: NDArray[np.int64]) -> Layer:
+        """Directions between groups of samples."""
+        moments = ClassMoments()
+        for start in range(0, len(samples), _COUNTED_AT_ONCE):
+            rows = slice(start, start + _COUNTED_AT_ONCE)
+            X = getattr(samples.table.subset(rows), self.inputs).astype(np.float64)
+            moments.update(X, groups[rows], samples.weight_of(rows), n_threads=samples.n_threads)
+        return as_layer(self._gem(samples).fit_moments(moments))
 
     def _gem(self, samples: Samples) -> GEM:
         return GEM(
