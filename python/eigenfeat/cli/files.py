@@ -116,8 +116,10 @@ def loaded_moments(path: str | Path) -> ClassMoments:
 def opened_with_model(
     options: SimpleNamespace, method: str | None = None, *, labelled: bool = False
 ) -> tuple[Any, FileRows]:
-    """The model, which must have a method, and the rows with its columns."""
+    """Load the model, which must have `method`, and open the rows with the columns of its fit."""
     model = load(options.model)
+    if method is None and not hasattr(model, "get_params"):
+        raise ValueError(f"{options.model}: expected a model, got {type(model).__name__}")
     for part in (model, getattr(model, "logit_", None)):
         if options.threads is not None and part is not None and hasattr(part, "n_threads"):
             part.n_threads = options.threads
@@ -127,7 +129,7 @@ def opened_with_model(
             "transform": "a model of features (fit --features)",
             "predict_early": "an early classifier (fit --model reliable)",
             "predict_interval": "a regression of tables (fit --task regression)",
-        }.get(method, "a classifier")
+        }.get(method, "a classifier or a regressor")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
     if labelled and predicts_numbers(model):
         options.labels = "float"
@@ -188,7 +190,8 @@ def weights_of(options: SimpleNamespace) -> npt.NDArray[np.float64] | None:
     try:
         return row_weights(weight, len(weight))
     except ValueError as error:
-        raise ValueError(f"{rows.sources[0].path}: column {options.weight!r}: {error}") from None
+        text = str(error).removeprefix("sample_weight: ")
+        raise ValueError(f"{rows.sources[0].path}: column {options.weight!r}: {text}") from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ def fit(options: SimpleNamespace, output: Output) -> None:
                 raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
     features, regression = bool(options.features or options.moments), options.task == "regression"
     if held_out is not None and features:
-        raise UsageError(f"--{held_out}: expected none with --features and --moments")
+        raise UsageError(f"--{held_out}: expected none with --features or --moments")
     if regression:
         check_regression(options)
     model = unfitted(options, features=features, regression=regression)
@@ -50,7 +50,7 @@ def fit(options: SimpleNamespace, output: Output) -> None:
         result, lines = _fit_moments(options, model)
     else:
         if not options.data:
-            raise UsageError("expected files of rows, or --moments, got neither")
+            raise UsageError("DATA: expected files of rows, or --moments, got neither")
         training = read_training(options, model, model, options.output, output)
         model = of_task(options, model, training, output)
         measures = None

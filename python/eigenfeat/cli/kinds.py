@@ -77,12 +77,14 @@ def unfitted(options: SimpleNamespace, *, features: bool = False, regression: bo
 
 
 def set_error(options: SimpleNamespace, error: ValueError) -> UsageError | None:
-    """UsageError for the --set whose parameter a message names, if any."""
+    """UsageError for the --set or --grid whose parameter a message names, if any."""
     message = str(error)
-    for name, _ in options.assignments:
-        part = name.rpartition("__")[2]
+    given = [f"--set {name}" for name, _ in options.assignments]
+    given += [f"--grid {name}" for name, _ in getattr(options, "grid", ())]
+    for option in given:
+        part = option.split()[1].rpartition("__")[2]
         if f"'{part}' parameter" in message or message.startswith(f"{part}: "):
-            return UsageError(f"--set {name}: {message.removeprefix(f'{part}: ')}")
+            return UsageError(f"{option}: {message.removeprefix(f'{part}: ')}")
     return None
 
 
