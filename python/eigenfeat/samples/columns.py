@@ -1,10 +1,10 @@
 """Columns of a table as numbers.
 
-Numbers and booleans stay as they are, NaN where they are missing; durations become seconds, dates
-days since 1970, month, weekday and hour. A column of text becomes numbers if nearly all its cells
-are numbers, unless these are codes; numbers may have separators of thousands, a sign of currency or
-percent. All other columns are categories. A missing category is a category. Categories that occur
-once are pooled with each other; values that `fit` has not seen are encoded as the pooled ones.
+Numbers and booleans stay as they are, with NaN for missing values. Durations become seconds; dates
+become days since 1970, month, weekday and hour. A column of text becomes numbers if nearly all its
+cells are numbers, unless these are codes; numbers may have separators of thousands, a sign of
+currency or percent. All other columns are categories. Missing cells are a category. Categories that
+occur once are pooled with each other; values that `fit` has not seen are encoded like pooled ones.
 Columns of many categories are encoded by target statistics.
 """
 
@@ -52,10 +52,10 @@ _MIN_UNKNOWN = 5  # values of a column; fewer unknown ones cause no warning
 
 _Array = NDArray[Any]
 _Counts = Counter[str | None]
-# Kinds of columns. The kind of a column in several parts is the first of the kinds of its parts.
+# Kinds of columns. If parts of a table differ, the column has the first of these kinds.
 _KINDS = ("declared", "category", "date", "number", "empty")
-_COUNTED = ("declared", "category")
-_READ = ("date", "numeric text")  # kinds of text that become numbers
+_CATEGORY_KINDS = ("declared", "category")
+_CONVERTED_TEXT = ("date", "numeric text")  # kinds of text that become numbers
 _DURATIONS = (datetime.timedelta, datetime.time)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DATE = re.compile(
@@ -118,8 +118,8 @@ def warn_identifiers(X: Any) -> None:
     if found:
         warn_caller(
             "X: columns of whole numbers that look like row numbers or identifiers "
-            f"({', '.join(map(repr, found))}) are features; drop them if they mean nothing in new "
-            "samples",
+            f"({', '.join(map(repr, found))}) are used as features; drop them if they mean nothing "
+            "in new samples",
             UserWarning,
         )
 
@@ -189,10 +189,10 @@ class TableColumns:
         numeric: dict[Any, Mapping[str | None, int]] = {}
         written: dict[str, dict[Any, str]] = {"numbers": {}, "dates": {}}
         for name, (kind, counts) in zip(names, counted, strict=True):
-            if kind in _COUNTED:
+            if kind in _CATEGORY_KINDS:
                 declared = kind == "declared"
                 kind = _kind_of_text(name, counts, declared)
-                looks_like = "" if declared or kind in _READ else _looks_like(counts)
+                looks_like = "" if declared or kind in _CONVERTED_TEXT else _looks_like(counts)
                 if looks_like:
                     texts = [text for text in counts if text is not None]
                     others = (text for text in texts if not _NUMBER.fullmatch(text))
@@ -281,7 +281,8 @@ class TableColumns:
         lacking = [name for name in self.names_ if name not in names]
         if lacking:
             raise ValueError(f"X: expected the columns of the fit, got none named {lacking[0]!r}")
-        Z = self._encoded([_Column(X[self.names_[at]], self.names_[at]) for at in self.used])
+        used = [self.names_[at] for at in self.used]
+        Z = self._encoded([_Column(X[name], name, start) for name in used])
         for row, at in np.argwhere(np.isinf(Z))[:1]:
             name = self.names_[self.groups_[at]]
             raise ValueError(
@@ -387,10 +388,13 @@ def _check_unique(names: list[Any]) -> None:
 
 
 class _Column:
-    """The values of one column of a pandas, polars or pyarrow table, or of an array."""
+    """The values of one column of a pandas, polars or pyarrow table, or of an array.
 
-    def __init__(self, column: Any, name: Any) -> None:
-        self._column, self.name = _as_series(column), name
+    `start` is the index of the first row in messages.
+    """
+
+    def __init__(self, column: Any, name: Any, start: int = 0) -> None:
+        self._column, self.name, self._start = _as_series(column), name, start
         # Whether the column is declared to be of categories, which may be numbers.
         self.declared = type(self._column.dtype).__name__ == "CategoricalDtype"
         letter = self._column.dtype.kind
@@ -491,7 +495,7 @@ class _Column:
     def _error(self, wanted: str, value: object, row: int) -> ValueError:
         return ValueError(
             f"X: expected {wanted} in column {self.name!r}, as in the fit, got {show(value)} in "
-            f"row {row}"
+            f"row {self._start + row}"
         )
 
     @cached_property
@@ -507,7 +511,7 @@ class _Column:
                 if getattr(value, "__hash__", None) is None:
                     raise ValueError(
                         f"X: expected numbers or text in column {self.name!r}, got {show(value)} "
-                        f"in row {row}"
+                        f"in row {self._start + row}"
                     ) from None
             raise
 
@@ -566,7 +570,7 @@ def _number(value: object) -> float | None:
 
 
 def _written_number(text: str, signs: str) -> float | None:
-    """A number of text with these signs and optional thousands separators; None for other text."""
+    """The number that a text with these signs, or without signs, denotes; None for other text."""
     match = _ENGLISH_NUMBER.fullmatch(text)
     if match is None or _signs(match) not in ("", signs):
         return None
@@ -637,9 +641,10 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
 
 
 def _are_written_numbers(counts: Mapping[str | None, int], min_cells: float) -> bool:
-    """Whether at least `min_cells` cells are numbers of equal signs, some with signs or separators.
+    """Whether at least `min_cells` cells are numbers, some of them with separators or signs.
 
-    Separators of thousands must be used in all numbers from 1,000 on or in none. Texts such as
+    All numbers must have one sign of currency or percent, or all none. Separators of thousands must
+    be used in all numbers from 1,000 on, or in none. Texts such as
     "101" and "101,205,330", all of which begin with three digits, are lists of codes.
     """
     texts = [text for text in counts if text is not None]
@@ -742,7 +747,7 @@ def _warn_written(written: Mapping[str, Mapping[Any, str]]) -> None:
 
 
 def _warn_unknown(unknown: Sequence[tuple[Any, str | None]]) -> None:
-    """Warn of columns without any category of the fit; pairs of a name and a value."""
+    """Warn of columns without any category of the fit, given by name and first value."""
     for name, text in unknown:
         warn_caller(
             f"X: none of the values of column {name!r} is a category of the fit (the first is "

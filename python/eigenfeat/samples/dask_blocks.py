@@ -64,9 +64,9 @@ class DaskBlocks(RowBlocks):
 
     Notes
     -----
-    Unknown numbers of samples (data frames, filtered arrays) take a first pass. Each pass computes
-    the partitions from their source: persist samples that fit into the workers' memory first,
-    ``X = X.persist()``.
+    A first pass counts the samples of partitions of unknown length (data frames, filtered arrays).
+    Each pass computes the partitions from their source: persist samples that fit into the workers'
+    memory first, ``X = X.persist()``.
     """
 
     encoder: TableColumns | None = None
@@ -308,7 +308,7 @@ def _features(frame: Any, *others: Any) -> list[Any]:
     excluded = [name for name in others if isinstance(name, str)]
     for name in excluded:
         if name not in names:
-            raise ValueError(f"y, sample_weight: expected a name of a column, got {show(name)}")
+            raise ValueError(f"y, sample_weight: expected the name of a column, got {show(name)}")
     return [name for name in names if name not in excluded]
 
 
@@ -396,7 +396,7 @@ def _computed(tasks: list[Any]) -> list[Any]:
     dask = dask_module("dask")
     if "distributed" not in sys.modules:
         return list(dask.compute(*tasks))
-    # The graph of a pass contains its arguments, which are then not lost with a worker. Dask would
+    # The graph of a pass contains its arguments, which are thus not lost with a worker. Dask would
     # warn of graphs above 10 MB.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         return list(dask.compute(*tasks))

@@ -107,7 +107,7 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
     kept = X[:, 0] > 2.0
     moments = class_moments(some, "label", "weight")
     assert_same_moments(moments, ClassMoments().update(X[kept], y[kept], w[kept]))
-    with pytest.raises(ValueError, match=r"expected a name of a column, got 'nothing'"):
+    with pytest.raises(ValueError, match=r"expected the name of a column, got 'nothing'"):
         list(DaskBlocks(table, "nothing"))
 
 
@@ -324,6 +324,16 @@ def test_scores_find_the_columns_of_the_fit(digits):
     assert model.score(others, "y") == model.score(others, y) == model.score(frame[names], y)
     with pytest.raises(ValueError, match="got none named 'p3'"):
         model.score(lazy.drop(columns="p3"), "y")
+
+
+def test_wrong_cells_of_later_partitions_are_named_by_their_row():
+    frame = loans_in_parts()[["age", "job", "kind"]]
+    model = eigenfeat.GEMClassifier().fit(frame[["age", "job"]], frame["kind"])
+    wrong = frame.astype({"age": object})
+    wrong.loc[250, "age"] = "old"
+    for samples in (wrong, dd.from_pandas(wrong, npartitions=3)):
+        with pytest.raises(ValueError, match=r"numbers in column 'age'.*, got 'old' in row 250"):
+            model.score(samples[["age", "job"]], frame["kind"].to_numpy())
 
 
 def test_nullable_numbers_with_gaps_are_numbers():
