@@ -110,8 +110,9 @@ def show(value: object, limit: int = 60) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number and a noun, such as 1 row or 2 rows."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    """Return a number and a noun, such as 1 row, 2 rows or 2 classes."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def refuse_complex(dtype: Any, name: str, what: str = "") -> None:
@@ -166,8 +167,8 @@ def check_rows(
 
     Lists and data frames are converted; NaN and infinity are accepted. Without `dtype`, float32 is
     kept and other types become float64. With `by_columns`, an array of contiguous columns is not
-    copied. ValueError if `X` is not a real matrix, has no columns or not `n_columns`, or is a
-    malformed sparse matrix.
+    copied. ValueError if `X` is not a real matrix, has no columns, does not have `n_columns`
+    columns, or is a malformed sparse matrix.
     """
     rows: RealArray | CsrRows
     if hasattr(X, "tocsr"):
@@ -281,7 +282,7 @@ def check_vector(
     if not good.all():
         at = int(np.argmin(good))
         kind = "finite positive numbers" if positive else "finite numbers"
-        raise ValueError(f"{name}: expected {kind}, got {vector[at]} at {at}")
+        raise ValueError(f"{name}: expected {kind}, got {vector[at]} at index {at}")
     return vector
 
 
@@ -477,13 +478,13 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
     """If the block raises, raise an error that names the column of X with invalid entries.
 
-    Invalid are text, dates, complex numbers, infinity and NaN. Messages call X `name`; `start` is
-    the index of its first row.
+    Invalid entries are text, dates, complex numbers, infinity and NaN. Messages call X `name`;
+    `start` is the index of the first row of X.
     """
     try:
         yield
     except (ValueError, TypeError) as error:
-        result = _first_text(X)
+        result = _first_non_number(X)
         if result is None:
             if "infinity" in str(error):
                 refuse_infinity(X, start, name)
@@ -526,7 +527,7 @@ def column_names(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
-def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
+def _first_non_number(X: Any) -> tuple[Any, int, str, str] | None:
     """Return column, row, kind and text of the first cell that is not a number."""
     for name, column in _columns(X):
         for row, value in enumerate(column.tolist()):

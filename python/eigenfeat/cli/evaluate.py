@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import (
     naming_files,
@@ -35,7 +36,7 @@ _MAX_CLASSES = 20  # rows of the table of classes
 Measures = ClassificationMeasures | RegressionMeasures
 
 
-_Found = tuple[Measures, dict[str, Any]]  # measures, and further entries of the result
+_Outcome = tuple[Measures, dict[str, Any]]  # measures, and further entries of the result
 
 
 def evaluate(options: SimpleNamespace, output: Output) -> None:
@@ -51,7 +52,9 @@ def evaluate(options: SimpleNamespace, output: Output) -> None:
         seen = seen_in_fit(model, rows)
         measures, more = _of_saved_model(options, model, rows, output)
         if seen:
-            output.say(f"warning: a file of the fit is evaluated: measures are too good; {_ADVICE}")
+            output.say(
+                f"warning: the fit has read a file of DATA: measures are too good; {_ADVICE}"
+            )
     name, sentence = origin(seen, options.holdout, options.cv, "rows")
     result = measures.as_dict() | more
     result["rows"] = result.pop("n_samples") + sum(more.get("unknown_labels", {}).values())
@@ -77,7 +80,9 @@ def held_out_measures(
 # ---- the saved model -----------------------------------------------------------------------------
 
 
-def _of_saved_model(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
+def _of_saved_model(
+    options: SimpleNamespace, model: Any, rows: FileRows, output: Output
+) -> _Outcome:
     if callable(getattr(model, "predict", None)):
         if predicts_numbers(model) or hasattr(model, "classes_"):
             return _predicted(options, model, rows, output)
@@ -86,17 +91,16 @@ def _of_saved_model(options: SimpleNamespace, model: Any, rows: FileRows, output
     raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
 
 
-def _neighbours(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
+def _neighbours(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Outcome:
     """Measures of a transformer: classes are predicted by the nearest neighbours."""
     drawn = sample_rows(options, rows, _MAX_NEIGHBOUR_ROWS, output)
-    if len(classes := np.unique(drawn.y)) < 2:
-        path, n = rows.sources[0].path, len(drawn.y)
-        raise ValueError(f"{path}: expected rows of two classes, got {n} of {len(classes)}")
+    with naming_files(rows):
+        check_two_labels(np.unique(drawn.y), "rows")
     evidence = evidence_of(model, drawn.X, drawn.y, weight=drawn.weight)
     return evidence.measures, {"by": evidence.by, "of_rows": drawn.n}
 
 
-def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
+def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Outcome:
     """Measures of predictions, which are made block by block."""
     numbers, decides = predicts_numbers(model), hasattr(model, "predict_early")
     classes = [] if numbers else np.asarray(model.classes_).tolist()
@@ -185,7 +189,7 @@ def measures_text(measures: Measures) -> list[str]:
 
 
 def _six_digits(values: list[float]) -> list[str]:
-    """Numbers with as many decimals as the largest has with six digits."""
+    """Numbers as text with equal numbers of decimals; the largest has six digits."""
     largest = max(map(abs, values))
     if not 1e-3 <= largest < 1e6:
         return [f"{value:.6g}" for value in values]

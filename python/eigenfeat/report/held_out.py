@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.pipeline import Pipeline
 
 from eigenfeat._base.types import Codes
-from eigenfeat._base.validation import check_number, show
+from eigenfeat._base.validation import check_number, check_whole, show
 from eigenfeat.expansion.features import take_rows
 
 __all__ = [*("HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "target_numbers")]
@@ -56,8 +56,8 @@ def held_out_parts(
     Either a share of the samples (`holdout`) is held out once, or each of `cv` folds. With
     `continuous`, y are numbers instead of labels.
     """
-    if (holdout is None) == (cv is None):
-        raise ValueError("holdout: expected a share here or folds in cv, got both or neither")
+    if holdout is not None and cv is not None:
+        raise ValueError(f"cv: expected None with holdout, got {show(cv)}")
     n = len(y)
     counts = Counter() if continuous else Counter(np.asarray(y).tolist())
     if counts and min(counts.values()) < 2:
@@ -66,27 +66,32 @@ def held_out_parts(
             f"{'cv' if holdout is None else 'holdout'}: expected two samples of each class, got "
             f"one of class {show(label)}"
         )
+    check_whole(random_state, "random_state", at_least=0, at_most=2**32 - 1)
+    splitter: Any
     if holdout is not None:
         if not 0 < check_number(holdout, "holdout") < 1:
             raise ValueError(f"holdout: expected a share between 0 and 1, got {holdout:g}")
         kind = ShuffleSplit if continuous else StratifiedShuffleSplit
-        splitter: Any = kind(1, test_size=holdout, random_state=random_state)
-    else:
-        assert cv is not None
-        max_folds = max(counts.values(), default=n)
-        if not isinstance(cv, Integral) or not 2 <= cv <= max_folds:
-            what = "samples" if continuous else "samples of the largest class"
+        splitter = kind(1, test_size=holdout, random_state=random_state)
+        try:
+            return list(splitter.split(np.zeros(n), y))
+        except ValueError:
+            what = "samples" if continuous else "samples of each class"
             raise ValueError(
-                f"cv: expected 2 to {max_folds:,} folds, the number of {what}, got {show(cv)}"
-            )
-        kind = KFold if continuous else StratifiedKFold
-        splitter = kind(cv, shuffle=True, random_state=random_state)
-    try:
-        with warnings.catch_warnings():  # about classes with fewer samples than folds
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            return [(train, test) for train, test in splitter.split(np.zeros(n), y)]
-    except ValueError as error:  # a share without a sample of each class
-        raise ValueError(f"holdout: {error}") from None
+                f"holdout: expected a share that leaves {what} on both sides, got {holdout:g} of "
+                f"{n:,} samples"
+            ) from None
+    max_folds = max(counts.values(), default=n)
+    if not isinstance(cv, Integral) or not 2 <= cv <= max_folds:
+        what = "samples" if continuous else "samples of the largest class"
+        raise ValueError(
+            f"cv: expected 2 to {max_folds:,} folds, the number of {what}, got {show(cv)}"
+        )
+    fold_kind = KFold if continuous else StratifiedKFold
+    splitter = fold_kind(cv, shuffle=True, random_state=random_state)
+    with warnings.catch_warnings():  # about classes with fewer samples than folds
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(splitter.split(np.zeros(n), y))
 
 
 def cross_predict(

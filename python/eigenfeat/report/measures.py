@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ClassificationMeasures", "RegressionMeasures", "measures_of"]
 
 _MAX_RANKED = 10_000_000  # probabilities n * k, above which no areas under curves are computed
-_MAX_NAMED = 3  # classes in the verdict that are never predicted
+_MAX_NAMED = 3  # classes of recall 0 that the verdict names
 
 _Array = NDArray[np.float64]
 
@@ -130,7 +130,8 @@ class ClassificationMeasures:
         for label, n in missed.head(_MAX_NAMED).items():
             sentences.append(f"None of the {counted(n, unit)} of class {show(label)} is found.")
         if len(missed) > _MAX_NAMED:
-            sentences.append(f"Nor is any of {len(missed) - _MAX_NAMED:,} other classes.")
+            others = counted(len(missed) - _MAX_NAMED, "other class")
+            sentences.append(f"No sample of {others} is found.")
         if self.log_loss is not None and self.log_loss >= self.prior_log_loss:
             sentences.append("The probabilities are no better than the shares of the classes.")
         return " ".join(sentences)
@@ -244,7 +245,7 @@ def _classification_measures(
     counts = np.bincount(true, minlength=k)
     present = share > 0
     accuracy = float(np.average(true == predicted, weights=weight))
-    effective_n = weight.sum() ** 2 / (weight**2).sum()  # unweighted samples of this precision
+    effective_n = weight.sum() ** 2 / (weight**2).sum()  # Kish's effective sample size
     common = int(share.argmax())
     rarest = int(np.where(present, share, np.inf).argmin())
 

@@ -96,7 +96,7 @@ def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypat
     for more, where in (((), "training"), (("--cv", "4"), "cross-validated")):
         command = ["evaluate", "m.efm", "rows.csv", "--target", "kind", "--json", *more]
         status, out, err = run(*command)
-        assert (status, ("a file of the fit is evaluated" in err)) == (0, not more)
+        assert (status, ("the fit has read a file of DATA" in err)) == (0, not more)
         found = json.loads(out)
         assert (found["figures_from"], found["rows"]) == (where, 1000)
         assert found["verdict"].startswith("No better than a constant: 20 errors in 1,000 rows")
@@ -111,7 +111,7 @@ def test_labels_that_are_fractions_are_named_in_full(tmp_path, rng, monkeypatch)
     status, out, _ = run("evaluate", "m.efm", "rows.csv", "--target", "kind")
     assert status == 0
     said = " ".join(out.split())
-    assert "None of the 20 rows of class 4.5 is found. Nor is any of 1 other classes." in said
+    assert "None of the 20 rows of class 4.5 is found. No sample of 1 other class is found." in said
     # In the table of the classes and in the confusion matrix.
     assert sum(line.startswith(f"{labels[1]} ") for line in out.splitlines()) == 2
 

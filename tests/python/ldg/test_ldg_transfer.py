@@ -132,7 +132,7 @@ def test_scarce_targets(domains):
     [
         ([1, -1], r"expected shape \(3,\), got \(2,\)"),
         ([1, 0, -1], r"expected numbers above 0 \(source\) or below 0 \(target\), got 0 in row 1"),
-        ([1, -1, np.nan], "expected finite numbers, got nan at 2"),
+        ([1, -1, np.nan], "expected finite numbers, got nan at index 2"),
         ([True, False, True], "got 0 in row 1"),
         ([1, 0.5, -1], "got 0.5 in row 1"),
         ([1, 2, 3], "got no sample of the target"),

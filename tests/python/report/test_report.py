@@ -355,9 +355,14 @@ def test_the_page_says_which_samples_figures_come_from(rng):
     assert "Measures come from 25% of the samples" in text
     assert int(re.search(r"Errors (\d+) in 50", text).group(1)) > 12
     for more, message in (
-        ({"cv": 2, "holdout": 0.5}, "holdout: expected a share here or folds in cv"),
+        ({"cv": 2, "holdout": 0.5}, "cv: expected None with holdout, got 2"),
         ({"cv": 300}, "cv: expected 2 to 1.. folds, the number of samples of the largest class"),
         ({"holdout": 2.0}, "holdout: expected a share between 0 and 1"),
+        (
+            {"holdout": 0.001},
+            "leaves samples of each class on both sides, got 0.001",
+        ),
+        ({"cv": 2, "random_state": -1}, r"^random_state: expected an integer in 0..4294967295"),
     ):
         with pytest.raises(ValueError, match=message):
             report.write_report(model, rows, y, **more)
