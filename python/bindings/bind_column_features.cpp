@@ -14,14 +14,14 @@ template <class T>
 Array<float> ranks_of(const Array<T>& x, const Array<index_t>& columns, const Array<T>& quantiles,
                       const Array<double>& shares, int n_threads) {
   const auto rows = matrix_view(x, "x");
-  const auto some = vector_view(columns, "columns");
+  const auto chosen = vector_view(columns, "columns");
   const auto q = matrix_view(quantiles, "quantiles");
   const auto s = matrix_view(shares, "shares");
-  auto ranks = allocate<float>({rows.rows, some.size});
+  auto ranks = allocate<float>({rows.rows, chosen.size});
   const auto view = matrix_output(ranks);
   {
     const Unlocked unlocked;
-    column_ranks<T>(rows, some, q, s, view, n_threads);
+    column_ranks<T>(rows, chosen, q, s, view, n_threads);
   }
   return ranks;
 }
@@ -30,14 +30,14 @@ template <class T>
 Array<index_t> bins_of(const Array<T>& x, const Array<index_t>& columns, const Array<double>& edges,
                        const Array<index_t>& starts, int n_threads) {
   const auto rows = matrix_view(x, "x");
-  const auto some = vector_view(columns, "columns");
+  const auto chosen = vector_view(columns, "columns");
   const auto bounds = vector_view(edges, "edges");
   const auto firsts = vector_view(starts, "starts");
-  auto bins = allocate<index_t>({rows.rows, some.size});
+  auto bins = allocate<index_t>({rows.rows, chosen.size});
   const auto view = matrix_output(bins);
   {
     const Unlocked unlocked;
-    column_bins<T>(rows, some, bounds, firsts, view, n_threads);
+    column_bins<T>(rows, chosen, bounds, firsts, view, n_threads);
   }
   return bins;
 }
@@ -46,16 +46,16 @@ template <class T>
 Array<float> splines_of(const Array<T>& x, const Array<index_t>& columns,
                         const Array<double>& knots, const Array<index_t>& starts, int n_threads) {
   const auto rows = matrix_view(x, "x");
-  const auto some = vector_view(columns, "columns");
+  const auto chosen = vector_view(columns, "columns");
   const auto t = vector_view(knots, "knots");
   const auto firsts = vector_view(starts, "starts");
-  const index_t width = t.size - some.size * (kSplineDegree + 2);
+  const index_t width = t.size - chosen.size * (kSplineDegree + 2);
   require(width >= 0, "knots", "at least eight of each column", std::to_string(t.size));
   auto out = allocate<float>({rows.rows, width});
   const auto view = matrix_output(out);
   {
     const Unlocked unlocked;
-    column_splines<T>(rows, some, t, firsts, view, n_threads);
+    column_splines<T>(rows, chosen, t, firsts, view, n_threads);
   }
   return out;
 }

@@ -9,11 +9,11 @@ namespace eigenfeat::bindings {
 namespace {
 
 using py::literals::operator""_a;
-using Places = Array<index_t>;
+using IndexArray = Array<index_t>;
 
-ConvolutionPlan plan_of(index_t n_channels, const Places& dilations, const Places& orders,
-                        const Places& n_thresholds, const Places& channel_begin,
-                        const Places& channels, const Places& rivals) {
+ConvolutionPlan plan_of(index_t n_channels, const IndexArray& dilations, const IndexArray& orders,
+                        const IndexArray& n_thresholds, const IndexArray& channel_begin,
+                        const IndexArray& channels, const IndexArray& rivals) {
   return {n_channels,
           vector_view(dilations, "dilations"),
           vector_view(orders, "orders"),
@@ -24,10 +24,10 @@ ConvolutionPlan plan_of(index_t n_channels, const Places& dilations, const Place
 }
 
 template <class T>
-Array<T> features_of(const Array<T>& series, const Places& dilations, const Places& orders,
-                     const Places& n_thresholds, const Places& channel_begin,
-                     const Places& channels, const Places& rivals, const Array<T>& thresholds,
-                     const Places& ends, int n_threads) {
+Array<T> features_of(const Array<T>& series, const IndexArray& dilations, const IndexArray& orders,
+                     const IndexArray& n_thresholds, const IndexArray& channel_begin,
+                     const IndexArray& channels, const IndexArray& rivals,
+                     const Array<T>& thresholds, const IndexArray& ends, int n_threads) {
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
       plan_of(series.shape(1), dilations, orders, n_thresholds, channel_begin, channels, rivals);
@@ -45,9 +45,10 @@ Array<T> features_of(const Array<T>& series, const Places& dilations, const Plac
 }
 
 template <class T>
-Array<T> outputs_of(const Array<T>& series, const Places& dilations, const Places& orders,
-                    const Places& n_thresholds, const Places& channel_begin, const Places& channels,
-                    const Places& rivals, index_t first_pair, const Places& picked, int n_threads) {
+Array<T> outputs_of(const Array<T>& series, const IndexArray& dilations, const IndexArray& orders,
+                    const IndexArray& n_thresholds, const IndexArray& channel_begin,
+                    const IndexArray& channels, const IndexArray& rivals, index_t first_pair,
+                    const IndexArray& picked, int n_threads) {
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
       plan_of(series.shape(1), dilations, orders, n_thresholds, channel_begin, channels, rivals);

@@ -1,4 +1,4 @@
-// Which class dominates over a set, for Python.
+// Radii of sets over which one class dominates, for Python.
 #include "eigenfeat/dominance.hpp"
 
 #include "numpy_views.hpp"
@@ -9,7 +9,7 @@ namespace eigenfeat::bindings {
 namespace {
 
 using py::literals::operator""_a;
-using Lines = std::optional<Array<double>>;
+using OptionalArray = std::optional<Array<double>>;
 
 SetShape parse_shape(const std::string& name) {
   require(name == "ball" || name == "box", "shape", "ball or box", name);
@@ -18,8 +18,8 @@ SetShape parse_shape(const std::string& name) {
 
 DominanceProblem problem_of(const Array<double>& points, const Array<double>& widths,
                             const Array<double>& radii, const Array<double>& offsets,
-                            const Lines& slopes, const Lines& precisions, const Lines& centres,
-                            const std::string& shape) {
+                            const OptionalArray& slopes, const OptionalArray& precisions,
+                            const OptionalArray& centres, const std::string& shape) {
   DominanceProblem problem;
   problem.points = matrix_view(points, "points");
   const index_t n = problem.points.rows;
@@ -35,8 +35,8 @@ DominanceProblem problem_of(const Array<double>& points, const Array<double>& wi
 
 Array<double> radii_of(const Array<double>& points, const Array<double>& widths,
                        const Array<double>& radii, const Array<double>& offsets,
-                       const Lines& slopes, const Lines& precisions, const Lines& centres,
-                       const std::string& shape, int n_threads) {
+                       const OptionalArray& slopes, const OptionalArray& precisions,
+                       const OptionalArray& centres, const std::string& shape, int n_threads) {
   const DominanceProblem problem =
       problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape);
   auto largest = allocate<double>({problem.points.rows});

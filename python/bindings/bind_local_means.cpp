@@ -62,10 +62,10 @@ py::tuple scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
   auto within = allocate<double>({d, d}), weighted = allocate<double>({d, d});
   const auto v = matrix_output(within), a = matrix_output(weighted);
   const auto prior_view = vector_view(priors, "priors");
-  const ScatterMethod way = parse_method(method);
+  const ScatterMethod scatter_method = parse_method(method);
   {
     const Unlocked unlocked;
-    local_scatters<T>(pairs, prior_view, way, v, a, n_threads);
+    local_scatters<T>(pairs, prior_view, scatter_method, v, a, n_threads);
   }
   return py::make_tuple(std::move(within), std::move(weighted));
 }

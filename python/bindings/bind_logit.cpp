@@ -24,8 +24,8 @@ struct HeldRows {
   FeatureRows<T> rows;
 };
 
-// A metric with the rows that it reads, if any. py::keep_alive would not do: pybind11 3.1 applies it
-// to the result of a call whose arguments do not fit, too, which is no object.
+// A metric with the rows that it reads, if any. py::keep_alive cannot hold them: pybind11 3.1 applies
+// it also after a call whose arguments do not match, when there is no result.
 struct HeldMetric {
   std::shared_ptr<const void> rows;
   std::unique_ptr<Metric> metric;

@@ -47,7 +47,7 @@ PencilOptions make_options(index_t n_vectors, double threshold, const std::strin
   return all;
 }
 
-// Result of solve_pencils: its arrays by name, of either type.
+// Result of solve_pencils, with arrays of float or double.
 struct Solution {
   py::object eigenvalues, vectors, residuals, found, iterations, solver, status;
 };

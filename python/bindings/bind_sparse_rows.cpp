@@ -12,7 +12,7 @@ using py::literals::operator""_a;
 using Indices = Array<std::int32_t>;
 using Starts = Array<index_t>;
 
-// Rows whose indices and starts have been checked.
+// Rows with checked indices and starts.
 template <class T>
 CompactRows<T> compact_rows(const Array<T>& data, const Indices& indices, const Starts& indptr,
                             index_t n_columns) {
@@ -33,7 +33,7 @@ void check(const Array<T>& data, const Indices& indices, const Starts& indptr, i
   compact_rows(data, indices, indptr, n_columns);
 }
 
-// Columns of width `width` from v_first of V, to out_first of out.
+// Multiplies the rows by `width` columns of V, from v_first on, into those of out from out_first on.
 template <class T, class S>
 void multiply(const Array<T>& data, const Indices& indices, const Starts& indptr, index_t n_columns,
               const Array<S>& V, index_t v_first, Array<S>& out, index_t out_first, index_t width,

@@ -1,4 +1,4 @@
-// What Python calls an expansion, as the core knows it.
+// Names of expansions in Python, and their values in the core.
 #pragma once
 
 #include <string>

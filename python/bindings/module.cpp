@@ -8,14 +8,14 @@
 #include "registrars.hpp"
 #include "vectors.hpp"
 
-// EIGENFEAT_LAPACK_NAME comes from CMake: which LAPACK the core is linked with.
+// CMake defines EIGENFEAT_LAPACK_NAME, the name of the LAPACK that the core is linked with.
 
 namespace {
 
 unsigned long main_thread = 0;
 
-// Ctrl-C, noticed while the core works without Python's lock. Only where it means KeyboardInterrupt:
-// a handler of the program's own must not find our objects half changed, and waits for the call's end.
+// Raises KeyboardInterrupt if Ctrl-C is pressed while the core works without Python's lock. Handlers
+// other than Python's default run after the call, since they could see objects that are half changed.
 void raise_interrupt() {
   namespace py = pybind11;
   if (PyThread_get_thread_ident() != main_thread) return;
@@ -34,7 +34,7 @@ void watch_for_interrupts() {
       py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   const py::module_ os = py::module_::import("os");
   if (py::hasattr(os, "register_at_fork")) {
-    // In a child the thread that forked is the main one, whichever it was before.
+    // In a child process, the thread that called fork is the main thread.
     os.attr("register_at_fork")(py::arg("after_in_child") = py::cpp_function(
                                     [] { main_thread = PyThread_get_thread_ident(); }));
   }
@@ -43,9 +43,9 @@ void watch_for_interrupts() {
 
 }  // namespace
 
-// The module works without Python's global lock: the core gives that up in all calls that take long,
-// so it never protected anything there. The objects that change are ClassMoments, which the facade
-// guards by a lock of its own, and CrammerSinger and LayerTraining, which no two threads ever share.
+// The module does not need Python's global lock, which the core releases in all long calls anyway. Of
+// the objects that change, the facade guards ClassMoments by a lock, and it never shares CrammerSinger
+// and LayerTraining between threads.
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.doc() = "Compiled core of eigenfeat; use the package's public names instead.";
 

@@ -1,8 +1,8 @@
-// The only room that touches py::array: NumPy arrays in, views out.
+// Views of NumPy arrays, and new arrays for results. No other file uses py::array.
 //
-// Array<T> is a C-contiguous array of exactly T. Arguments of that type are declared noconvert(), so that
-// nothing is copied behind the caller's back: the facade converts once, here a wrong dtype is a TypeError.
-// Shapes are checked here and thrown as std::invalid_argument "name: expected what, got what".
+// Array<T> is a C-contiguous array of exactly T. Arguments of this type are declared noconvert(), which
+// prevents silent copies: the facade converts arrays, and other dtypes raise TypeError here. Wrong
+// shapes throw std::invalid_argument "name: expected what, got what".
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -36,7 +36,8 @@ inline void require_dimensions(const py::array& array, py::ssize_t n, const char
   require(array.ndim() == n, name, std::to_string(n) + " dimensions", std::to_string(array.ndim()));
 }
 
-// The entries of an array; NumPy's arrays may begin at any byte, T only at multiples of its alignment.
+// Pointer to the entries. NumPy arrays may begin at any byte; arrays that T's alignment forbids are
+// refused.
 template <class T, int flags>
 const T* aligned_data(const py::array_t<T, flags>& array, const char* name) {
   const T* data = array.data();
@@ -64,7 +65,7 @@ MatrixView<const T> matrix_view(const Array<T>& array, const char* name) {
   return row_major(aligned_data(array, name), array.shape(0), array.shape(1));
 }
 
-// Contiguous rows (n, d), or rows whose columns are contiguous, at any distance of each other.
+// An array (n, d) of contiguous rows, or of contiguous columns with any stride between columns.
 template <class T>
 MatrixView<const T> rows_view(const Strided<T>& array, const char* name) {
   require_dimensions(array, 2, name);
@@ -77,7 +78,7 @@ MatrixView<const T> rows_view(const Strided<T>& array, const char* name) {
   return {aligned_data(array, name), array.shape(0), array.shape(1), 1, distance / size};
 }
 
-// One line for all of n rows, or a line each.
+// A matrix of n rows; a single row stands for n equal rows.
 template <class T>
 MatrixView<const T> broadcast_view(const Array<T>& array, py::ssize_t n, const char* name) {
   MatrixView<const T> view = matrix_view(array, name);
@@ -88,7 +89,7 @@ MatrixView<const T> broadcast_view(const Array<T>& array, py::ssize_t n, const c
   return view;
 }
 
-// A stack (n, r, c) as n * r rows of c, or as n rows of r * c.
+// A stack (n, r, c) as n * r rows of length c (stacked_rows), or as n rows of length r * c.
 template <class T>
 MatrixView<const T> stacked_rows(const Array<T>& array, const char* name) {
   require_dimensions(array, 3, name);
@@ -164,7 +165,7 @@ Array<T> allocate(std::vector<py::ssize_t> shape) {
   return Array<T>(std::move(shape));
 }
 
-// A view of all entries, whatever the shape.
+// A one-dimensional view of all entries.
 template <class T>
 VectorView<T> flat_output(Array<T>& array) {
   return {array.mutable_data(), array.size()};

@@ -1,4 +1,4 @@
-// One registrar per room.
+// A function for each file bind_*.cpp, which adds the classes and functions of the file.
 #pragma once
 
 #include <pybind11/pybind11.h>

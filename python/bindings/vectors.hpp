@@ -1,4 +1,4 @@
-// Lists in and out as Vector<T>, the way pybind11/stl.h has them as std::vector.
+// Converts Python lists to Vector<T> and back, as pybind11/stl.h does for std::vector.
 #pragma once
 
 #include <pybind11/pybind11.h>

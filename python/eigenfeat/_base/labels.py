@@ -143,8 +143,8 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
     columns, and objects that are not arrays, are returned unchanged.
 
     ValueError if labels are missing (NaN, None, NaT, pandas.NA, masked), complex, integers of more
-    than 64 bits, or of several types. Its message has the argument's `name`, says `what` an entry
-    is, and numbers rows from `start` on.
+    than 64 bits, or of several types. The message calls the argument `name` and an entry `what`;
+    row numbers begin at `start`.
     """
     if y is None or isinstance(y, (str, bytes)):
         return y
@@ -162,7 +162,7 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
             return column[:, None]
         if getattr(y, "ndim", 1) != 1:
             return y
-        convert = next((f for f in _LISTS if hasattr(y, f)), None)
+        convert = next((f for f in _LIST_METHODS if hasattr(y, f)), None)
         if convert is not None and not isinstance(getattr(y, "dtype", None), np.dtype):
             return _of_objects(as_objects(getattr(y, convert)()), name, start, what)
         try:
@@ -172,7 +172,7 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
     return _of_array(y, name, start, what)
 
 
-_LISTS = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and Polars; extension arrays
+_LIST_METHODS = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and Polars; extension arrays
 
 
 def as_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
@@ -211,7 +211,7 @@ def _of_array(array: npt.NDArray[Any], name: str, start: int, what: str) -> npt.
 
 
 def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> npt.NDArray[Any]:
-    """Convert numbers to 64 bits, and booleans; text and other objects stay objects."""
+    """Convert booleans, and numbers to 64 bits; text and other objects stay objects."""
     values = objects.tolist()
     types = set(map(type, values))
     if not types <= _NEVER_MISSING:
@@ -263,7 +263,7 @@ def _whole_numbers(values: list[Any], name: str, start: int) -> npt.NDArray[Any]
     worst = high if high >= 2**63 else low
     raise ValueError(
         f"{name}: expected whole numbers of at most 64 bits, got {worst} in row "
-        f"{start + values.index(worst)}; make them text"
+        f"{start + values.index(worst)}; convert labels to text"
     )
 
 

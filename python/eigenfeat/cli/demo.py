@@ -78,7 +78,7 @@ def _digits(options: SimpleNamespace, console: Console) -> list[str]:
 
 
 def _early(options: SimpleNamespace, console: Console) -> list[str]:
-    """Follow an early decision, and compare early decisions."""
+    """Follow the decision about one signal, and compare two early classifiers."""
     from eigenfeat.demo import early
 
     return _save(early.show(options.seed, console), options.output)

@@ -62,7 +62,7 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     options.model, options.threads = options.file, None
     model, rows = opened_with_model(options, "predict", labelled=True)
     if seen_in_fit(model, rows):
-        output.say("warning: a file of the fit is measured: importances are too large")
+        output.say("warning: the fit has read a file of DATA: importances are too large")
     drawn = sample_rows(options, rows, _MAX_ROWS, output)
     with quietly(), naming_files(rows, str(options.model)):
         evidence = evidence_of(model, drawn.X, drawn.y)

@@ -79,7 +79,7 @@ def program() -> None:
 def _command(
     module: str, *params: click.Parameter, examples: str
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Add a command: its help is the docstring, its code the function of this name in a module."""
+    """Add a command: its help is the docstring; it calls the function of its name in a module."""
     data = any(param.name == "data" for param in params)
 
     def add(declared: Callable[[], None]) -> Callable[[], None]:
@@ -130,8 +130,9 @@ def demo() -> None:
     logistic regression on random Fourier features, on expanded random directions and on GEM
     features. The last three have the same number of columns.
 
-    "early" simulates signals of three classes, follows one signal sample by sample until it is
-    decided, and compares with decisions by the cost of waiting.
+    "early" simulates signals of three classes, follows one signal sample by sample until
+    ReliableClassifier decides its label, and compares ReliableClassifier with
+    MinimumCostClassifier on test signals.
 
     Nothing is downloaded.
     """
@@ -169,9 +170,9 @@ def fit() -> None:
     otherwise every step reads the files again. Empty cells are missing values if the model accepts
     missing values.
 
-    --holdout and --cv measure fits to a part of the rows on the other rows before the model is
-    fitted to all rows and saved. Without these options, the out-of-fold predictions of a pool are
-    measured.
+    --holdout and --cv fit the model to a part of the rows first, and measure it on the other rows;
+    the saved model is fitted to all rows. Without these options, the measures of TableClassifier
+    and TableRegressor come from the out-of-fold predictions of the fit.
 
     --model fits other models. gem: GEM with multinomial logistic regression on its features
     (GEMClassifier), or GEM alone (--features, or --moments). ldg: directions of LDG, for transform.
@@ -193,7 +194,7 @@ def fit() -> None:
         ["--coverage"],
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         metavar="SHARE",
-        help="Of regressions, also write intervals for about this share of the targets.",
+        help="For regressions, also write intervals that contain about this SHARE of the targets.",
     ),
     *opt.ROWS,
     examples="""\
@@ -255,14 +256,14 @@ def evaluate() -> None:
         ["--image-shape"],
         type=opt.image_shape,
         metavar="RxC",
-        help="Shape of the images whose pixels the columns are, as 8x8.",
+        help="Shape of the images, such as 8x8, if the columns are pixels.",
     ),
     Option(
         ["--max-rows"],
         type=opt.COUNT,
         metavar="N",
         default=20_000,
-        help="Rows of the page, drawn at random if there are more (default 20000).",
+        help="Use at most N rows, drawn at random (default 20000).",
     ),
     *opt.HELD_OUT,
     opt.SEED,

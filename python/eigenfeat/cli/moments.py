@@ -46,7 +46,9 @@ def moments(options: SimpleNamespace, output: Output) -> None:
     elif options.resume:
         output.say(f"no checkpoint {checkpoint.path}: starting from the first row")
     elif exists:
-        output.say(f"starting anew; {checkpoint.path} will be replaced (--resume goes on from it)")
+        output.say(
+            f"starting anew; {checkpoint.path} will be replaced (--resume continues from it)"
+        )
     resumed_from = position.rows if position else 0
     with interrupts() as received, output.rows("moments") as advance:
         for block, after in rows.blocks(position):
@@ -67,8 +69,8 @@ def moments(options: SimpleNamespace, output: Output) -> None:
             if received:
                 checkpoint.save(total, after)
                 raise InterruptedRunError(
-                    f"after {after.rows:,} rows, which {checkpoint.path} holds; "
-                    "the same command with --resume goes on",
+                    f"after {after.rows:,} rows, saved in {checkpoint.path}; "
+                    "the same command with --resume continues",
                     received[0],
                 )
             if checkpoint.due(after):

@@ -55,10 +55,13 @@ HELD_OUT = [
         ["--holdout"],
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         metavar="SHARE",
-        help="Measure a fit to the other rows on this share of the rows.",
+        help="Measure a fit to the other rows on this SHARE of the rows.",
     ),
     Option(
-        ["--cv"], type=FOLDS, metavar="N", help="Measure fits to the other rows on each of N folds."
+        ["--cv"],
+        type=FOLDS,
+        metavar="N",
+        help="Cross-validate with N folds: measure each fold with a fit to the others.",
     ),
 ]
 SEED = Option(
@@ -76,7 +79,7 @@ MEMORY = Option(
     type=click.FloatRange(min=0),
     metavar="GB",
     default=2.0,
-    help="Rows that take more are read in blocks (default 2).",
+    help="Memory for rows; if they take more, they are read in blocks (default 2).",
 )
 TARGET = [
     Option(
@@ -89,7 +92,7 @@ TARGET = [
         ["--labels"],
         type=Choice(["auto", "int", "float", "bool", "str"]),
         default="auto",
-        help="Type of the labels.",
+        help="Type of the labels (default auto: by their values).",
     ),
 ]
 READING = [
@@ -103,8 +106,9 @@ READING = [
     Option(
         ["--skip-bad"],
         is_flag=True,
-        help="Leave out and count rows with text in place of numbers, infinity, a wrong number of "
-        "fields, or missing values that the model does not accept; outputs have empty lines there.",
+        help="Leave out and count rows with text in place of numbers, infinity, a wrong number "
+        "of fields, or missing values that the model does not accept; their lines in outputs are "
+        "empty.",
     ),
     Option(["--dtype"], type=Choice(["float32", "float64"]), help="Type of the features."),
     Option(
@@ -113,7 +117,7 @@ READING = [
     Option(
         ["--format"],
         type=Choice(["csv", "parquet", "arrow", "npy", "svmlight"]),
-        help="Format (default: by the ending of the names).",
+        help="Format of DATA (default: by the ending of the names).",
     ),
     Option(
         ["--delimiter"], type=_character, metavar="C", help="Separator of CSV fields, or 'tab'."
@@ -125,7 +129,9 @@ READING = [
     ),
     Option(["--encoding"], metavar="NAME", help="Encoding of CSV files (default utf-8)."),
     Option(["--decimal"], type=Choice([".", ","]), help="Decimal point (default .)."),
-    Option(["--comment"], metavar="TEXT", help="Text that begins lines to leave out."),
+    Option(
+        ["--comment"], metavar="TEXT", help="Leave out lines of CSV files that begin with TEXT."
+    ),
     Option(
         ["--na-values"],
         multiple=True,
@@ -174,7 +180,7 @@ def model(default: str, kinds: Sequence[str] = (*MODELS,)) -> list[Option]:
             ["--model", "model_kind"],
             type=Choice(kinds),
             default=default,
-            help=f"Default {default}.",
+            help=f"Model to fit (default {default}).",
         ),
         Option(
             ["--classifier"], type=Choice([*CLASSIFIERS]), help="Classifier of --model reliable."

@@ -163,7 +163,7 @@ class Advance:
         self._progress.update(self._task, completed=fraction or 0.0, rows=text)
 
     def hide(self) -> None:
-        """Hide the progress of the rest."""
+        """Hide the progress."""
         self._progress.update(self._task, visible=False)
 
     @property

@@ -98,7 +98,7 @@ def of_task(options: SimpleNamespace, model: Any, training: Training, output: Ou
     if task == "unclear" and labels.dtype.kind not in "iuf":
         raise UsageError(
             f"--task: expected classes or numbers {what}, got {n_values:,} distinct texts in "
-            f"{len(labels):,} rows, such as {show(labels[0])}; write numbers without units and "
+            f"{len(labels):,} rows, such as {show(labels[0])}; write numbers without units or "
             "separators of thousands; --task classification makes a class of each text"
         )
     numbers = f"{n_values:,} distinct numbers {what}"
@@ -132,9 +132,9 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
     takes_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
     if not takes_blocks or hasattr(options, "grid"):
         task = "--task regression" if is_regressor(model) else f"--model {options.model_kind}"
+        what = "search" if hasattr(options, "grid") else task
         raise ValueError(
-            f"--memory: expected at most {options.memory:g} GB of rows with {task} and with "
-            "search, got more"
+            f"--memory: expected at most {options.memory:g} GB of rows with {what}, got more"
         )
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0

@@ -41,7 +41,7 @@ def check_writable(path: Path, *inputs: FileRows | str) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Whether a path is a device or a pipe, which is written through."""
+    """Whether a path is a device or a pipe, which receives the output directly."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
@@ -50,8 +50,8 @@ def open_writer(path: Path, names: list[str]) -> Iterator[_Write]:
     """Yield a function that writes rows to a file; ``-`` is CSV on standard output.
 
     The name of the file determines its format. The function takes columns, or matrices of columns,
-    side by side. Rows flagged in `missing` are empty: no text, null, or NaN. A complete file
-    replaces an existing one; devices and pipes are written through, as CSV.
+    side by side. Rows flagged in `missing` are empty: no text, null, or NaN. A new file replaces an
+    existing one once it is complete; devices and pipes receive the output directly, as CSV.
     """
     if str(path) == STANDARD:
         with naming(STANDARD_OUTPUT):

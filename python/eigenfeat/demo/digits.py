@@ -37,7 +37,7 @@ def load_images() -> tuple[Array, Labels]:
 
 
 def compare(
-    X: Array, y: Labels, n_splits: int, seed: int, step: Callable[[str], object] = len
+    X: Array, y: Labels, n_splits: int, seed: int, step: Callable[[str], object]
 ) -> DataFrame:
     """Measure test errors of logistic regression on four representations.
 

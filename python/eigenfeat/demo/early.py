@@ -50,7 +50,7 @@ def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
 
 
 def show(seed: int, console: Console) -> dict[str, Figure]:
-    """Follow one signal sample by sample, and compare with decisions by the cost of waiting.
+    """Follow the decision about one signal, and compare two early classifiers on test signals.
 
     Prints tables, and returns pictures by name: the signal, and the times of all decisions.
     """
@@ -96,14 +96,14 @@ def show(seed: int, console: Console) -> dict[str, Figure]:
 
 
 def steps_table(model: ReliableClassifier, signal: Array) -> Table:
-    """Return a table of the label of a signal, and its largest tau, until it is decided."""
+    """Return a table of the label and its largest tau after each value, until the decision."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("samples", "value"):
         table.add_column(column, justify="right", no_wrap=True)
-    for column in ("would be", "for tau up to"):
+    for column in ("label", "for tau up to"):
         table.add_column(column, no_wrap=True)
     stream = model.stream()
     for seen, value in enumerate(signal, 1):

@@ -90,7 +90,7 @@ def _of_pairs(part: Any) -> Directions | None:
     if not isinstance(weights, np.ndarray):  # a product of factors, in models of many columns
         return None
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
-    # Clusters and groups of classes are named differently.
+    # Names of clusters and of groups of classes are not in `classes_`.
     labels += [name for name in dict.fromkeys(pairs.ravel().tolist()) if name not in labels]
     extractor = part.nested("gem") if hasattr(part, "gem") else part
     limit = getattr(extractor, "threshold", None)

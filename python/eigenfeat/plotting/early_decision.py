@@ -163,8 +163,8 @@ class EarlyDecisionDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots, best with ``layout="constrained"``, which the panels
-            replace; by default a new figure.
+            Axes that the panels replace; by default a new figure. The figure of these axes should
+            have ``layout="constrained"``.
         **kwargs
             Further arguments of `Axes.plot` for the received samples.
 

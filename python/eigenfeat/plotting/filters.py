@@ -148,8 +148,8 @@ class FiltersDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots, best with ``layout="constrained"``, which the images
-            replace; by default a new figure.
+            Axes that the images replace; by default a new figure. The figure of these axes should
+            have ``layout="constrained"``.
         **kwargs
             Further arguments of `Axes.imshow` for the directions, such as ``cmap``.
 

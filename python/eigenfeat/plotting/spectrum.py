@@ -98,8 +98,8 @@ class SpectrumDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots, best with ``layout="constrained"``, which the panels
-            replace; by default a new figure.
+            Axes that the panels replace; by default a new figure. The figure of these axes should
+            have ``layout="constrained"``.
         **kwargs
             Further arguments of `Axes.plot` for all curves.
 
@@ -130,8 +130,8 @@ class SpectrumDisplay:
             (self.lines_[pair],) = ax.plot(ranks, values, **{**style, **options})
         if self.threshold is not None and self.threshold > 0:
             ax.axhline(self.threshold, color="black", ls="--", lw=0.9)
-            text, place_of = f"threshold {self.threshold:g}", (1, self.threshold)
-            ax.annotate(text, place_of, (2, 4), textcoords="offset points")
+            text = f"threshold {self.threshold:g}"
+            ax.annotate(text, (1, self.threshold), (2, 4), textcoords="offset points")
         ax.set_yscale("log")
         ax.set(xlabel="rank within the pair", ylabel="eigenvalue (log scale)")
         ax.set_title(f"Eigenvalues of {len(curves)} pairs of classes", fontsize=10)

@@ -66,7 +66,7 @@ def model_card(model: Any) -> Html | None:
 
 def _limits(model: Any) -> list[str]:
     """Sentences about the limits of the model."""
-    texts = ["Measures hold only for samples of the kind that this page measures."]
+    texts = ["Measures hold only for samples like those that this page measures."]
     if hasattr(model, "target_range_") and is_regressor(model):
         reach = model.statistics_.reach
         deviations = "a standard deviation" if reach == 1 else f"{reach:g} standard deviations"
@@ -80,9 +80,9 @@ def _limits(model: Any) -> list[str]:
             "does not extrapolate."
         )
     if hasattr(model, "columns_"):
-        texts.append("Categories that the fit has not seen count as rare ones.")
+        texts.append("Categories that the fit has not seen count as rare categories.")
     if hasattr(model, "completion_"):
         texts.append("Missing numbers are completed from the other columns.")
     elif hasattr(model, "views_") and get_tags(model).input_tags.allow_nan:
-        texts.append("The fit had no missing numbers; samples with some are refused.")
+        texts.append("The fit had no missing numbers; samples with missing numbers are refused.")
     return texts

@@ -44,8 +44,9 @@ def column_sections(evidence: Evidence) -> dict[str, Html | None]:
 def _importance(evidence: Evidence, importances: DataFrame, unit: str) -> Html:
     part = " of one new fit" if evidence.part is not None else ""
     text = (
-        "Each column in turn gets its values from other samples. The table shows what this costs "
-        f"the predictions{part}, with the standard deviation over permutations. Columns that "
+        "The values of one column at a time are permuted among the samples. The table shows how "
+        f"much worse the predictions{part} are then, with the standard deviation over "
+        "permutations. Columns that "
         "contain the same information each look unimportant, because one replaces the other. At "
         "most 400 samples, drawn at random, are measured."
     )

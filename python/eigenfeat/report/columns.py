@@ -102,7 +102,7 @@ def _proba(model: Any, X: Any) -> _Array:
 
 
 def _ordered(values: Series[Any]) -> Series[Any] | None:
-    """A column as numbers or times; None for categories, booleans and other text than dates."""
+    """A column as numbers or times; None for categories, booleans, and text other than dates."""
     import pandas as pd
 
     types = pd.api.types

@@ -170,7 +170,7 @@ def _measured(
     weight: NDArray[np.float64] | None,
     time_limit: float | None,
 ) -> dict[str, Any]:
-    """Line of a model; the note has an error that the model raises."""
+    """Line of a model; its note is the error that the model raises, if any."""
     names = _CLASSIFICATION_MEASURES if len(classes) else _REGRESSION_MEASURES
     line = {"model": peer.name} | dict.fromkeys((*names, "fit_seconds", "predict_seconds"), np.nan)
     line |= {"n_folds": 0, "note": peer.reason}

@@ -175,8 +175,9 @@ def _of_neighbours(evidence: Evidence) -> Evidence:
     others = len(features) - 1
     if not others:
         raise ValueError("y: expected at least two samples with a transformer, got one")
-    search = KNeighborsClassifier(min(_N_NEIGHBORS, others)).fit(features, evidence.true)
-    by = f"{_N_NEIGHBORS} nearest neighbours in the features of the other samples"
+    count = min(_N_NEIGHBORS, others)
+    search = KNeighborsClassifier(count).fit(features, evidence.true)
+    by = f"{count} nearest neighbours in the features of the other samples"
     return replace(evidence, predicted=search.predict(None), features=features, by=by)
 
 

@@ -67,9 +67,10 @@ def write_report(
         Whether the samples, or their files, had a part in the fit, which the page states. None:
         unknown.
     holdout : float, optional
-        Share of the samples to hold out: a new fit of the model to the others predicts them.
+        Share of the samples to hold out; they are predicted by a new fit of the model to the other
+        samples.
     cv : int, optional
-        Number of folds: each is predicted by a new fit of the model to the others.
+        Number of folds; each fold is predicted by a new fit of the model to the other folds.
     random_state : int, default=0
         Seed of the draws of `holdout` and `cv`.
     sample_weight : (n,) array-like, optional

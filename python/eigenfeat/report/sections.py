@@ -301,7 +301,8 @@ def _spectrum(evidence: Evidence) -> Html | None:
     text = (
         "For each pair of classes, GEM looks for weighted sums of the columns whose mean square is "
         "large in the first class and small in the second. The eigenvalue of such a direction is "
-        "the ratio of the two mean squares: 1 does not separate the classes, 10 does so well."
+        "the ratio of the two mean squares: a ratio of 1 does not separate the classes, a ratio of "
+        "10 separates them well."
     )
     caption = (
         "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
@@ -395,7 +396,7 @@ def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
         + table(("true class", "series", "share", "standard error"), lines)
     )
     if getattr(inner, "correction_", None) is None:
-        note = "The rule is not corrected: tau holds if its model is right."
+        note = "The rule is not corrected on held-out series: tau holds if the completion is right."
         content = Html(content + paragraph(note, kind="soft"))
     return content
 

@@ -126,8 +126,8 @@ def merge_scans(a: BlockScan, b: BlockScan) -> BlockScan:
         without = a if a.weight is None else b
         start = min(piece.start for piece in without.pieces)
         raise ValueError(
-            "sample_weight: expected weights with all blocks or none, got none in the block from "
-            f"row {start} on"
+            "sample_weight: expected weights in all blocks or in no block, got none in the block "
+            f"from row {start} on"
         )
     if b.table.dtype is not None:
         a.table = a.table.joined(b.table.labels, b.table.dtype, "y")
@@ -237,7 +237,7 @@ class BlockSamples:
         return replace(self, reading=replace(self.reading, **changes))
 
     def moments(self) -> ClassMoments:
-        """Moments of the classes: of the first pass at the first call, later of a new pass."""
+        """Moments of the classes, from the first pass at the first call, later from a new pass."""
         result = self.scan.moments
         if result is None or self.indices is not None or self.reading.layers:
             arguments = self.classes, self.n_threads, self.completion
@@ -284,7 +284,7 @@ class BlockSamples:
         block = self.reading.checked(self.blocks.take(rows))
         block = self.reading.completed(self.reading.encoded(block, rows))
         if len(block) != len(numbers):
-            raise ValueError(f"X: expected {len(numbers)} samples by number, got {len(block)}")
+            raise ValueError(f"X: expected {len(numbers)} selected samples, got {len(block)}")
         codes = self.codes[numbers].astype(np.int32)
         weight = self.reading.class_weighted(codes[order], block.weight)
         if (order[1:] > order[:-1]).all():

@@ -228,8 +228,8 @@ class GeneratedBlocks(RowBlocks):
     ----------
     source : iterable, or callable that returns one
         Items are samples `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. Data frames have
-        the same columns in all items. An iterator, such as a called generator, allows one pass,
-        which suffices for moments; methods that need another pass raise an error.
+        the same columns in all items. An iterator, such as a generator, allows one pass, which
+        suffices for moments; methods that need another pass raise an error.
     """
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
@@ -303,7 +303,7 @@ def as_blocks(X: Rows | _Blocks) -> RowBlocks:
 
 
 def stays_on_disk(X: object) -> TypeGuard[npt.NDArray[Any]]:
-    """Whether X is a memory map to be read block by block, of over half of the machine's memory."""
+    """Whether X is a memory map of more than half of the machine's memory, to be read in blocks."""
     return (
         isinstance(X, np.memmap)
         and X.ndim == 2
@@ -412,7 +412,7 @@ class RowTransform:
     groups: Callable[[Block], Labels] | None = None  # labels in the first pass; None: of the block
     classes: Labels | None = None  # (k,) sorted; labels of blocks become their indices
     layers: tuple[Layer, ...] = ()  # applied to the samples
-    # Whether the features of the last layer are an array, for another layer, or else
+    # Whether the features of the last layer are an array, the input of another layer, instead of
     # `ExpandedFeatures`.
     hidden: bool = False
     centre: npt.NDArray[np.float64] | None = None  # (d,) subtracted from dense samples
@@ -458,7 +458,7 @@ class RowTransform:
         return block if keep.all() else block.take(keep)
 
     def class_weighted(self, codes: Codes, weight: _Weights) -> _Weights:
-        """Weights times the class weights, without class weights unchanged."""
+        """Weights times class weights; unchanged without class weights."""
         if self.class_factors is None:
             return weight
         factors = self.class_factors[codes]
@@ -548,7 +548,7 @@ def sum_of_bits(X: Any) -> int:
     for part in [X] if isinstance(X, np.ndarray) else [X.data, X.indices]:
         size = part.dtype.itemsize
         words = np.ascontiguousarray(part).view(f"u{size}")
-        # The sum is modulo 2^(8 size); in the top bits, sums of such sums are so as well.
+        # The sum is modulo 2^(8 size). Shifted to the top bits, it adds up modulo 2^64.
         total += int(words.sum(dtype=words.dtype)) << (64 - 8 * size)
     return total
 

@@ -164,7 +164,7 @@ class Categories(OmitsCaches):
 def _normalised(text: str) -> str | None:
     """Return a truth value in lower case, a number without leading zeros, None for other texts.
 
-    Readers of files may write the values of a column differently, but not these texts.
+    Readers of files may give "TRUE" or "True", and "01" or "1", for one value of a file.
     """
     lower = text.lower()
     if lower in ("true", "false"):

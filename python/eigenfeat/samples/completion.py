@@ -71,9 +71,11 @@ class GaussianImputer(OmitsCaches):
 
     Attributes
     ----------
-    mean, scale : (d,) arrays
-        Means and standard deviations of the known entries of the columns; 0 for a constant column.
-        Standardised columns have unit `scale`.
+    mean : (d,) array
+        Means of the known entries of the columns.
+    scale : (d,) array
+        Standard deviations of the known entries of the columns; 0 for a constant column. In
+        standard units, entries less `mean` are divided by `scale`.
     shift : (d,) array
         Mean of the Gaussian minus `mean`, in standard units.
     covariance : (d, d) array
@@ -114,7 +116,7 @@ class GaussianImputer(OmitsCaches):
         empty: _Mask = np.asarray(~known.any(axis=0))
         if empty.all():
             raise ValueError("X: expected a known entry, got NaN only")
-        X = _without(X, empty)
+        X = _with_zeros(X, empty)
         known[:, empty] = True
         shares = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
         mean, scale = _columns(X, known, shares)
@@ -138,7 +140,7 @@ class GaussianImputer(OmitsCaches):
 
     def filled(self, X: Any, n_threads: int | None = None) -> Any:
         """Replace NaN by conditional means; sparse samples have no missing entries."""
-        X = _without(X, self.empty)
+        X = _with_zeros(X, self.empty)
         if not isinstance(X, np.ndarray):
             return X
         missing = np.isnan(X)
@@ -164,7 +166,7 @@ class GaussianImputer(OmitsCaches):
     ) -> _Array:
         """Weighted sums (k, d, d) of the conditional covariances R of the samples of each class.
 
-        `missing` (n, d) is the mask of missing entries, on whose values R does not depend; `codes`
+        R depends on the mask `missing` (n, d) of the missing entries, not on known entries. `codes`
         (n,) are classes 0 to ``k - 1``.
         """
         sums = np.zeros((k, *self.covariance.shape))
@@ -227,7 +229,7 @@ def _add_weighted(
     np.add.at(sums.reshape(-1), places.ravel(), weighted.ravel())
 
 
-def _without(X: Any, empty: _Mask) -> Any:
+def _with_zeros(X: Any, empty: _Mask) -> Any:
     """Samples with 0 in the empty columns."""
     if not empty.any():
         return X
@@ -247,8 +249,8 @@ def _columns(X: npt.NDArray[Any], known: _Mask, shares: _Array) -> tuple[_Array,
     centred = (np.where(known[rows], X[rows] - origin, 0.0) for rows in pieces)
     sums = (shares[rows] @ part for rows, part in zip(pieces, centred, strict=True))
     mean = sum(sums, zero) / total
-    apart = (np.where(known[rows], X[rows] - origin - mean, 0.0) for rows in pieces)
-    sums = (shares[rows] @ part**2 for rows, part in zip(pieces, apart, strict=True))
+    deviations = (np.where(known[rows], X[rows] - origin - mean, 0.0) for rows in pieces)
+    sums = (shares[rows] @ part**2 for rows, part in zip(pieces, deviations, strict=True))
     squares = sum(sums, zero) / total
     scale = np.where(low == high, 0.0, np.sqrt(squares))
     return np.where(low == high, low, origin + mean), scale

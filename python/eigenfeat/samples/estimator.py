@@ -84,7 +84,7 @@ __all__ = [
 ]
 
 DOCUMENTATION_URL = ""  # with a slash at its end; if empty, representations have no link
-# Folders whose classes have pages under their names.
+# Folders that are part of the addresses of their pages.
 FAMILIES = ("ldg", "early", "maxmargin", "embedding")
 PAGE = "api/generated/{estimator_module}.{estimator_name}.html"
 try:

@@ -115,7 +115,7 @@ def _block_moments(
     try:
         return result.update(block.X, block.labels, block.weight, n_threads=n_threads)
     except ValueError:
-        # The error names a row of the block; these checks name it among all samples.
+        # The error has the row in the block; these checks raise it with the row among all samples.
         check_finite(RowTransform().checked(block).X, block.start)
         raise
 
@@ -128,8 +128,8 @@ def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     if 0 < len(weights) < len(parts):
         start = next(start for start, _, weight in parts if weight is None)
         raise ValueError(
-            "sample_weight: expected weights with all blocks or none, got none in the block from "
-            f"row {start} on"
+            "sample_weight: expected weights in all blocks or in no block, got none in the block "
+            f"from row {start} on"
         )
     return y, np.concatenate(weights) if weights else None
 

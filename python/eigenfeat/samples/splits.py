@@ -27,7 +27,7 @@ def checked_splits(cv: Any, X: Rows, y: Labels) -> Iterator[tuple[Codes, Codes]]
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= len(y):
             raise ValueError(
-                f"cv: expected 2 to {len(y)} folds, one sample in each, got {show(cv)}"
+                f"cv: expected 2 to {len(y)} folds, the number of samples, got {show(cv)}"
             )
     elif not hasattr(cv, "split") or isinstance(cv, str):
         cv = _pairs(cv, len(y))
@@ -69,7 +69,7 @@ def cv_results(
     for split in range(scores.shape[1]):
         result[f"split{split}_test_score"] = scores[:, split]
     means = scores.mean(axis=1)
-    worst = np.where(np.isnan(means), -np.inf, means)
+    ranked = np.where(np.isnan(means), -np.inf, means)
     result["mean_test_score"], result["std_test_score"] = means, scores.std(axis=1)
-    ranks = 1 + (worst[:, None] < worst[None, :]).sum(axis=1)
+    ranks = 1 + (ranked[:, None] < ranked[None, :]).sum(axis=1)
     return result | {"rank_test_score": ranks.astype(np.int32)} | columns

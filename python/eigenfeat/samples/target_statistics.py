@@ -84,7 +84,7 @@ class Targets:
     def _of_values(
         cls, values: _Array, names: list[str], weight: _Array, codes: Codes, folds: Any
     ) -> Targets:
-        """Keep the columns of `values` with the largest variance; `weight` (k,) is by row."""
+        """Keep the columns of `values` with the largest variance; `weight` (k,) weights rows."""
         share = weight / weight.sum()
         mean = share @ values
         variance = share @ (values - mean) ** 2

@@ -36,9 +36,9 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 _MIN_REGRESSION_VALUES = 21  # distinct numbers in the target of a regression
-_MIN_SAMPLES_PER_CLASS = 10  # mean number of samples of whole numbers that are classes
+_MIN_SAMPLES_PER_CLASS = 10  # mean number of samples of a whole number that is a class
 _MAX_NUMBERED_CLASSES = 100  # distinct whole numbers above which the task is unclear
-_MAX_COMPONENTS = 20  # principal components of the samples, of which there are 210 products
+_MAX_COMPONENTS = 20  # principal components of the samples; they have 210 products
 _MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest variance
 
 
@@ -117,7 +117,7 @@ def target_groups(
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
     contractions : array-like of shape (g, q), optional
-        Vectors u to use instead, in the units of the outputs, such as those of
+        Vectors u instead of random ones, in the units of the outputs, such as those of
         `supervised_contractions`.
 
     Returns
@@ -172,7 +172,7 @@ def supervised_contractions(
     y : array-like of shape (n, q)
         Finite targets.
     n_contractions : int >= 1, default=5
-        Maximum number of vectors; no more than there are linearly independent outputs.
+        Maximum number of vectors; at most the number of linearly independent outputs.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
 
@@ -217,7 +217,7 @@ def supervised_contractions(
     targets = targets - share @ targets
     features = _with_products(rows, share)
     gram = (features.T * share) @ features
-    gram[np.diag_indices_from(gram)] += 1e-2 + len(gram) / max(len(rows), 1)
+    gram[np.diag_indices_from(gram)] += 1e-2 + len(gram) / len(rows)
     cross = (features.T * share) @ targets
     explained = cross.T @ np.linalg.solve(gram, cross)
     values, axes = np.linalg.eigh((targets.T * share) @ targets)
@@ -317,8 +317,8 @@ def _given_vectors(contractions: ArrayLike, q: int) -> _Array:
 
 
 def _random_vectors(outputs: _Array, weights: _Array, count: int, random: Any) -> _Array:
-    """Random unit vectors (count, q) for outputs of unit deviation; 0 for constant outputs."""
-    drawn = np.stack([random.standard_normal(outputs.shape[1]) for _ in range(count)])
+    """Random unit vectors (count, q) for outputs of unit deviation; entries of constants are 0."""
+    drawn = random.standard_normal((count, outputs.shape[1]))
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     deviation = deviations(outputs, weights)
     return np.divide(drawn, deviation, out=np.zeros_like(drawn), where=deviation > 0)

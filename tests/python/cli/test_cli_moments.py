@@ -102,8 +102,8 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_says_so(files, monkeypatch, 
     assert said == ""
     checkpoint = folder / "out.efm.checkpoint"
     assert err == (
-        f"eigenfeat: interrupted: after 700 rows, which {checkpoint} holds; the same command with "
-        "--resume goes on\n"
+        f"eigenfeat: interrupted: after 700 rows, saved in {checkpoint}; the same command with "
+        "--resume continues\n"
     )
     assert not (folder / "out.efm").exists()
     assert signal.getsignal(number) == before
@@ -206,7 +206,7 @@ def test_a_killed_run_is_taken_up_again(tmp_path, rng):
         _, err = child.communicate(timeout=60)
         assert child.returncode == (130 if number == signal.SIGINT else -number)
         places += map(int, re.findall(r"after ([\d,]+) rows", err.replace(",", "")))
-    assert "with --resume goes on" in err
+    assert "with --resume continues" in err
     (tmp_path / ".out.efm.checkpoint.0123.part").write_bytes(b"of a killed run")
     status, said, _ = run(*arguments, "--resume", "--json")
     assert status == 0

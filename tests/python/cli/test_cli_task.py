@@ -124,7 +124,7 @@ def test_columns_without_a_value_are_left_out_by_name(houses):
 
 def test_inspect_says_that_rows_of_the_fit_are_measured(houses):
     run(*QUICK, "--task", "regression")
-    warning = "a file of the fit is measured: importances are too large"
+    warning = "the fit has read a file of DATA: importances are too large"
     assert warning in run("inspect", "m.efm", "train.csv")[2]
     assert warning not in run("inspect", "m.efm", "new.csv")[2]
 
