@@ -25,14 +25,9 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def _libraries() -> list[dict[str, Any]]:
-    """List the BLAS and OpenMP libraries of this process, found by threadpoolctl."""
+def _versions() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
-    return sorted(threadpool_info(), key=lambda library: str(library["filepath"]))
-
-
-def _versions() -> dict[str, Any]:
     return {
         "system": {
             "python": sys.version.replace("\n", " "),
@@ -47,7 +42,7 @@ def _versions() -> dict[str, Any]:
             "threads": core.default_threads(),
         },
         "dependencies": {package: _installed(package) for package in _DEPENDENCIES},
-        "libraries": _libraries(),
+        "libraries": sorted(threadpool_info(), key=lambda library: str(library["filepath"])),
     }
 
 

@@ -88,7 +88,10 @@ def _of_saved_model(
             return _predicted(options, model, rows, output)
     elif callable(getattr(model, "transform", None)):
         return _neighbours(options, model, rows, output)
-    raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
+    raise ValueError(
+        f"{options.model}: expected a classifier, a regressor or a transformer, got "
+        f"{type(model).__name__}"
+    )
 
 
 def _neighbours(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Outcome:
@@ -210,7 +213,9 @@ def _class_lines(measures: ClassificationMeasures) -> list[str]:
     )
     lines, n_omitted = text.splitlines(), len(frame) - len(shown)
     if n_omitted:
-        lines.append(f"... and {n_omitted:,} classes without rows or of higher recall; see --json")
+        lines.append(
+            f"... and {n_omitted:,} classes without rows or with higher recall; see --json"
+        )
     return lines
 
 

@@ -79,7 +79,7 @@ def program() -> None:
 def _command(
     module: str, *params: click.Parameter, examples: str
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Add a command: its help is the docstring; it calls the function of its name in a module."""
+    """Add a command: the docstring is its help, the function of its name in `module` its code."""
     data = any(param.name == "data" for param in params)
 
     def add(declared: Callable[[], None]) -> Callable[[], None]:
@@ -204,7 +204,7 @@ eigenfeat predict model.efm new.parquet --proba -o probabilities.parquet
 eigenfeat predict early.efm new.csv --early -o decisions.csv""",
 )
 def predict() -> None:
-    """Predict the labels of rows in files.
+    """Predict labels or numbers for the rows of files.
 
     Writes one line of predictions for every row. If the model has names of columns, these columns
     are selected from the file, in any order; other columns, including labels, are ignored. With
@@ -370,7 +370,7 @@ def search() -> None:
     Fits candidates, measures them on held-out rows, fits the best candidate to all rows, and saves
     it. --grid lists values of parameters by their names in Python. gem: GEMClassifierCV, on one
     held-out part or --cv folds; without --grid its default grid. reliable: ReliableClassifierCV, by
-    the harmonic mean of accuracy and earliness saved; reliability=A,B,C are candidates for tau.
+    the harmonic mean of accuracy and saved time; reliability=A,B,C are candidates for tau.
     Rows must fit into --memory. LDG searches in its fit, as in fit --model ldg --set
     n_components=2,5,9.
     """

@@ -57,7 +57,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
                 if task == "regression":
                     raise UsageError(
                         f"--target: expected labels of classes, got {n_values:,} distinct numbers "
-                        f"in {len(block):,} rows; --labels str makes a class of each"
+                        f"in {len(block):,} rows; --labels str makes a class of each number"
                     )
             try:
                 total.update(block.X, block.y, n_threads=options.threads)

@@ -22,7 +22,7 @@ __all__ = ["column_effect", "column_importances"]
 
 _MAX_SAMPLES = 400  # samples that are predicted
 _REPEATS = 5  # permutations of a column, fewer if there are many columns
-_MAX_PASSES = 200  # predictions of all samples, unless there are more columns
+_MAX_PASSES = 200  # predictions of all samples, or one per column if there are more columns
 _MAX_POINTS = 15  # quantiles at which the effect of a column of numbers is shown
 _MAX_CATEGORIES = 12  # categories at which the effect of a column is shown
 

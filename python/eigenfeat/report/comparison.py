@@ -77,7 +77,7 @@ def compare(
     sample_weight : (n,) array-like, optional
         Weights of the samples in the fits and the measures.
     progress : callable, optional
-        Called with the line of each model, a dictionary, once the model is measured. The entry
+        Called with the row of each model, as a dictionary, once the model is measured. The entry
         "measures" of a model that could be fitted is a dictionary of further measures, for JSON.
 
     Returns
@@ -170,7 +170,7 @@ def _measured(
     weight: NDArray[np.float64] | None,
     time_limit: float | None,
 ) -> dict[str, Any]:
-    """Line of a model; its note is the error that the model raises, if any."""
+    """Row of a model in the comparison; its note is the error that the model raises, if any."""
     names = _CLASSIFICATION_MEASURES if len(classes) else _REGRESSION_MEASURES
     line = {"model": peer.name} | dict.fromkeys((*names, "fit_seconds", "predict_seconds"), np.nan)
     line |= {"n_folds": 0, "note": peer.reason}
@@ -210,7 +210,7 @@ def comparison_figure(found: DataFrame) -> Figure:
     Parameters
     ----------
     found : pandas.DataFrame
-        As `compare` returns it.
+        Result of `compare`.
 
     Returns
     -------

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     _Blocks: TypeAlias = "RowBlocks | Iterator[Any] | Callable[[], Iterable[Any]]"
 
 __all__ = [
+    "SMALL_TYPES",
     "ArrayBlocks",
     "GeneratedBlocks",
     "RowBlocks",
@@ -400,7 +401,7 @@ def _block_rows(X: Any) -> int:
 # ---- from raw samples to features ----------------------------------------------------------------
 
 
-_SMALL_TYPES = ("uint8", "int8", "uint16", "int16", "bool")
+SMALL_TYPES = ("uint8", "int8", "uint16", "int16", "bool")  # types that become float32 on request
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,7 +504,7 @@ class RowTransform:
 
     def _rows(self, block: Block) -> Any:
         dtype = getattr(block.X, "dtype", None)
-        target = np.dtype(np.float32) if self.small and dtype in _SMALL_TYPES else None
+        target = np.dtype(np.float32) if self.small and dtype in SMALL_TYPES else None
         try:
             rows = check_rows(block.X, dtype=target)
         except ValueError as error:
@@ -569,15 +570,14 @@ def check_finite(X: Any, start: int, *, missing: bool = False) -> None:
     if not len(wrong):
         return
     place = tuple(wrong[0].tolist())
-    row, column = place if dense else (_row_of(X, *place), X.indices[place])
+    if dense:
+        row, column = place
+    else:
+        row, column = np.searchsorted(X.indptr, place[0], side="right") - 1, X.indices[place]
     raise ValueError(
         f"X: expected finite numbers{', or NaN for missing entries' * allowed}, got "
         f"{show(values[place])} in row {start + row}, column {column}"
     )
-
-
-def _row_of(X: csr_array, entry: int) -> int:
-    return int(np.searchsorted(X.indptr, entry, side="right")) - 1
 
 
 def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 The text of a value does not depend on its column's type: True is "True" in columns of booleans,
 objects and text; 1 is "1" as an integer, as 1.0 and as the text "1.0". The text is made from the
-value before any cast, so that 64-bit keys differ.
+value before any cast, so that different integers of 64 bits have different texts.
 """
 
 from __future__ import annotations

@@ -180,7 +180,6 @@ class TableColumns:
 
     def fit_counts(self, names: Sequence[Any], counted: list[tuple[str, _Counts]]) -> TableColumns:
         """Learn columns from their names and the result of `column_counts`."""
-        _check_unique(list(names))
         self.names_ = list(names)
         self.kinds_: list[str] = []
         self.categories_: dict[Hashable, Categories] = {}
@@ -374,14 +373,10 @@ def _rows(X: Any, indices: NDArray[np.intp]) -> Any:
 def _names(X: Any) -> list[Any]:
     """Names of the columns of a table; ValueError if two are equal."""
     names = column_names(X)
-    _check_unique(names)
-    return names
-
-
-def _check_unique(names: list[Any]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise ValueError(f"X: expected columns of different names, got two named {twice!r}")
+    return names
 
 
 # ---- values of a column --------------------------------------------------------------------------

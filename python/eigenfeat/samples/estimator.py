@@ -33,6 +33,7 @@ from eigenfeat._base.validation import (
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples, scan_blocks
 from eigenfeat.samples.blocks import (
+    SMALL_TYPES,
     ArrayBlocks,
     RowBlocks,
     as_blocks,
@@ -454,8 +455,7 @@ def input_options(X: Any, allows_missing: bool = True, small: bool = True) -> di
     options = ALLOW_NAN.copy()
     if not allows_missing:
         options["ensure_all_finite"] = True
-    small_types = (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
-    is_small = small and getattr(X, "dtype", None) in small_types
+    is_small = small and getattr(X, "dtype", None) in SMALL_TYPES
     return options | {"dtype": np.float32 if is_small else FLOATS}
 
 
