@@ -147,7 +147,7 @@ READING = [
     Option(
         ["--zero-based/--no-zero-based"],
         default=None,
-        help="Whether columns of svmlight files are counted from 0 (default: if a column is 0).",
+        help="Whether columns of svmlight files are counted from 0 (default: if column 0 occurs).",
     ),
 ]
 ROWS = [*RUN, *READING]  # of commands that read rows

@@ -107,7 +107,7 @@ def of_task(options: SimpleNamespace, model: Any, training: Training, output: Ou
     if task == "classification":
         return model
     check_regression(options, numbers)
-    what = "fitting a regression (--task classification makes a class of each)"
+    what = "fitting a regression (--task classification makes a class of each number)"
     output.say(f"{numbers}: {what}")
     return unfitted(options, regression=True)
 

@@ -638,8 +638,8 @@ def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -
 def _are_written_numbers(counts: Mapping[str | None, int], min_cells: float) -> bool:
     """Whether at least `min_cells` cells are numbers, some of them with separators or signs.
 
-    All numbers must have one sign of currency or percent, or all none. Separators of thousands must
-    be used in all numbers from 1,000 on, or in none. Texts such as
+    All numbers must have the same sign of currency or percent, or no number may have a sign.
+    Separators of thousands must be used in all numbers from 1,000 on, or in none. Texts such as
     "101" and "101,205,330", all of which begin with three digits, are lists of codes.
     """
     texts = [text for text in counts if text is not None]
