@@ -156,7 +156,7 @@ class LogitView(View):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.logit.fit(samples.with_features(self.features(samples.table)))
+            self.logit.fit(samples.rows.with_features(self.features(samples.table)))
         self.n_features = int(self.logit.coef_.shape[1])
 
     def _fitted_samples(self, samples: Samples) -> Samples:
@@ -192,7 +192,7 @@ class LogitView(View):
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         """Features of the samples of these indices."""
         part = samples.subset(indices)
-        return part.with_features(self.features(part.table))
+        return part.rows.with_features(self.features(part.table))
 
     @property
     def _energy(self) -> float:
@@ -223,7 +223,7 @@ class FixedView(LogitView):
         self.learn(samples)
         used = np.union1d(*folds.parts[0])  # all samples, or those of the only fold
         union = samples.subset(used)
-        rows = union.with_features(self.features(union.table))
+        rows = union.rows.with_features(self.features(union.table))
         for part in folds.parts:
             train, held = (rows.subset(np.searchsorted(used, indices)) for indices in part)
             yield train, held
@@ -296,8 +296,8 @@ class GemView(LogitView):
 
     def _rows(self, samples: Samples) -> MemorySamples:
         """Samples for the moments; missing entries contribute their conditional covariances."""
-        is_ranks = self.inputs == "ranks"
-        return samples.with_features(samples.table.ranks) if is_ranks else samples.rows
+        rows = samples.rows
+        return rows.with_features(samples.table.ranks) if self.inputs == "ranks" else rows
 
     def _gem(self, samples: Samples) -> GEM:
         return GEM(

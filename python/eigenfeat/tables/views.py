@@ -141,10 +141,6 @@ class Samples:
             outputs = np.eye(len(self.rows.classes))[outputs]
         return self.table.statistics.levels_by(self.table.X, outputs, self.weight)
 
-    def with_features(self, features: Any) -> MemorySamples:
-        """The samples with other features."""
-        return self.rows.with_features(features)
-
     def sized(self, options: Sequence[tuple[float, _Option]]) -> _Option:
         """The option for the size of the fit; each is given with the largest size."""
         return next(found for most, found in options if self.size <= most)
