@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats, Labels, Pairs, RandomState, Rows, Targets, Weights
+from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import (
     EXPANSIONS,
@@ -34,15 +34,7 @@ from eigenfeat.pencils.contrasts import (
     PAIRS_PER_PARTITION,
     Contrasts,
 )
-from eigenfeat.pencils.fitted_directions import (
-    ScaleReport,
-    Solution,
-    SolvedWhenRead,
-    settled_options,
-    solve,
-    try_options,
-)
-from eigenfeat.pencils.pencils import measure_pairs
+from eigenfeat.pencils.fitted_directions import FittedDirections, Solution, solve, try_options
 from eigenfeat.pencils.problems import MAX_CLASSES_ALL, PencilOptions
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN, refuse_missing
@@ -61,7 +53,6 @@ from eigenfeat.samples.out_of_core import over_blocks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from eigenfeat.pencils.crawford import PairConditions
     from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["GEM", "Depth", "PairFeatures", "solve_layers"]
@@ -121,7 +112,7 @@ class PairFeatures(Verbose, TransformerMixin, BaseEstimator):
         return tags
 
 
-class GEM(SolvedWhenRead, PairFeatures):
+class GEM(FittedDirections, PairFeatures):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     Use it before a linear classifier of your own, where classes differ in variances and not only in
@@ -402,70 +393,15 @@ class GEM(SolvedWhenRead, PairFeatures):
     def _solve(self, moments: ClassMoments, options: PencilOptions) -> Solution:
         return solve(moments, options, self._trial)
 
-    def check_parameters(self) -> None:
-        """Raise ValueError if a parameter is invalid."""
-        self._validate_params()
-        check_powers(self.powers)
-
-    # ---- fitted attributes that are read from the solution ---------------------------------------
-
-    @property
-    def directions_(self) -> NDArray[np.float64]:
-        """(d, F) directions, one per column."""
-        return self._solution.directions
-
-    @property
-    def offset_(self) -> NDArray[np.float64]:
-        """(F,) offsets of the projections."""
-        return self._solution.offset
-
-    @property
-    def eigenvalues_(self) -> NDArray[np.float64]:
-        """(F,) eigenvalues."""
-        return self._solution.eigenvalues
-
-    @property
-    def pairs_(self) -> Labels:
-        """(F, 2) labels of the numerator and denominator classes, or names of contrasts."""
-        return self._solution.pairs
-
-    @property
-    def ranks_(self) -> NDArray[np.intp]:
-        """(F,) ranks within the pairs."""
-        return self._solution.ranks
-
-    @property
-    def pair_conditions_(self) -> PairConditions:
-        """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        report = self._solution.scale
-        if not isinstance(self._solve_options, PencilOptions):
-            raise AttributeError("pair_conditions_ needs pairs of classes, got single classes")
-        return measure_pairs(self.moments_, settled_options(self._solve_options, report))
-
-    @property
-    def eigenvalue_bounds_(self) -> NDArray[np.float64]:
-        """(F, 2) ends of the eigenvalues for infinitely many samples, if the estimate holds."""
-        return self.pair_conditions_.bounds(self.pairs_, self.eigenvalues_)
-
-    @property
-    def scale_report_(self) -> ScaleReport:
-        """Report on the choices of `scale` and `constant`."""
-        return self._solution.scale
-
-    @property
-    def scale_(self) -> str:
-        """The choice made for `scale`, "none" or "columns"."""
-        return self._solution.scale.choice
-
-    @property
-    def column_scale_(self) -> NDArray[np.float64]:
-        """(d,) divisors of the columns."""
-        return self._solution.scale.column_scale
-
     @property
     def constant_(self) -> bool:
         """The choice made for `constant`."""
         return bool(self._solution.scale.constant)
+
+    def check_parameters(self) -> None:
+        """Raise ValueError if a parameter is invalid."""
+        self._validate_params()
+        check_powers(self.powers)
 
 
 # ---- layers --------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.core import core
 from eigenfeat._base.threads import one_blas_thread, resolve
+from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
 from eigenfeat.moments.class_moments import ClassMoments, column_deviations
-from eigenfeat.pencils.pencils import solve_pairs
+from eigenfeat.pencils.pencils import measure_pairs, solve_pairs
 from eigenfeat.pencils.problems import (
     DEFAULT_RIDGE,
     DEFAULT_RIDGE_WITHOUT_CONSTANT,
@@ -23,9 +24,11 @@ from eigenfeat.pencils.problems import (
 )
 
 if TYPE_CHECKING:
+    from eigenfeat.pencils.crawford import PairConditions
     from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = [
+    "FittedDirections",
     "ScaleReport",
     "Solution",
     "SolvedWhenRead",
@@ -338,3 +341,60 @@ class SolvedWhenRead:
     def _solve(self, moments: ClassMoments, options: Any) -> Any:
         """Compute the solution from moments."""
         raise NotImplementedError
+
+
+class FittedDirections(SolvedWhenRead):
+    """The fitted attributes that are read from a `Solution`."""
+
+    @property
+    def directions_(self) -> NDArray[np.float64]:
+        """(d, F) directions, one per column."""
+        return self._solution.directions
+
+    @property
+    def offset_(self) -> NDArray[np.float64]:
+        """(F,) offsets of the projections."""
+        return self._solution.offset
+
+    @property
+    def eigenvalues_(self) -> NDArray[np.float64]:
+        """(F,) eigenvalues."""
+        return self._solution.eigenvalues
+
+    @property
+    def pairs_(self) -> Labels:
+        """(F, 2) labels of the numerator and denominator classes, or names of contrasts."""
+        return self._solution.pairs
+
+    @property
+    def ranks_(self) -> NDArray[np.intp]:
+        """(F,) ranks within the pairs."""
+        return self._solution.ranks
+
+    @property
+    def pair_conditions_(self) -> PairConditions:
+        """Crawford numbers and sampling errors of the pencils; computed at each access."""
+        report = self._solution.scale
+        if not isinstance(self._solve_options, PencilOptions):
+            raise AttributeError("pair_conditions_ needs pairs of classes, got single classes")
+        return measure_pairs(self.moments_, settled_options(self._solve_options, report))
+
+    @property
+    def eigenvalue_bounds_(self) -> NDArray[np.float64]:
+        """(F, 2) ends of the eigenvalues for infinitely many samples, if the estimate holds."""
+        return self.pair_conditions_.bounds(self.pairs_, self.eigenvalues_)
+
+    @property
+    def scale_report_(self) -> ScaleReport:
+        """Report on the choices of `scale` and `constant`."""
+        return self._solution.scale
+
+    @property
+    def scale_(self) -> str:
+        """The choice made for `scale`, "none" or "columns"."""
+        return self._solution.scale.choice
+
+    @property
+    def column_scale_(self) -> NDArray[np.float64]:
+        """(d,) divisors of the columns."""
+        return self._solution.scale.column_scale
