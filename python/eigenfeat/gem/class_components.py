@@ -53,8 +53,12 @@ class ClassComponents(GEM):
     expansion : {"half_wave", "shifted", "polynomial", "none"}, default="shifted"
         As in :class:`GEM`. "shifted" is smooth at 0, where projections on vanishing components lie.
         Roots of half waves would amplify rounding errors there.
-    powers, n_threads, verbose
-        As in :class:`GEM`.
+    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
+        The exponents a.
+    n_threads : int or None, default=None
+        Number of threads; None means all.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
 
     Attributes
     ----------
@@ -67,8 +71,18 @@ class ClassComponents(GEM):
         if principal, else ascending.
     pairs_ : (F, 2) array
         Class of each direction, in both columns.
-    ranks_, classes_, moments_, column_scale_, n_features_in_, feature_names_in_
-        As in :class:`GEM`.
+    ranks_ : (F,) array
+        Rank of each direction in its pair, from 0.
+    classes_ : (k,) array
+        Labels, sorted.
+    moments_ : ClassMoments
+        Moments of the classes, from which the directions are computed.
+    column_scale_ : (d,) array
+        Divisors of the columns.
+    n_features_in_ : int
+        Number of input features.
+    feature_names_in_ : (d,) array of str
+        Names of the input features, if they have names.
 
     See Also
     --------

@@ -69,10 +69,15 @@ class JointGEMClassifier(GEMClassifier):
 
     Parameters
     ----------
-    gem, logit, depth, hidden_directions
-        As in :class:`GEMClassifier`; the expansion is "shifted" or "with_input". For the
-        temperature "auto", a tenth of more than 1,500 samples is held out from training (300 to
-        5,000); with fewer, the temperature is 1.
+    gem : GEM or None, default=None
+        As in :class:`GEMClassifier`; the expansion is "shifted" or "with_input".
+    logit : MultinomialLogit or None, default=None
+        As in :class:`GEMClassifier`. For the temperature "auto", a tenth of more than 1,500 samples
+        is held out from training (300 to 5,000); with fewer, the temperature is 1.
+    depth : int >= 1, default=1
+        As in :class:`GEMClassifier`.
+    hidden_directions : int >= 1 or "auto", default="auto"
+        Directions per pair in the layers before the last. "auto": at most 20.
     epochs : int >= 0, default=24
         Passes over the samples during joint training.
     perturbation : float >= 0, default=0.15
@@ -80,8 +85,14 @@ class JointGEMClassifier(GEMClassifier):
         images of centred objects, .004 suited Covertype.
     learning_rate : float > 0, default=0.02
         Typical relative change of directions and weights in a step.
-    categorical_features, class_weight, n_threads, verbose
+    categorical_features : "from_dtype" or None, default="from_dtype"
         As in :class:`GEMClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Class weights, multiplied into `sample_weight`.
+    n_threads : int or None, default=None
+        Number of threads; None means all.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
     random_state : int, RandomState or None, default=0
         Seed of the layers, the logit and the order of the samples in each epoch.
 

@@ -57,8 +57,12 @@ class RandomizedGEM(PairFeatures):
         Whether samples are ``(x - m, 1)``, m their mean, so that a direction has an offset.
     scale : {"none", "columns"}, default="none"
         "columns" divides columns by their standard deviations.
-    denominator, expansion, powers
-        As in :class:`eigenfeat.GEM`; `expansion` is "half_wave" by default.
+    denominator : {"second_moment", "covariance"}, default="second_moment"
+        With "covariance", both matrices are about the mean of class j.
+    expansion : str, default="half_wave"
+        As in :class:`eigenfeat.GEM`, but for "auto".
+    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
+        The exponents a.
     random_state : int, RandomState instance or None, default=0
         Seed of the Krylov spaces.
     n_threads : int or None, default=None

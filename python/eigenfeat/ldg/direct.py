@@ -38,8 +38,10 @@ class DirectLDA(WeightedReducer):
         classes. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance within classes of the projections, ascending.
-    mean_, classes_
-        As in `RegularizedFisher`.
+    mean_ : (d,) array
+        Mean of the samples.
+    classes_ : (k,) array
+        Labels, sorted.
 
     See Also
     --------

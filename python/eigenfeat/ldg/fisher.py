@@ -122,8 +122,10 @@ class PCAFisher(ClassReducer):
         Variance between classes over variance within (at least that share), descending.
     pca_components_ : int
         Principal components of the first step: min(n - k, rank of the samples), at least one.
-    mean_, classes_
-        As in `RegularizedFisher`.
+    mean_ : (d,) array
+        Mean of the samples.
+    classes_ : (k,) array
+        Labels, sorted.
 
     See Also
     --------

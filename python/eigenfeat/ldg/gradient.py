@@ -34,8 +34,18 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     Parameters
     ----------
-    n_components, gamma, n_neighbors, standardize, random_state, n_threads
-        As in `LDG`; gamma affects the start only.
+    n_components : int, "cv", "greedy" or sequence of int, default="cv"
+        As in `LDG`.
+    gamma : float >= 0, "cv" or sequence of float, default="cv"
+        As in `LDG`; it affects the start only.
+    n_neighbors : int, "cv" or sequence of int, default="cv"
+        As in `LDG`.
+    standardize : bool, default=True
+        Whether columns are divided by their standard deviations first. Constant columns become 0.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds that choose `n_neighbors`.
+    n_threads : int or None, default=None
+        Number of threads; None uses all. Results do not depend on it.
     tol : float >= 0, default=1e-4
         Largest gradient along the constraint at the end, relative to the gradient at the start.
     max_iter : int, default=1000
@@ -60,7 +70,21 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     stop_reason_ : str
         "converged", "precision" (the decrease is below rounding error), "iterations" or "stopped"
         (by a callback).
-    mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
+    mean_ : (d,) array
+        Means of the columns; features are ``((X - mean_) / scale_) @ components_.T``.
+    scale_ : (d,) array
+        Standard deviations of the columns; 1 for constant columns or without `standardize`.
+    gamma_ : float
+        The given or chosen `gamma`.
+    n_neighbors_ : int
+        The given or chosen number of neighbours.
+    n_components_ : int
+        The given or chosen number of directions.
+    cv_results_ : dict
+        As in `LDG`.
+    classes_ : (k,) array
+        Labels, sorted.
+    short_classes_ : array
         As in `LDG`.
 
     Warns

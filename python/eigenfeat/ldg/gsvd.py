@@ -39,8 +39,10 @@ class GSVDDiscriminant(WeightedReducer):
         Generalized singular values, descending: standard deviations of projections between classes.
     betas_ : (ell,) array
         Standard deviations of projections within classes; ``alphas_**2 + betas_**2 = 1``.
-    mean_, classes_
-        As in `RegularizedFisher`.
+    mean_ : (d,) array
+        Mean of the samples.
+    classes_ : (k,) array
+        Labels, sorted.
 
     See Also
     --------

@@ -39,8 +39,16 @@ class KernelLDG(LocalDiscriminant):
 
     Parameters
     ----------
-    n_components, gamma, n_neighbors, random_state, n_threads
-        As in `LDG`. `gamma` is the parameter of LDG, not of the kernel.
+    n_components : int, "cv", "greedy" or sequence of int, default="cv"
+        As in `LDG`.
+    gamma : float >= 0, "cv" or sequence of float, default="cv"
+        As in `LDG`; it is no parameter of the kernel.
+    n_neighbors : int, "cv" or sequence of int, default="cv"
+        As in `LDG`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds that choose `n_neighbors`.
+    n_threads : int or None, default=None
+        Number of threads; None uses all. Results do not depend on it.
     kernel : str or callable, default="linear"
         One of scikit-learn's pairwise kernels, "precomputed" (`X` is then the (n, n) kernel matrix
         in `fit`, and (m, n) between new and training samples in `transform`), or a function of two
@@ -71,7 +79,17 @@ class KernelLDG(LocalDiscriminant):
         Standard deviations that divide samples, if any; 1 for constant columns.
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
-    gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
+    gamma_ : float
+        The given or chosen `gamma`.
+    n_neighbors_ : int
+        The given or chosen number of neighbours.
+    n_components_ : int
+        The given or chosen number of directions.
+    cv_results_ : dict
+        As in `LDG`.
+    classes_ : (k,) array
+        Labels, sorted.
+    short_classes_ : array
         As in `LDG`.
 
     Raises

@@ -70,8 +70,10 @@ class LocalFisher(ClassReducer):
         Local variance between classes over variance within, descending; may be negative.
     pca_components_ : int or None
         Number of principal components that were used.
-    mean_, classes_
-        As in `RegularizedFisher`.
+    mean_ : (d,) array
+        Mean of the samples.
+    classes_ : (k,) array
+        Labels, sorted.
 
     Raises
     ------

@@ -35,8 +35,10 @@ class MaximumMarginCriterion(WeightedReducer):
         magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes less variance within, descending.
-    mean_, classes_
-        As in `RegularizedFisher`.
+    mean_ : (d,) array
+        Mean of the samples.
+    classes_ : (k,) array
+        Labels, sorted.
 
     See Also
     --------

@@ -88,8 +88,10 @@ class ITML(Iterative, ClassReducer):
         Bounds u and v of the squared distances, in the units of the samples.
     n_iter_ : int
         Number of sweeps.
-    mean_, classes_
-        As in `RegularizedFisher`.
+    mean_ : (d,) array
+        Mean of the samples.
+    classes_ : (k,) array
+        Labels, sorted.
 
     Warns
     -----

@@ -34,8 +34,18 @@ class SparseLDG(LDG):
 
     Parameters
     ----------
-    n_components, gamma, n_neighbors, standardize, random_state, n_threads
-        As in `LDG`, whose directions are used for the choices.
+    n_components : int, "cv", "greedy" or sequence of int, default="cv"
+        As in `LDG`, whose directions are used for the choice.
+    gamma : float >= 0, "cv" or sequence of float, default="cv"
+        As in `LDG`, whose directions are used for the choice.
+    n_neighbors : int, "cv" or sequence of int, default="cv"
+        As in `LDG`, whose directions are used for the choice.
+    standardize : bool, default=True
+        Whether columns are divided by their standard deviations first. Constant columns become 0.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds that choose `n_neighbors`.
+    n_threads : int or None, default=None
+        Number of threads; None uses all. Results do not depend on it.
     sparsity : float >= 1, default=3
         Bound of ``|b|_1^2`` for a unit vector b; c columns of equal weight have ``|b|_1^2 = c``.
         Values of d or more have no effect.
@@ -65,7 +75,21 @@ class SparseLDG(LDG):
         Relative primal and dual residuals.
     n_iter_ : int
         The largest number of steps for a direction.
-    mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
+    mean_ : (d,) array
+        Means of the columns; features are ``((X - mean_) / scale_) @ components_.T``.
+    scale_ : (d,) array
+        Standard deviations of the columns; 1 for constant columns or without `standardize`.
+    gamma_ : float
+        The given or chosen `gamma`.
+    n_neighbors_ : int
+        The given or chosen number of neighbours.
+    n_components_ : int
+        The given or chosen number of directions.
+    cv_results_ : dict
+        As in `LDG`.
+    classes_ : (k,) array
+        Labels, sorted.
+    short_classes_ : array
         As in `LDG`.
 
     Raises

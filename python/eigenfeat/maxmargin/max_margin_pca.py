@@ -50,7 +50,9 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     scales : sequence of float >= 0
         For "cv": sizes of the moves of `MaxMarginShift`, relative to the spread of the samples;
         each determines a `sigma2`.
-    cv, scale
+    cv : int or splitter, default=5
+        Folds for "cv".
+    scale : {"auto", "none", "columns"}, default="auto"
         As in `MaxMarginShift`.
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
@@ -81,8 +83,16 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         J after every sweep.
     n_iter_ : int
         Number of sweeps.
-    column_mean_, column_scale_, cv_results_, best_score_, best_index_
-        As in `MaxMarginShift`.
+    column_mean_ : (d,) array
+        Means that are subtracted from the columns before the SVM.
+    column_scale_ : (d,) array
+        Divisors of columns before the SVM.
+    cv_results_ : dict
+        With "cv", all results, as in ``GridSearchCV``.
+    best_score_ : float
+        With "cv", the score of the chosen scale, which need not be the largest.
+    best_index_ : int
+        With "cv", the index of the chosen scale.
 
     Warns
     -----

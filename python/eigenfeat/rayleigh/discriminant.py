@@ -73,8 +73,14 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Labels, sorted.
     completion_ : GaussianImputer
         The Gaussian that completes missing entries; only if `fit` had some.
-    offset_, mean_, column_scale_, moments_
-        As in `RayleighPCA`.
+    offset_ : (m,) array
+        ``-mean_ @ directions_``.
+    mean_ : (d,) array
+        Mean of the samples.
+    column_scale_ : (d,) array
+        Divisors of the features.
+    moments_ : ClassMoments
+        Moments that the directions are computed from.
 
     Raises
     ------
@@ -176,8 +182,12 @@ class SlicedInverseRegression(SupervisedRayleigh):
     target : {"auto", "classes", "continuous"}, default="auto"
         "auto" divides a target of floats that are not all integers into slices. Use "continuous"
         for counts and other integers.
-    ridge, scale, n_threads
-        As in `FisherLDA`.
+    ridge : float >= 0, default=1e-3
+        Multiple of the mean eigenvalue of the covariance that is added to its diagonal.
+    scale : {"none", "columns"}, default="columns"
+        Whether to divide columns by their standard deviations first.
+    n_threads : int or None, default=None
+        Number of threads; None means all. Results do not depend on it.
 
     Attributes
     ----------
@@ -189,8 +199,14 @@ class SlicedInverseRegression(SupervisedRayleigh):
         Lower ends of all slices but the first; None for classes.
     classes_ : (slices,) array
         Labels, or numbers of the slices.
-    offset_, mean_, column_scale_, moments_
-        As in `RayleighPCA`.
+    offset_ : (m,) array
+        ``-mean_ @ directions_``.
+    mean_ : (d,) array
+        Mean of the samples.
+    column_scale_ : (d,) array
+        Divisors of the features.
+    moments_ : ClassMoments
+        Moments that the directions are computed from.
 
     Raises
     ------

@@ -137,15 +137,27 @@ class VanishingComponents(RayleighPCA):
     ----------
     n_components : int or None, default=None
         Number of directions to keep; all d by default.
-    center, scale, n_threads
-        As in `RayleighPCA`. With `center`, a linear polynomial may have a constant term.
+    center : bool, default=True
+        As in `RayleighPCA`. With it, a linear polynomial may have a constant term.
+    scale : {"none", "columns"}, default="none"
+        As in `RayleighPCA`.
+    n_threads : int or None, default=None
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     eigenvalues_ : (m,) array
         Mean squares of the projections, ascending; 0 for those that vanish on all samples.
-    directions_, offset_, mean_, column_scale_, moments_
-        As in `RayleighPCA`.
+    directions_ : (d, m) array
+        One direction per column; projections are ``X @ directions_ + offset_``.
+    offset_ : (m,) array
+        ``-mean_ @ directions_``.
+    mean_ : (d,) array
+        Mean of the samples; zeros if `center` is False.
+    column_scale_ : (d,) array
+        Divisors of the features.
+    moments_ : ClassMoments
+        Moments that the directions are computed from.
 
     See Also
     --------
@@ -204,8 +216,14 @@ class OrientedPCA(UnsupervisedRayleigh):
         Ratio of signal to noise, descending.
     noise_moments_ : ClassMoments or None
         Moments of the noise samples, if given.
-    offset_, mean_, column_scale_, moments_
-        As in `RayleighPCA`.
+    offset_ : (m,) array
+        ``-mean_ @ directions_``.
+    mean_ : (d,) array
+        Mean of the samples; zeros if `center` is False.
+    column_scale_ : (d,) array
+        Divisors of the features.
+    moments_ : ClassMoments
+        Moments that the directions are computed from.
 
     Raises
     ------

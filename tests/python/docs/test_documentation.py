@@ -158,20 +158,38 @@ def test_every_public_name_has_a_page(family):
     assert missing == []
 
 
-def test_docstrings_give_each_parameter_an_entry():
+def documented():
+    """Public classes and functions, and public methods."""
     shown = {getattr(importlib.import_module(home), name) for home, name in listed()}
-    methods = [
+    methods = {
         member
         for kind in filter(inspect.isclass, shown)
         for name, member in inspect.getmembers(kind, inspect.isfunction)
         if not name.startswith("_") and member.__module__.startswith("eigenfeat.")
-    ]
+    }
+    return {one: inspect.getdoc(one) or "" for one in shown | methods}
+
+
+def test_docstrings_give_each_parameter_an_entry():
+    """Several parameters of a method may share a reference, such as "As in `fit`"."""
     shared = {
-        f"{one.__module__}.{one.__qualname__}": names
-        for one in [*shown, *methods]
-        if (names := re.findall(r"^ *(\w+(?:, \w+)+) : ", inspect.getdoc(one) or "", re.M))
+        f"{one.__module__}.{one.__qualname__}": found
+        for one, text in documented().items()
+        for end in (" : ", r"\n    \w")[: 1 + inspect.isclass(one)]
+        if (found := re.findall(r"^ *(\w+(?:, \w+)+)" + end, text, re.M))
     }
     assert shared == {}
+
+
+def test_docstrings_give_the_defaults_of_signatures():
+    wrong = []
+    for one, text in documented().items():
+        call = one.__init__ if inspect.isclass(one) else one
+        parameters = inspect.signature(call).parameters if callable(call) else {}
+        for name, given in re.findall(r"^(\w+) : .*default=(.+)$", text, re.M):
+            if name in parameters and eval(given, {}) != parameters[name].default:
+                wrong.append(f"{one.__qualname__}: {name}={parameters[name].default!r}")
+    assert wrong == []
 
 
 def test_references_lead_to_pages():
