@@ -186,7 +186,16 @@ def corrupted_copies(
     gram = np.ascontiguousarray(coef @ coef.T)
     start, n_threads = np.zeros_like(scores), threads.resolve(svm.n_threads)
     duals, _, _ = core.hinge_envelope(
-        scores, gram, codes, costs, 1.0, sigma2, start, _MODE_TOL, _MAX_STEPS, n_threads
+        scores,
+        gram,
+        codes,
+        costs,
+        margin=1.0,
+        variance=sigma2,
+        start=start,
+        tolerance=_MODE_TOL,
+        max_steps=_MAX_STEPS,
+        n_threads=n_threads,
     )
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)

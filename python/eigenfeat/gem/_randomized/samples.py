@@ -94,9 +94,18 @@ class SparseRows(OmitsCaches):
         if out is None:
             out = np.empty((self.shape[0], width), dtype=V.dtype)
         core.multiply_rows(
-            self.data, self.indices, self.indptr, self.n_columns,
-            V, at, out, out_at, width, add, n_threads,
-        )  # fmt: skip
+            self.data,
+            self.indices,
+            self.indptr,
+            self.n_columns,
+            V=V,
+            v_first=at,
+            out=out,
+            out_first=out_at,
+            width=width,
+            add=add,
+            n_threads=n_threads,
+        )
         return out
 
     def transposed_times(self, U: _Values, out: _Values | None = None, **options: Any) -> _Values:
