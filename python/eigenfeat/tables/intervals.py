@@ -67,7 +67,7 @@ class ResidualSpread:
             oob_score=True,
             random_state=samples.seed,
         ).fit(columns, residuals if residuals.shape[1] > 1 else residuals[:, 0])
-        trees = Trees.of_forest(forest, columns)
+        trees = Trees.of_forest(forest.estimators_, columns)
         least = np.maximum(_LEAST_SPREAD * residuals.mean(axis=0), np.finfo(np.float64).tiny)
         scores = residuals / (forest.oob_prediction_.reshape(residuals.shape) + least)
         order = np.argsort(scores, axis=0, kind="stable")

@@ -6,7 +6,8 @@ indices of a loaded file. scikit-learn grows the trees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -18,11 +19,12 @@ from sklearn.base import clone
 from eigenfeat._base.threads import resolve
 from eigenfeat.tables.representations import BETWEEN
 
-__all__ = ["Trees", "grow", "unequal"]
+__all__ = ["Trees", "forest_trees", "grow", "unequal"]
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that counts as rounding
+_DRAWN_AT_ONCE = 100_000  # samples of all trees of scikit-learn's that are in memory
 _CHOSEN = 16  # number of features that trees read besides the required ones
 _SCREENED = 4_000  # samples of the short boosting that selects these features
 _STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31
@@ -80,6 +82,26 @@ def grow(
     return steps
 
 
+def forest_trees(
+    forest: Any, X: NDArray[np.float32], y: NDArray[Any], weight: NDArray[np.float64] | None
+) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Trees of scikit-learn's forest, with the indices of the samples that each is grown from.
+
+    They are grown a few at a time, because the nodes of all may take more memory than the samples.
+    """
+    from joblib import effective_n_jobs
+
+    count, drawn = forest.n_estimators, forest.max_samples or len(X)
+    step = max(4 * effective_n_jobs(forest.n_jobs), _DRAWN_AT_ONCE // drawn)
+    for first in range(0, count, step):
+        forest.set_params(warm_start=True, n_estimators=min(first + step, count))
+        trees = forest.fit(X, y, weight).estimators_
+        for place, indices in enumerate(forest.estimators_samples_[first:], first):
+            # The clone has the seed of the tree, but no nodes.
+            tree, trees[place] = trees[place], clone(trees[place])
+            yield tree, indices
+
+
 @dataclass(frozen=True, eq=False)
 class Trees:
     """Trees with N nodes together, whose predictions add up.
@@ -107,22 +129,27 @@ class Trees:
     depth: int
 
     @classmethod
-    def of(cls, trees: Sequence[Nodes], X: NDArray[np.float32]) -> Trees:
+    def of(cls, trees: Iterable[Nodes], X: NDArray[np.float32]) -> Trees:
         """Join trees.
 
         Each threshold moves to a place between the neighbouring values of the training samples `X`,
         which it separates as before: a mean of two values may itself be a value of new samples,
         whose side would then depend on rounding. Values that differ by rounding count as equal.
         """
-        starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
-        feature, threshold, left, right = [], [], [], []
-        for start, tree in zip(starts, trees, strict=False):
-            nodes, leaf = np.arange(len(tree.left)), tree.left < 0
-            left.append(start + np.where(leaf, nodes, tree.left))
-            right.append(start + np.where(leaf, nodes, tree.right))
-            feature.append(np.where(leaf, 0, tree.feature))
-            threshold.append(np.where(leaf, np.inf, tree.threshold))
-        features, thresholds = np.concatenate(feature), np.concatenate(threshold)
+        roots, size, depth = [], 0, 0
+        parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
+        for tree in trees:
+            nodes, leaf = size + np.arange(len(tree.left)), tree.left < 0
+            for name, below in (("left", tree.left), ("right", tree.right)):
+                parts[name].append(np.where(leaf, nodes, size + below).astype(np.int32))
+            parts["feature"].append(np.where(leaf, 0, tree.feature).astype(np.int32))
+            parts["threshold"].append(np.where(leaf, np.inf, tree.threshold))
+            parts["values"].append(tree.values)
+            roots.append(size)
+            size, depth = size + len(nodes), max(depth, tree.depth)
+        # Each list is freed before the next one is joined.
+        joined = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
+        features, thresholds = joined["feature"], joined.pop("threshold")
         for j in np.unique(features):
             ascending = np.sort(X[:, j]).astype(np.float64)
             known = ascending[np.append(True, np.diff(ascending) > 0)]  # faster than np.unique
@@ -137,25 +164,21 @@ class Trees:
         rounded = thresholds.astype(np.float32)
         above = rounded > thresholds
         rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
-        return cls(
-            starts[:-1].astype(np.int32),
-            features.astype(np.int32),
-            rounded,
-            np.concatenate(left).astype(np.int32),
-            np.concatenate(right).astype(np.int32),
-            np.concatenate([tree.values for tree in trees]),
-            max(tree.depth for tree in trees),
-        )
+        return cls(np.array(roots, np.int32), threshold=rounded, depth=depth, **joined)
 
     @classmethod
-    def of_forest(cls, forest: Any, X: NDArray[np.float32]) -> Trees:
-        """Mean outputs of a forest of scikit-learn's that was grown from `X`."""
-        trees = []
-        for tree in (one.tree_ for one in forest.estimators_):
-            below = tree.children_left, tree.children_right
-            values = tree.value.reshape(tree.node_count, -1) / len(forest.estimators_)
-            trees.append(Nodes(*below, tree.feature, tree.threshold, values, int(tree.max_depth)))
-        return cls.of(trees, X)
+    def of_forest(cls, trees: Iterable[Any], X: NDArray[np.float32]) -> Trees:
+        """Mean outputs of scikit-learn's trees that were grown from `X`."""
+
+        def nodes() -> Iterator[Nodes]:
+            for tree in (one.tree_ for one in trees):
+                values = tree.value.reshape(tree.node_count, -1)
+                below = tree.children_left, tree.children_right
+                yield Nodes(*below, tree.feature, tree.threshold, values.copy(), tree.max_depth)
+
+        out = cls.of(nodes(), X)
+        np.divide(out.values, len(out.roots), out=out.values)
+        return out
 
     @classmethod
     def of_boosting(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.tables.representations import Table, TableStatistics
-from eigenfeat.tables.trees import Trees, unequal
+from eigenfeat.tables.trees import Trees, forest_trees, unequal
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
@@ -200,14 +200,19 @@ class ForestView(TreesView):
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         self.levels = samples.table.statistics.levels
         X, held = self.features(samples.table), folds.held
-        forest = self.unfitted(samples).fit(X, samples.plain_targets, unequal(samples.weight))
-        self.trees = Trees.of_forest(forest, X)
-        total = np.zeros((len(held), self.trees.values.shape[1]))
-        count = np.zeros((len(held), 1))
-        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-            out = ~np.isin(held, drawn)
-            total[out] += tree.tree_.predict(X[held[out]]).reshape(-1, total.shape[1])
-            count[out] += 1.0
+        forest, weight = self.unfitted(samples), unequal(samples.weight)
+        several = samples.targets.ndim > 1
+        k = samples.targets.shape[1] if several else len(samples.rows.classes)
+        total, count = np.zeros((len(held), k)), np.zeros((len(held), 1))
+
+        def grown() -> Iterator[Any]:
+            for tree, drawn in forest_trees(forest, X, samples.plain_targets, weight):
+                out = ~np.isin(held, drawn)
+                total[out] += tree.tree_.predict(X[held[out]]).reshape(-1, k)
+                count[out] += 1.0
+                yield tree
+
+        self.trees = Trees.of_forest(grown(), X)
         return self.of_means(total / np.maximum(count, 1.0))
 
     def outputs(self, table: Table) -> _Array:

@@ -129,7 +129,7 @@ def test_trees_are_those_of_scikit_learn(several):
     X = X.astype(np.float32)
     targets = np.column_stack([y, -y]) if several else y
     forest = RandomForestRegressor(10, random_state=0).fit(X, targets)
-    trees = Trees.of_forest(forest, X)
+    trees = Trees.of_forest(forest.estimators_, X)
     assert_allclose(trees.predict(X).squeeze(), forest.predict(X))
     assert not np.isin(trees.threshold, X).any()
 
