@@ -99,7 +99,7 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     total, every_third = terms.sum(axis=1), 3 * terms[:, 1::3].sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = total * np.exp(size)
-        error = np.abs(every_third / total - 1)  # with every third node
+        error = np.abs(every_third / total - 1)  # of the rule with every third node
     accurate = np.isfinite(error) & (error**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
     return np.clip(value, 0.0, 1.0), accurate

@@ -144,7 +144,7 @@ class PatternGaussians:
 
     @cached_property
     def parts(self) -> list[PatternGaussians]:
-        """Each part alone."""
+        """Conditional Gaussians of each part alone."""
         n_parts = len(self.groups[0][0])
         return [
             PatternGaussians([(models[g : g + 1], n_known) for models, n_known in self.groups])
@@ -602,9 +602,9 @@ class GaussianCompletion(Completion):
         self._validate_params()
         with unchanged_on_error(self):
             rows = validate_data(self, X, **self._TRAINING)
-            shares = self._estimate(rows, np.zeros(len(rows), dtype=np.int32))
+            shrinkages = self._estimate(rows, np.zeros(len(rows), dtype=np.int32))
         self.mean_, self.covariance_ = self.mixture_.means[0], self.mixture_.covariances[0]
-        self.shrinkage_ = float(shares[0])
+        self.shrinkage_ = float(shrinkages[0])
         return self
 
 
@@ -703,10 +703,10 @@ class MixtureCompletion(Completion):
             rows, labels = validate_data(self, X, y, **self._TRAINING)
             check_classification_targets(labels)
             classes, codes = np.unique(labels, return_inverse=True)
-            shares = self._estimate(rows, codes.astype(np.int32), classes)
+            shrinkages = self._estimate(rows, codes.astype(np.int32), classes)
         self.classes_, self.class_weights_ = classes, self.mixture_.weights
         self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
-        self.shrinkages_ = shares
+        self.shrinkages_ = shrinkages
         if self.overall > 0:
             single = GaussianCompletion(self.shrinkage, self.ridge, self.n_threads).fit(rows)
             self.mixture_ = self.mixture_.averaged(single.mixture_, self.overall)
@@ -741,12 +741,12 @@ def class_gaussians(
     floor = completion.ridge * float((counts * traces).sum() / counts.sum()) / d
     shrinkages = np.zeros(len(counts))
     for g in classes:
-        share = completion.shrinkage
-        if isinstance(share, str):
-            share = ledoit_wolf(X[codes == g] - means[g], covariances[g])
-        shrinkages[g] = share
-        covariances[g] *= 1.0 - share
-        covariances[g][np.diag_indices(d)] += share * traces[g] / d + floor
+        shrinkage = completion.shrinkage
+        if isinstance(shrinkage, str):
+            shrinkage = ledoit_wolf(X[codes == g] - means[g], covariances[g])
+        shrinkages[g] = shrinkage
+        covariances[g] *= 1.0 - shrinkage
+        covariances[g][np.diag_indices(d)] += shrinkage * traces[g] / d + floor
     return means, covariances, shrinkages
 
 

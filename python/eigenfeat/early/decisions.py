@@ -62,13 +62,13 @@ class EarlyDecisions:
     time : (n,) array of int
         Number of values used, from 1 to the length of the series.
     reliability : (n,) array or None
-        By `ReliableClassifier`: the largest tau at which the series is decided at `time`; 1 at its
-        end.
+        Set by `ReliableClassifier`: the largest tau at which the series is decided at `time`; 1 at
+        its end.
     cost : (n,) array or None
-        By `MinimumCostClassifier`: expected cost of misclassification and delay at `time`, by the
-        classifier's probabilities.
+        Set by `MinimumCostClassifier`: expected cost of misclassification and delay at `time`, by
+        the classifier's probabilities.
     steps : (p,) array of int or None
-        By `ReliableClassifier`: the times at which series were evaluated.
+        Set by `ReliableClassifier`: the times at which series were evaluated.
     trace_label : (n, p) array or None
         With ``trace=True``, the label after each of `steps` values.
     trace_reliability : (n, p) array or None

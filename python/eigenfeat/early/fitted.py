@@ -53,7 +53,7 @@ from eigenfeat.early.rules import (
 )
 from eigenfeat.early.sampling import Sampled, SampledRule, samples_of
 from eigenfeat.early.series import (
-    ENDED,
+    ENDED_ADVICE,
     Layout,
     Rows,
     blocks,
@@ -281,7 +281,7 @@ def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> Fi
         sample, channel = divmod(int(never.argmax()), layout.channels)
         raise ValueError(
             "X: expected a known value of each channel at each time in at least one series, got "
-            f"only NaN in channel {channel}, sample {sample}{ENDED}"
+            f"only NaN in channel {channel}, sample {sample}{ENDED_ADVICE}"
         )
     with ignore_single_sample_warning():
         if completion is None and np.isnan(X).any():
@@ -358,8 +358,8 @@ def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants 
             "linear discriminants" if needs_linear else "discriminants that are sums over columns"
         )
         raise ValueError(
-            f"rule: expected 'quadratic', 'chebyshev' or 'sampled', got {name!r}, which takes "
-            f"{needed}, with {show(classifier)}"
+            f"rule: expected 'quadratic', 'chebyshev' or 'sampled' with {show(classifier)}, got "
+            f"{name!r}, which needs {needed}"
         )
     return functions
 

@@ -176,7 +176,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             check_two_labels(self.classes_)
             if len(y) == len(self.classes_):
                 raise ValueError(
-                    "y: expected a class of two samples or more, got one sample of each"
+                    "y: expected a class of two samples or more, got one sample of each class"
                 )
             count_cores()
             self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
@@ -190,14 +190,14 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             if held_out.skipped and self.times is not None:
                 left_out = np.setdiff1d(self._times_after(self.onset_), self.times_)
                 warn_caller(
-                    f"times: left out {left_out.tolist()}, which the classifier cannot take: "
-                    f"{held_out.skipped}",
+                    f"times: left out {left_out.tolist()}, at which the classifier cannot be "
+                    f"fitted: {held_out.skipped}",
                     UserWarning,
                 )
             self.costs_ = self._costs()
-            probabilities, of_row = held_out.stacked()
+            probabilities, series = held_out.stacked()
             costs_of_deciding = [
-                table[codes[of_row], (p @ table).argmin(axis=1)]
+                table[codes[series], (p @ table).argmin(axis=1)]
                 for table, p in zip(self.costs_, probabilities, strict=True)
             ]
             self.policy_ = fitted_policy(probabilities, np.stack(costs_of_deciding))
@@ -385,17 +385,17 @@ class CostStream:
         sample = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)
         if self._decision is not None:
             return self._decision
-        at = self._seen + 1 if time is None else time
-        if not isinstance(at, Integral) or isinstance(at, bool) or not self._seen < at <= length:
+        t = self._seen + 1 if time is None else time
+        if not isinstance(t, Integral) or isinstance(t, bool) or not self._seen < t <= length:
             raise ValueError(
                 f"time: expected an integer in {self._seen + 1}..{length}, got {show(time)}"
             )
         times = self._model.times_
         # Skipped values are missing; the series may be decided at the times of such values.
-        for k in np.flatnonzero((times > self._seen) & (times < at)):
+        for k in np.flatnonzero((times > self._seen) & (times < t)):
             if self._decide(int(k), int(times[k])) is not None:
                 return self._decision
-        self._seen = int(at)
+        self._seen = int(t)
         self._samples[self._seen - 1] = sample
         k = int(np.searchsorted(times, self._seen))
         return self._decide(k, self._seen) if times[k] == self._seen else None

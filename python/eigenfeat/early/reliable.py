@@ -73,7 +73,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         the rule "pairwise", complete training samples and at most 32 classes, otherwise
         ``GaussianCompletion()``.
     rule : str or Sampled, default="auto"
-        "auto": "pairwise" for linear discriminants, "quadratic" for quadratic ones, "sampled" for
+        "auto": "pairwise" for linear and "quadratic" for quadratic discriminants, "sampled" for
         other classifiers. "mahalanobis", "box" and "chebyshev" are more cautious. "prefixes" also
         fits `ConvolutionClassifier` to the first values at up to 24 times, and decides earlier.
     reliability : float in (0, 1), default=0.95
@@ -119,9 +119,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Certified share of final labels among the series of each class, at most `reliability_`; NaN
         for classes without held-out samples. Each holds with the confidence of `correct`.
     decision_times_ : (p,) array of int
-        Numbers of values after which series are decided.
+        Numbers of values after which series may be decided.
     correction_ : Correction
-        Scores that decisions must exceed, by the held-out samples.
+        Thresholds that the scores of decisions must exceed, learned from held-out samples.
     n_channels_ : int
         Number of channels.
     n_timepoints_ : int
@@ -445,7 +445,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             Complete samples that were not used for fitting.
         y : (n,) array-like
             Labels.
-        agreement : float between 0 and 1, optional
+        agreement : float in (0, 1), optional
             Share of final labels to promise, the new `reliability_`; `reliability` by default.
 
         Returns

@@ -37,7 +37,7 @@ TAUS = (*_SMALL_TAUS, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0
 
 
 class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
-    """Early classification with the largest harmonic mean of accuracy and earliness saved.
+    """Early classification with the largest harmonic mean of accuracy and 1 - earliness.
 
     Use it where the average of accuracy and earliness matters and no promise is needed. Set
     `candidates` first. User guide: :doc:`/guide/early_costs`.

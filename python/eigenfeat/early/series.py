@@ -73,7 +73,7 @@ def training_rows(
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
     series = series_of(X)
     if series is None:
-        rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_ROWS)
+        rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_VALIDATION_OPTIONS)
         return _complete(estimator, rows, fit=True), labels, Layout(1, rows.shape[1])
     if y is None:
         raise ValueError("y: expected labels, got None")
@@ -99,7 +99,7 @@ def ended_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
     series = series_of(X)
     if series is None:
         _check_one_channel(X, layout)
-        return _complete(estimator, validate_data(estimator, X, reset=False, **_ROWS))
+        return _complete(estimator, validate_data(estimator, X, reset=False, **_VALIDATION_OPTIONS))
     return _laid_out(series, layout, ended=True)
 
 
@@ -126,14 +126,18 @@ def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array
     series = series_of(X)
     if series is None:
         _check_one_channel(X, layout)
-        options = {**_ROWS, "ensure_all_finite": "allow-nan"}
+        options = {**_VALIDATION_OPTIONS, "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(estimator, X, reset=False, **options))
     return _laid_out(series, layout, ended=False).rows
 
 
-_ROWS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-ENDED = "; pass series that have ended as a list of arrays, without NaN at their ends"
-_SERIES_ADVICE = "; pass series with missing values as X[:, None] or as a list" + ENDED
+_VALIDATION_OPTIONS: dict[str, Any] = {
+    "dtype": np.float64,
+    "order": "C",
+    "ensure_all_finite": False,
+}
+ENDED_ADVICE = "; pass series that have ended as a list of arrays, without NaN at their ends"
+_SERIES_ADVICE = "; pass series with missing values as X[:, None] or as a list" + ENDED_ADVICE
 _DECIDE_ADVICE = "; decide takes incomplete samples"
 _FIT_ADVICE = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
 
@@ -154,7 +158,7 @@ def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
 
 
 def _check_one_channel(X: Any, layout: Layout) -> None:
-    """ValueError for rows if there are channels, as the order of entries in rows is not known."""
+    """ValueError if rows are given for series of channels: the order of entries is not known."""
     if layout.channels > 1:
         raise ValueError(
             f"X: expected series of shape (n, {layout.channels}, times) as in fit, got shape "

@@ -45,10 +45,10 @@ class ConfidenceSet(ABC):
     # Largest radius of the search, in roots of the number of features; its probability is 1.
     largest_radius = 10.0
 
-    def probability(self, rule_input: RuleInput, radius: _Array, least: _Array) -> _Array:
+    def probability(self, rule_input: RuleInput, radius: _Array, required: _Array) -> _Array:
         """Probability (n,) of each sample's set of a radius; 1 without degrees of freedom.
 
-        Probabilities below `least` (n,) may be underestimated.
+        Probabilities below `required` (n,) may be underestimated.
         """
         degrees = self.degrees(rule_input)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -110,13 +110,13 @@ class QuadraticSet(MahalanobisSet):
 
     full_covariance = False
 
-    def probability(self, rule_input: RuleInput, radius: _Array, least: _Array) -> _Array:
+    def probability(self, rule_input: RuleInput, radius: _Array, required: _Array) -> _Array:
         """As `ConfidenceSet.probability`, from the eigenvalues or a bound by their moments."""
         conditional, square = rule_input.conditional, np.square(radius)
         spectra = conditional.patterns.spectra[conditional.pattern]
         if conditional.means.shape[2] > MAX_EIGENVALUES:
             return 1.0 - bounded_tail(spectra, square)
-        return 1.0 - tail(spectra, square, 1.0 - least)
+        return 1.0 - tail(spectra, square, 1.0 - required)
 
 
 class BoxSet(ConfidenceSet):
@@ -186,9 +186,9 @@ class SetRule(Rule):
             return super().decides(rule_input, best, tau)
         return np.asarray(self._probability(rule_input, best, tau) >= tau)
 
-    def _probability(self, rule_input: RuleInput, best: _Codes, least: _Array) -> _Array:
-        radii = largest_radii(rule_input, self.kind, best, least)
-        return self.kind.probability(rule_input, radii, least)
+    def _probability(self, rule_input: RuleInput, best: _Codes, required: _Array) -> _Array:
+        radii = largest_radii(rule_input, self.kind, best, required)
+        return self.kind.probability(rule_input, radii, required)
 
 
 def _part_classes(rule_input: RuleInput) -> _Codes:
@@ -203,11 +203,11 @@ def _part_classes(rule_input: RuleInput) -> _Codes:
 
 
 def largest_radii(
-    rule_input: RuleInput, kind: ConfidenceSet, best: _Codes, least: _Array
+    rule_input: RuleInput, kind: ConfidenceSet, best: _Codes, required: _Array
 ) -> _Array:
     """Lower bounds (n,) of the largest radii of sets on which the class `best` dominates.
 
-    0 if the class does not dominate at the mean. Radii of sets with a probability below `least`
+    0 if the class does not dominate at the mean. Radii of sets with a probability below `required`
     (n,) may be underestimated.
     """
     if rule_input.by_scores:
@@ -215,7 +215,7 @@ def largest_radii(
     limit = np.full(len(best), kind.largest_radius * np.sqrt(rule_input.n_features))
     separable = rule_input.functions.separable
     if separable is None or kind.full_covariance:
-        return _radii_by_levels(rule_input, kind, limit, best, least)
+        return _radii_by_levels(rule_input, kind, limit, best, required)
     points = np.ascontiguousarray(rule_input.mean)
     widths = np.ascontiguousarray(np.sqrt(rule_input.conditional.variance))
     return core.dominance_radii(points, widths, limit, *separable, kind.shape, rule_input.n_threads)
@@ -236,9 +236,9 @@ def _radii_of_ellipsoids(rule_input: RuleInput, best: _Codes) -> _Array:
 
 
 def _radii_by_levels(
-    rule_input: RuleInput, kind: ConfidenceSet, limit: _Array, best: _Codes, least: _Array
+    rule_input: RuleInput, kind: ConfidenceSet, limit: _Array, best: _Codes, required: _Array
 ) -> _Array:
-    """Test powers of two as radii, then twice `_N_LEVELS` radii between two neighbouring ones."""
+    """Test powers of two, then twice `_N_LEVELS` radii between two neighbouring radii."""
     rows = np.arange(len(best))
     powers = np.minimum(2.0 ** np.arange(-40, 41), limit[:, None])
     radii = np.column_stack([np.zeros_like(limit), powers, limit])
@@ -248,7 +248,7 @@ def _radii_by_levels(
         count = _dominated_levels(rule_input, kind, radii[:, 1:], best, possible)
         below = radii[rows, count]
         above = radii[rows, np.minimum(count + 1, radii.shape[1] - 1)]
-        possible &= kind.probability(rule_input, above, least) >= least
+        possible &= kind.probability(rule_input, above, required) >= required
         with np.errstate(divide="ignore", invalid="ignore"):
             between = below[:, None] * (above / below)[:, None] ** steps
         radii = np.where(below[:, None] > 0, between, 0.0)

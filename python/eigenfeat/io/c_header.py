@@ -170,7 +170,7 @@ def _stream_header(
             deviation = np.sqrt(variances[higher, lower])
             with np.errstate(divide="ignore"):
                 scales[i, g] = np.where(deviation > 0, 1 / (np.sqrt(2) * deviation), 0.0)
-    looks = np.full(layout.length + 1, -1)
+    looks = np.full(layout.length + 1, -1)  # index of each decision time; -1 for other times
     looks[times] = np.arange(len(times))
     arrays = {
         "START_SCORES": np.stack([gaussian.feature_mean for gaussian in gaussians]),
@@ -203,7 +203,7 @@ def _stream_header(
 def _stages_of(
     model: BaseEstimator,
 ) -> tuple[Sequence[ConvolutionClassifier], NDArray[np.int64], int]:
-    """The classifiers of a fitted model, their times (0 for any number), and its onset."""
+    """The classifiers of a fitted model, their times (0 for any length), and the onset."""
     check_is_fitted(model)
     if isinstance(model, ConvolutionClassifier):
         return [model], np.array([model.n_times_ or 0]), 0
@@ -364,6 +364,6 @@ def _labels(classes: NDArray[Any]) -> tuple[str, str, str]:
 
 
 def _quoted(text: str) -> str:
-    """A string of C; bytes other than plain ASCII in octal, which ends after three digits."""
+    """A string literal of C; other bytes than plain ASCII are octal escapes of three digits."""
     plain = set(range(32, 127)) - set(b'"\\?')
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'

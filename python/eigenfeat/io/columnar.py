@@ -32,7 +32,7 @@ __all__ = ["IpcSource", "ParquetSource", "TableSource"]
 
 _BATCH_BYTES = 64e6  # features that are decoded at a time
 _BUFFER_BYTES = 64e6  # buffers of all columns together
-_MAX_UNBUFFERED_BYTES = 16e6  # a row group that is read without buffers
+_MAX_UNBUFFERED_BYTES = 16e6  # largest row group that is read without buffers
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 _TICKS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # in a second
 # Arrow's names of the types of numbers that NumPy has.
@@ -201,7 +201,7 @@ class ParquetSource(_StoredTable):
 
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
         wanted_names = {self.names[j] for j in wanted}
-        read = [j for j in range(self._stored) if self.names[j] in wanted_names]  # may repeat
+        read = [j for j in range(self._stored) if self.names[j] in wanted_names]  # names may repeat
         names = [*dict.fromkeys(self.names[j] for j in read)]
         first = int(np.searchsorted(self._starts, skip, side="right")) - 1
         with self._open(max(len(wanted), 1)) as file:

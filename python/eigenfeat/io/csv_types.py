@@ -12,7 +12,7 @@ from eigenfeat.io.errors import arrow
 from eigenfeat.io.source import NUMBER, Options, kind_of_texts
 
 __all__ = [
-    *("INFINITE", "MISSING", "PLACEHOLDER", "TRUTH"),
+    *("INFINITE", "MISSING", "TRUTH"),
     *("Tally", "are_row_numbers", "is_header", "is_number"),
 ]
 
@@ -23,7 +23,7 @@ MISSING = (
 )
 INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 TRUTH = r"^(?i:true|false|0|1)$"
-PLACEHOLDER = r"^[^\p{L}\p{N}]+$"  # "?" or "-": no letter and no digit
+_PLACEHOLDER = r"^[^\p{L}\p{N}]+$"  # "?" or "-": no letter and no digit
 _DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
 _GROUPED = r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$"  # with separators of thousands
 _UNGROUPED = r"^[+-]?[0-9]{4,}(\.[0-9]*)?$"
@@ -72,11 +72,11 @@ class Tally:
         self.numbers += count(_NUMBERS)
         self.truths += count(TRUTH)
         self.dates += count(_DATE)
-        self.placeholders += count(PLACEHOLDER)
+        self.placeholders += count(_PLACEHOLDER)
         self.grouped += count(_GROUPED)
         self.ungrouped += count(_UNGROUPED)
         if self.word is None:
-            not_words = pc.match_substring_regex(texts, f"{_NUMBERS}|{PLACEHOLDER}")
+            not_words = pc.match_substring_regex(texts, f"{_NUMBERS}|{_PLACEHOLDER}")
             words = texts.filter(pc.invert(not_words))
             self.word = words[0].as_py() if len(words) else None
         if labels and not (self.texts and kind_of_texts(self.texts, "auto") == "str"):

@@ -44,8 +44,8 @@ from eigenfeat.io.errors import (
     damage_named,
     ending_of,
     fraction_of,
+    not_finite,
     open_bytes,
-    unfit,
 )
 from eigenfeat.io.source import NUMBER, Mask, Options, kind_of_texts
 
@@ -65,7 +65,7 @@ _TYPES = {"number": "double", "text": "string"}  # names of the kinds in descrip
 
 
 class DelimitedSource(TableSource):
-    """A CSV file. `settle_types` gives it the types of its columns."""
+    """A CSV file. `settle_types` sets the types of its columns."""
 
     format = "csv"
     unit = "line"
@@ -424,7 +424,7 @@ class DelimitedSource(TableSource):
         elif self.kinds[place] == "bool":
             what = f"expected true or false, got {show(text)}"
         elif is_number(text, self._options.decimal) or re.match(INFINITE, text):
-            what = unfit(text, dtype)
+            what = not_finite(text, dtype)
         else:
             what = f"expected a number, got {show(text)}"
             if not any(character.isalnum() for character in text):

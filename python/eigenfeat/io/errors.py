@@ -16,7 +16,7 @@ from eigenfeat._base.validation import show
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["BadRowError", "OptionError", "arrow", "damage_named", "open_bytes", "unfit"]
+__all__ = ["BadRowError", "OptionError", "arrow", "damage_named", "not_finite", "open_bytes"]
 
 MISSING_LABEL = "expected a label, got a missing value"
 MISSING_NUMBER = "expected a number, got a missing value"
@@ -41,9 +41,8 @@ class BadRowError(ValueError):
     def __init__(
         self, path: str | os.PathLike[str], unit: str, row: int, column: str | None, what: str
     ) -> None:
-        super().__init__(
-            path, unit, row, column, what
-        )  # pickle calls __init__ with these arguments
+        # pickle calls __init__ with these arguments.
+        super().__init__(path, unit, row, column, what)
         place = f"{unit} {row}" if column is None else f"{unit} {row}, column {column!r}"
         self._message = f"{os.fspath(path)}: {place}: {what}"
         self.path, self.row = str(Path(path)), row
@@ -71,7 +70,7 @@ class OptionError(ValueError):
         return f"{self.option}: {self.text}"
 
 
-def unfit(value: object, dtype: DType) -> str:
+def not_finite(value: object, dtype: DType) -> str:
     """Return the message for a value that is not a finite number of this type."""
     return f"expected a finite {dtype} number, got {show(value)}"
 

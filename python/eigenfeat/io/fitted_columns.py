@@ -87,7 +87,7 @@ def _identified(source: Source, names: Sequence[str]) -> tuple[str | int, ...]:
 
 
 def column_options(columns: Sequence[str | int], kinds: Sequence[str]) -> dict[str, Any]:
-    """Options that choose columns of these kinds."""
+    """Options that choose `columns`, which have the given kinds."""
     coded = tuple(name for name, kind in zip(columns, kinds, strict=True) if kind != "number")
     return {"columns": tuple(columns), "drop": (), "categorical": coded}
 

@@ -69,7 +69,7 @@ def to_onnx(
         complete.
     dtype : {"float32", "float64"}
         Type of the samples and of all numbers. `GEMClassifier` itself stores its features in
-        float32, so float64 gives slightly different probabilities, not better ones.
+        float32: with float64 the probabilities differ slightly, but are not more accurate.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def _check_parts(model: Any, *, alone: bool = True) -> None:
         if hasattr(model, attribute) and not (translated and (alone or attribute == "completion_")):
             kinds = ", ".join(kind.__name__ for kind in _WITH_PREPROCESSING)
             raise ValueError(
-                f"model: expected one of {kinds} alone, or models of complete numbers, got "
-                f"{type(model).__name__}, which {what}; encode and complete samples before it"
+                f"model: expected one of {kinds} alone, or models of complete numeric samples, "
+                f"got {type(model).__name__}, which {what}; encode and complete the samples first"
             )
     parts = [getattr(model, "best_estimator_", None), *getattr(model, "members_", ())]
     parts += [step for _, step in getattr(model, "steps", ())]
@@ -160,11 +160,11 @@ def _translate(graph: Graph, model: Any) -> None:
             graph.constant(np.array([-1, *outputs])),
             output="prediction",
         )
-        graph.output("prediction", graph.number, ["n", *outputs])
+        graph.output("prediction", graph.type_code, ["n", *outputs])
         return
     features = _features(graph, last, rows)
     graph.node("Identity", features, output="features")
-    graph.output("features", graph.number, ["n", None])
+    graph.output("features", graph.type_code, ["n", None])
 
 
 def _to_last(graph: Graph, model: Any, rows: str) -> tuple[str, Any]:
@@ -196,7 +196,7 @@ def _add_labels(graph: Graph, model: Any, scores: str) -> None:
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     graph.node("Gather", classes, best, output="label", axis=0)
     graph.output("label", kind, ["n"])
-    graph.output("probabilities", graph.number, ["n", len(model.classes_)])
+    graph.output("probabilities", graph.type_code, ["n", len(model.classes_)])
 
 
 def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:

@@ -59,7 +59,7 @@ class Graph:
 
     def numbers(self, values: str) -> str:
         """Values as numbers of the graph's type."""
-        return self.node("Cast", values, to=self.number)
+        return self.node("Cast", values, to=self.type_code)
 
     def node(
         self, operator: str, *inputs: str, output: str | None = None, **attributes: Any
@@ -77,7 +77,7 @@ class Graph:
         return name
 
     def output(self, name: str, kind: int, shape: Sequence[Any]) -> None:
-        """Declare a value an output of the model."""
+        """Declare a value as an output of the model."""
         info = self.onnx.helper.make_tensor_value_info(name, kind, shape)
         self.outputs.append(info)
 
@@ -87,7 +87,7 @@ class Graph:
         return product if offset is None else self.node("Add", product, self.constant(offset))
 
     @property
-    def number(self) -> int:
+    def type_code(self) -> int:
         """ONNX's type code of the graph's numbers."""
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 

@@ -3,7 +3,8 @@
 A gap is completed by its conditional mean under a Gaussian. With the precision P of the Gaussian
 and the known deviations c of a sample, which are 0 where an entry is missing, the deviations u of
 the missing entries M solve ``P[M, M] u = -(P c)[M]``. ONNX has no operator that solves equations.
-Conjugate gradients, masked products with P, solve them exactly in one step per missing entry.
+Conjugate gradients, whose steps are masked products with P, solve these equations exactly in as
+many steps as entries are missing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def input_rows(graph: Graph, model: Any) -> str:
     """Declare the inputs of a model, and encode its categories; missing numbers stay NaN."""
     encoder = getattr(model, "columns_", None)
     if encoder is None:
-        return graph.input("X", graph.number, ["n", int(model.n_features_in_)])
+        return graph.input("X", graph.type_code, ["n", int(model.n_features_in_)])
     parts = []
     for j in encoder.used:
         name, kind = encoder.names_[j], encoder.kinds_[j]
@@ -42,12 +43,12 @@ def input_rows(graph: Graph, model: Any) -> str:
             column = graph.input(str(name), _STRING, ["n", 1])
             parts.append(_encoded(graph, encoder.categories_[name], column))
         else:
-            parts.append(graph.input(str(name), graph.number, ["n", 1]))
+            parts.append(graph.input(str(name), graph.type_code, ["n", 1]))
     return graph.node("Concat", *parts, axis=1)
 
 
 def _encoded(graph: Graph, categories: Categories, column: str) -> str:
-    """Columns (n, width) of a column of texts (n, 1)."""
+    """Encoded columns (n, width) of a column of text (n, 1)."""
     texts = categories.texts
     keys = {"" if text is None else text: code for code, text in enumerate(texts)}
     for code, text in enumerate(texts):

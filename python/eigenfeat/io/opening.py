@@ -72,10 +72,10 @@ def open_rows(
     Parameters
     ----------
     path : path, or list of paths
-        Files, patterns such as ``"part-*.csv"``, or folders: all their files of a known format;
-        subfolders such as ``year=2024`` are columns. CSV (.csv, .tsv, also .gz), Parquet (.parquet,
-        .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy), svmlight (.svm,
-        .svmlight, .libsvm, also .gz; sparse).
+        Files, patterns such as ``"part-*.csv"``, or folders, whose files of known formats are read;
+        subfolders such as ``year=2024`` are columns. Formats: CSV (.csv, .tsv, also .gz), Parquet
+        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy), svmlight
+        (.svm, .svmlight, .libsvm, also .gz; sparse).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
         Not needed for svmlight files, which contain labels.
@@ -97,13 +97,13 @@ def open_rows(
         Further cells of CSV files that are missing values, such as "?" and "-".
     keep_default_na : bool, default=True
         Whether the cells of CSV files that ``pandas.read_csv`` reads as missing, such as NA, NaN
-        and null, are missing values. If False, only the empty cell and `na_values` are.
+        and null, are missing values. If False, only empty cells and `na_values` are missing.
     skip_bad : bool, default=False
         Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
-        label, and lines with missing values unless `missing`. Otherwise they raise an error.
+        label, and lines with missing values unless `missing`. Otherwise such lines are errors.
     mark_bad : bool, default=False
-        Whether such lines become samples of zeros, so that predictions match the lines of the
-        files. The labels of blocks are then True for such lines, and False for others.
+        Whether the lines that `skip_bad` skips become samples of zeros, so that predictions match
+        the lines of the files. The labels of blocks are then True for bad lines, False for others.
     labels : {"auto", "int", "float", "bool", "str", "none"}
         Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
     format : {"csv", "parquet", "arrow", "npy", "svmlight"}, optional

@@ -119,7 +119,7 @@ class FileRows(RowBlocks):
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns in the files, including columns that a fit leaves out; or None."""
+        """Names of the columns, including columns that a fit leaves out; None without names."""
         if not self.sources[0].named:
             return None
         return tuple(self.feature_names if self.encoder is None else self.encoder.names_)
@@ -278,7 +278,7 @@ class FileRows(RowBlocks):
         return self._changed(changed, frame=frame, complete_fit=self._complete_fit)
 
     def check_features(self) -> None:
-        """ValueError that names a feature column without a name, or of text or dates."""
+        """ValueError for a feature column without a unique name, or of text or dates."""
         plain = self.encoder is None and self._frame is None
         self.sources[0].check_features(() if plain else self.sources[0].choice.categorical)
 
@@ -350,9 +350,9 @@ class FileRows(RowBlocks):
     ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
         """Features, labels and row numbers of the good samples from row `first` on, and an error.
 
-        The samples end before the first bad sample, whose error is returned. Without an error, bad
-        samples are skipped, or marked: then all samples are returned, with the mask of bad samples
-        as labels.
+        The samples end before the first bad sample, whose error is returned. If bad samples are
+        skipped or marked, there is no error; if they are marked, all samples are returned, with the
+        mask of bad samples as labels.
         """
         X, numbers = self._features(chunk)
         y, missing, wrong = chunk.y, self.options.missing, np.zeros(chunk.n, dtype=bool)
@@ -388,7 +388,7 @@ class FileRows(RowBlocks):
         return X if self._frame is None else self._frame.build(X), X
 
     def _matrix(self, chunk: Chunk) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):  # signalling NaN is invalid
+        with np.errstate(over="ignore", invalid="ignore"):  # for casts of signalling NaN
             X = np.column_stack(chunk.X) if isinstance(chunk.X, list) else chunk.X
             return X.astype(self.dtype, copy=False)
 

@@ -177,9 +177,10 @@ def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
         raise ValueError(f"model: cannot be saved: {error}") from None
     _check_names(schema, "model")
     for node in nodes:
-        # Python may or may not store equal numbers or texts as one object: each gets a number.
-        place = id(node) if node["__loader__"] == "JsonNode" else 0
-        number = node["__id__"] = numbers.setdefault((node["__id__"], place), len(numbers) + 1)
+        # Python may store equal numbers or texts as one object or as several objects: each node of
+        # a number or text gets its own number.
+        own = id(node) if node["__loader__"] == "JsonNode" else 0
+        number = node["__id__"] = numbers.setdefault((node["__id__"], own), len(numbers) + 1)
         if first.setdefault(number, node) is not node:
             repeated.append(node)
         elif isinstance(node.get("file"), str):
@@ -214,7 +215,8 @@ def _stored(data: bytes) -> bytes:
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str | type[Any]] = ()) -> Any:
     """Load a file that `save` wrote.
 
-    Predictions of the loaded object are bitwise equal on the same machine with the same libraries.
+    Predictions of the loaded object are bit-for-bit identical on the same machine with the same
+    libraries.
 
     Parameters
     ----------

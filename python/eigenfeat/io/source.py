@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.types import DType, Labels
 from eigenfeat._base.validation import show
-from eigenfeat.io.errors import MISSING_ENTRY, MISSING_LABEL, BadRowError, OptionError, unfit
+from eigenfeat.io.errors import MISSING_ENTRY, MISSING_LABEL, BadRowError, OptionError, not_finite
 
 __all__ = [
     *("Choice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats", "kind_of_texts"),
@@ -30,7 +30,7 @@ _EXPECTED = {"int": "a whole number of 64 bits", "uint": "a whole number >= 0 of
 _EXPECTED |= {"float": "a number", "bool": "true or false"}
 _MAX_NAMES = 3  # names of columns in an error
 _MAX_ADVISED = 20  # columns in the advice of an error
-_MAX_LABEL_CHARACTERS = 1000  # an array of text reserves the longest text for each entry
+_MAX_LABEL_CHARACTERS = 1000  # an array of text has room for the longest text in each entry
 _Typed = tuple[Labels, "Mask | None"]
 
 
@@ -250,7 +250,7 @@ class Source(ABC):
         if isinstance(value, str):
             what = f"expected a date, got {show(value)}"
         elif value == value:
-            what = unfit(value, dtype)
+            what = not_finite(value, dtype)
         return BadRowError(self.path, self.unit, row, self.feature_names[column], what)
 
     def unfit_label(self, value: object) -> str:

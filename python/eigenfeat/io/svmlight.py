@@ -20,8 +20,8 @@ from eigenfeat.io.errors import (
     OptionError,
     damage_named,
     fraction_of,
+    not_finite,
     open_bytes,
-    unfit,
 )
 from eigenfeat.io.source import (
     Choice,
@@ -41,7 +41,7 @@ _MAX_COLUMNS = 2**31
 
 
 class SvmlightSource(Source):
-    """A file of sparse samples. Columns are counted from 0, or from 1, in all files together."""
+    """A file of sparse samples. All files number their columns from 0, or all files from 1."""
 
     format = "svmlight"
     sparse = True
@@ -61,7 +61,7 @@ class SvmlightSource(Source):
                 f"got {show(options.target)}",
             )
         self._base, self._stop = 0, _MAX_COLUMNS
-        self.lowest = self.highest = -1  # numbers of columns in the file; -1 without entries
+        self.lowest = self.highest = -1  # lowest and highest column number; -1 without entries
         if options.n_features is None or options.zero_based is None:
             for lines, _ in self._pieces():
                 indices = self._parsed(lines)[0].indices
@@ -172,7 +172,7 @@ class SvmlightSource(Source):
         if not np.isfinite(y).all():
             return MISSING_LABEL
         if not np.isfinite(X.data).all():
-            return unfit(X.data[~np.isfinite(X.data)][0], self.dtype)
+            return not_finite(X.data[~np.isfinite(X.data)][0], self.dtype)
         if X.nnz and X.indices[0] < self._base:
             return "expected columns from 1, got 0; set zero_based=True (--zero-based)"
         if X.nnz and X.indices[-1] >= self._stop:

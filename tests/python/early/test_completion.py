@@ -21,7 +21,7 @@ def direct(mean, covariance, row):
     return m, covariance - gain @ covariance[known]
 
 
-def punched(rng, X, share=0.4):
+def with_missing(rng, X, share=0.4):
     X = X.copy()
     X[rng.random(X.shape) < share] = np.nan
     X[0], X[1] = np.nan, np.where(np.isnan(X[1]), 0.0, X[1])
@@ -39,7 +39,7 @@ def walks(rng):
 def test_any_pattern_equals_direct_conditioning(rng, walks):
     X, _ = walks
     model = GaussianCompletion().fit(X)
-    rows = punched(rng, X)
+    rows = with_missing(rng, X)
     found = model.condition(rows)
     for i, row in enumerate(rows):
         m, R = direct(model.mean_, model.covariance_, row)
@@ -75,7 +75,7 @@ def test_prefixes_equal_patterns(walks):
 def test_mixtures_by_the_formulas_of_the_appendix(rng, walks):
     X, y = walks
     model = MixtureCompletion(shrinkage=0.1).fit(X, y)
-    rows = punched(rng, X[:15])
+    rows = with_missing(rng, X[:15])
     found = model.condition(rows)
     for i, row in enumerate(rows):
         known = ~np.isnan(row)
@@ -103,7 +103,7 @@ def test_mixtures_by_the_formulas_of_the_appendix(rng, walks):
 
 def test_gaussian_of_all_samples_keeps_its_weight(rng, walks):
     X, y = walks
-    rows = punched(rng, X[:15])
+    rows = with_missing(rng, X[:15])
     one = GaussianCompletion().fit(X).condition(rows)
     classes = MixtureCompletion().fit(X, y).condition(rows)
     found = MixtureCompletion(overall=0.3).fit(X, y).condition(rows)
@@ -133,7 +133,7 @@ def test_features_map_the_distribution(rng, walks, kind):
         "ldg": LDG(2, gamma=0.6, n_neighbors=4),  # standardises the columns
     }[kind].fit(X, y)
     B = features.transform(np.eye(9)) - features.transform(np.zeros((1, 9)))
-    rows = punched(rng, X)
+    rows = with_missing(rng, X)
     for model in (GaussianCompletion().fit(X), MixtureCompletion().fit(X, y)):
         whole = model.condition(rows)
         found = model.condition(rows, features=features)
@@ -160,7 +160,7 @@ def test_few_rows_many_columns_duplicates_and_units(rng):
     for unit in (1e-120, 1.0, 1e120):
         for model in (GaussianCompletion(), MixtureCompletion(ridge=1e-2)):
             model.fit(unit * X, y)
-            rows = unit * punched(rng, X)
+            rows = unit * with_missing(rng, X)
             assert np.isfinite(model.transform(rows)).all()
             assert np.all(model.condition(rows).variance >= 0)
     single = GaussianCompletion().fit(X.astype(np.float32))

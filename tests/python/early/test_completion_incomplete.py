@@ -17,28 +17,28 @@ def holes(rng):
 def test_gaussians_of_incomplete_and_complete_samples_agree(rng):
     root = rng.standard_normal((5, 5))
     X = rng.standard_normal((2000, 5)) @ root + [0, 1, -2, 3, 100]
-    punched = np.where(rng.random(X.shape) < 0.3, np.nan, X)
-    punched[:, 4] = np.where(X[:, 0] > 0, punched[:, 4], np.nan)  # missing at random
-    whole, found = GaussianCompletion(0, 0).fit(X), GaussianCompletion(0, 0).fit(punched)
+    incomplete = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    incomplete[:, 4] = np.where(X[:, 0] > 0, incomplete[:, 4], np.nan)  # missing at random
+    whole, found = GaussianCompletion(0, 0).fit(X), GaussianCompletion(0, 0).fit(incomplete)
     deviations = np.sqrt(np.diag(whole.covariance_))
     assert_allclose(found.mean_, whole.mean_, rtol=0, atol=0.1 * deviations.max())
     error = (found.covariance_ - whole.covariance_) / np.outer(deviations, deviations)
     assert np.abs(error).max() < 0.1
-    filled = found.transform(punched)
-    missing = np.isnan(punched)
-    naive = np.where(missing, np.nanmean(punched, axis=0), punched)
+    filled = found.transform(incomplete)
+    missing = np.isnan(incomplete)
+    naive = np.where(missing, np.nanmean(incomplete, axis=0), incomplete)
     assert np.square(filled - X)[missing].sum() < 0.7 * np.square(naive - X)[missing].sum()
 
 
 def test_empty_rows_and_threads_change_nothing(holes):
-    punched = holes[1]
+    incomplete = holes[1]
     empty = np.full((3, 5), np.nan)
-    first = GaussianCompletion().fit(punched)
-    again = GaussianCompletion().fit(np.concatenate([empty, punched]))
+    first = GaussianCompletion().fit(incomplete)
+    again = GaussianCompletion().fit(np.concatenate([empty, incomplete]))
     assert_array_equal(again.mean_, first.mean_)
     assert_array_equal(again.covariance_, first.covariance_)
     for threads in (1, 2, 7):
-        other = GaussianCompletion(n_threads=threads).fit(punched)
+        other = GaussianCompletion(n_threads=threads).fit(incomplete)
         assert_array_equal(other.covariance_, first.covariance_)
 
 
@@ -65,13 +65,13 @@ def test_classes_are_estimated_separately_with_one_ridge(holes):
     ],
 )
 def test_errors_leave_the_estimator_as_it_was(holes, spoil, message):
-    X, punched = holes
+    X, incomplete = holes
     y = np.repeat([0, 1], 40)
     model = MixtureCompletion().fit(X, y)
     before = model.means_.copy()
-    spoil(punched)
+    spoil(incomplete)
     with pytest.raises(ValueError, match=message):
-        model.fit(punched, y)
+        model.fit(incomplete, y)
     assert_array_equal(model.means_, before)
     with pytest.raises(ValueError, match="ridge"):
         GaussianCompletion(ridge=-1).fit(X)

@@ -44,7 +44,7 @@ def agreement(model, X):
     return early, early.label == model.predict(X)
 
 
-def least(tau):
+def min_samples(tau):
     return int(np.ceil(np.log(1 - CONFIDENCE) / np.log(tau)))
 
 
@@ -57,7 +57,7 @@ TAUS = [0.5, 0.7, 0.9, *(pytest.param(tau, marks=pytest.mark.long) for tau in (0
 @pytest.mark.parametrize("tau", TAUS)
 def test_every_class_keeps_its_promise(tau):
     """Class frequencies 16:1. A promise for all series holds, but not for the rare class alone."""
-    rare = max(4 * least(tau), 40)
+    rare = max(4 * min_samples(tau), 40)
     kept, broken, early_share = 0, 0, []
     for seed in range(RUNS):
         random = np.random.default_rng([seed, 1])
@@ -82,7 +82,9 @@ def test_labels_and_times_keep_their_promises(tau, conditional):
     kept, early_share = 0, []
     for seed in range(RUNS):
         random = np.random.default_rng([seed, 2])
-        X, y = rare_events(random, [16 * least(tau), 6 * least(tau), 6 * least(tau)])
+        X, y = rare_events(
+            random, [16 * min_samples(tau), 6 * min_samples(tau), 6 * min_samples(tau)]
+        )
         new, _ = rare_events(random, [8000, 3000, 3000])
         model = fitted(X, y, tau, seed, conditional=conditional)
         early, agrees = agreement(model, new)

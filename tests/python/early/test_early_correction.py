@@ -160,7 +160,7 @@ def test_prefix_classifiers_wait_before_the_first_time_and_for_the_target(rng):
     X[:, :3] = 0.0
     options = {"rule": "prefixes", "reliability": 0.8}
     model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X, y)
-    rows = np.where(np.arange(12) < 2, X, np.nan)  # before the first classifier
+    rows = np.where(np.arange(12) < 2, X, np.nan)  # before the first prefix classifier
     assert not model.decide(rows).decided.any()
     assert model.predict_early(X, steps=[2, 12]).time.min() == 12
     options["target"] = 1

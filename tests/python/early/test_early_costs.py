@@ -167,7 +167,7 @@ def test_given_times_before_the_onset_are_left_out():
 
 def test_beginnings_that_differ_in_one_idle_series():
     X, y = idle_series()
-    X[0, :IDLE] = 1.0  # alike in every fold but one
+    X[0, :IDLE] = 1.0  # equal beginnings in every fold but one
     early = MinimumCostClassifier(LinearDiscriminantAnalysis(), 0.5, times=[5, 30]).fit(X, y)
     assert early.onset_ == 0
     assert np.mean(early.predict_early(X).label == y) > 0.7

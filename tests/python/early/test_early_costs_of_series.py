@@ -157,12 +157,14 @@ class _Picky(ClassifierMixin, BaseEstimator):
         return self.model_.predict_proba(X)
 
 
-def test_times_that_a_classifier_cannot_take_are_skipped():
+def test_times_at_which_a_classifier_cannot_be_fitted_are_skipped():
     X, y = signals(60, np.random.default_rng(0))
     model = MinimumCostClassifier(_Picky(), n_folds=2).fit(X, y)
     assert_array_equal(model.times_, np.arange(9, 61, 3))
     assert model.predict_early(X).time.min() >= 9
-    with pytest.warns(UserWarning, match=r"^times: left out \[2, 6\], which .*: too short \(with"):
+    with pytest.warns(
+        UserWarning, match=r"^times: left out \[2, 6\], at which .*: too short \(with"
+    ):
         model = MinimumCostClassifier(_Picky(), times=[2, 6, 10]).fit(X, y)
     assert model.times_.tolist() == [10, 60]
     with pytest.raises(ValueError, match=r"^classifier: expected a classifier that can be fitted"):

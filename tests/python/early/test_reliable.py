@@ -26,7 +26,7 @@ from eigenfeat.early.rules import Linear, discriminants_of
 from eigenfeat.early.set_rules import SETS, SetRule, largest_radii
 
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "sampled")
-FIRST_RULES = [
+MARKED_RULES = [
     rule if rule in ("pairwise", "quadratic") else pytest.param(rule, marks=pytest.mark.long)
     for rule in RULES
 ]
@@ -60,7 +60,7 @@ def with_samples(rule, n):
     return Sampled(n) if rule == "sampled" else rule
 
 
-def punched(X, share=0.4, seed=0):
+def with_missing(X, share=0.4, seed=0):
     rows = X.copy()
     rows[np.random.default_rng(seed).random(X.shape) < share] = np.nan
     return rows
@@ -92,7 +92,7 @@ def test_radii_are_the_largest_on_which_a_class_dominates(series, rng, name, rul
     assert np.ptp(radii) > 0.5
 
 
-@pytest.mark.parametrize("rule", FIRST_RULES)
+@pytest.mark.parametrize("rule", MARKED_RULES)
 def test_early_decisions_are_those_of_the_prefixes(series, rule):
     X, y = series(200)
     T, _ = series(12)
@@ -163,7 +163,7 @@ def test_two_classes_and_linear_discriminants_are_exact(series, rng):
     X, y = series(400, k=2)
     model = ReliableClassifier(LinearDiscriminantAnalysis(), GaussianCompletion()).fit(X, y)
     assert model.rule_ == "pairwise"
-    rows = punched(series(20, k=2)[0])
+    rows = with_missing(series(20, k=2)[0])
     known = model.completion_.condition(rows)
     decided = model.decide(rows)
     label, largest = decided.label, decided.reliability
@@ -201,7 +201,7 @@ def test_complete_rows_are_decided_as_predicted(series):
 @pytest.mark.parametrize(("name", "rule"), [("lda", "pairwise"), ("bayes", "quadratic")])
 def test_features(series, name, rule):
     X, y = series(120)
-    rows = punched(series(20)[0], 0.2)
+    rows = with_missing(series(20)[0], 0.2)
     model = ReliableClassifier(CLASSIFIERS[name], rule=rule, features=PCA(4), reliability=0.5)
     model.fit(X, y)
     reduced = model.features_.transform(X)
@@ -215,7 +215,7 @@ def test_features(series, name, rule):
 
 def test_threads_and_tau_by_row(series):
     X, y = series(150)
-    rows = punched(series(60)[0])
+    rows = with_missing(series(60)[0])
     for name in ("lda", "local", "qda"):
         options = {"reliability": 0.9, "rule": Sampled(64) if name == "local" else "auto"}
         options["correct"] = name == "lda"
@@ -236,9 +236,9 @@ def test_errors_of_decisions(series):
     with pytest.raises(ValueError, match="reliability: expected a number or shape"):
         model.decide(X, [0.5, 0.6])
     with pytest.raises(ValueError, match="NaN"):
-        model.predict(punched(X))
+        model.predict(with_missing(X))
     with pytest.raises(ValueError, match="NaN"):
-        model.predict_early(punched(X))
+        model.predict_early(with_missing(X))
     with pytest.raises(ValueError, match="infinity"):
         model.decide(np.where(X > 1, np.inf, X))
     with pytest.raises(ValueError, match="steps: expected ascending"):
@@ -275,7 +275,7 @@ def test_discriminants_of_linear_classifiers(rng, classifier):
         assert isinstance(found, Linear)
         assert found.slopes.shape == (k, d)
         predicted = model.classes_[found.scores(X).argmax(axis=1)]
-        assert np.mean(predicted == model.predict(X)) > 0.98  # ties
+        assert np.mean(predicted == model.predict(X)) > 0.98  # predictions may differ in ties
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

@@ -27,7 +27,7 @@ def agreement(model, completed, seen, tau):
 
 
 def right_model(random, correlation, mixture, d=8, k=3, n=1500):
-    """A completion whose model is the truth, labelled rows, and a function that draws rows."""
+    """A completion, labelled rows, and a function that draws rows from its mixture."""
     y = random.integers(0, k, n)
     scale = np.linspace(0.6, 1.6, k)[:, None] if mixture else np.ones((k, 1))
     means = random.standard_normal((k, d)) * 0.7

@@ -313,17 +313,17 @@ CODES = {
     -1: "negative",
     2**63 - 1: "negative",
 }
-WHERE = {"LocalQDA": ("_codes",), "ReliableClassifier, local": ("classifier_", "_codes")}
+CODE_PATHS = {"LocalQDA": ("_codes",), "ReliableClassifier, local": ("classifier_", "_codes")}
 
 
-@pytest.mark.parametrize("name", WHERE)
+@pytest.mark.parametrize("name", CODE_PATHS)
 @pytest.mark.parametrize("code", CODES)
 def test_class_codes_out_of_range_are_refused_when_they_are_used(tmp_path, name, code):
     path = saved(tmp_path, name)
-    change_array(path, *WHERE[name], to=lambda codes: np.append(codes[1:], code))
+    change_array(path, *CODE_PATHS[name], to=lambda codes: np.append(codes[1:], code))
     with pytest.raises(ValueError, match=CODES[code]):
         outputs(ef.load(path))
-    change_array(path, *WHERE[name], to=lambda codes: codes[:, None])
+    change_array(path, *CODE_PATHS[name], to=lambda codes: codes[:, None])
     use(path)
 
 

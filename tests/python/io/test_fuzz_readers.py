@@ -92,7 +92,7 @@ def outcome(path, options):
 
 def work(name, folder):
     """In a child process: print the number of each case, and its outcome on the next line."""
-    import resource  # Windows, where this file is imported, does not have it
+    import resource  # missing on Windows, where pytest imports this file, too
 
     path, options = write_intact(name, folder)
     intact = path.read_bytes()
