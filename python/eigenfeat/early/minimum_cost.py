@@ -395,10 +395,15 @@ class CostStream:
         for k in np.flatnonzero((times > self._seen) & (times < t)):
             if self._decide(int(k), int(times[k])) is not None:
                 return self._decision
+        k = int(np.searchsorted(times, t))
+        try:
+            self._samples[t - 1] = sample
+            decision = self._decide(k, int(t)) if times[k] == t else None
+        except BaseException:
+            self._samples[t - 1] = np.nan
+            raise
         self._seen = int(t)
-        self._samples[self._seen - 1] = sample
-        k = int(np.searchsorted(times, self._seen))
-        return self._decide(k, self._seen) if times[k] == self._seen else None
+        return decision
 
     def finish(self) -> CostDecision:
         """Decide the series, which has ended, from its known values."""

@@ -1,5 +1,6 @@
 """Minimum-cost decisions: channels, unequal lengths, missing samples, streams, classifiers."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -141,6 +142,35 @@ def test_a_stream_that_ends(fitted):
         with pytest.raises(ValueError, match=r"time: expected an integer in 2\.\.60"):
             stream.push([0.0, 0.0], time=time)
     assert stream.seen == 1
+
+
+class _Failing(GaussianNB):
+    """Classifier that fails on demand."""
+
+    fails = False
+
+    def predict_proba(self, X):
+        if _Failing.fails:
+            raise RuntimeError("out of order")
+        return super().predict_proba(X)
+
+
+def test_an_error_during_a_push_leaves_a_stream_unchanged(monkeypatch):
+    X, y = signals(60, np.random.default_rng(0))
+    model = MinimumCostClassifier(_Failing(), 0.01, times=[3, 30, 60], n_folds=2).fit(X, y)
+    stream = model.stream()
+    for value in X[0, :2]:
+        stream.push(value)
+    before = pickle.dumps(vars(stream) | {"_model": None})
+    monkeypatch.setattr(_Failing, "fails", True)
+    for time in (None, 40):
+        with pytest.raises(RuntimeError, match="out of order"):
+            stream.push(X[0, 2], time=time)
+        assert pickle.dumps(vars(stream) | {"_model": None}) == before
+    monkeypatch.setattr(_Failing, "fails", False)
+    decision = next(filter(None, map(stream.push, X[0, 2:])))
+    found = model.predict_early(X[:1])
+    assert (decision.label, decision.time) == (found.label[0], found.time[0])
 
 
 class _Picky(ClassifierMixin, BaseEstimator):
