@@ -116,7 +116,7 @@ def test_one_series(fitted):
         assert [stream.push(value) for value in row] == answers
 
 
-def test_outlook_is_the_trace(fitted):
+def test_outlook_equals_the_trace(fitted):
     model, rows = fitted
     traced = model.predict_early(rows, 0.999, trace=True)
     streams = model.streams(len(rows), 0.999)
