@@ -205,7 +205,7 @@ def _part_classes(rule_input: RuleInput) -> _Codes:
 def largest_radii(
     rule_input: RuleInput, kind: ConfidenceSet, best: _Codes, required: _Array
 ) -> _Array:
-    """Lower bounds (n,) of the largest radii of sets on which the class `best` dominates.
+    """Lower bounds (n,) on the largest radii of sets on which the class `best` dominates.
 
     0 if the class does not dominate at the mean. Radii of sets with a probability below `required`
     (n,) may be underestimated.

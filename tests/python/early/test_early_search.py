@@ -22,7 +22,7 @@ LOCAL = ReliableClassifier(LocalQDA(4), rule="quadratic", correct=False)
 
 @pytest.fixture(scope="module")
 def series():
-    """Three templates and noise, 12 samples: rows, labels."""
+    """Rows of 12 samples, each one of three templates plus noise, and their labels."""
     random = np.random.default_rng(11)
     templates = 2.0 * random.standard_normal((3, 12)).cumsum(axis=1)
     y = np.array(["a", "b", "c"])[random.integers(0, 3, 120)]
@@ -37,13 +37,13 @@ def test_the_choice_equals_that_of_plain_loops(series):
     model = ReliableClassifierCV(candidates, tau=tau, n_folds=3).fit(X, y)
     expected = {}
     for name, candidate in candidates.items():
-        of_folds = []
+        fold_scores = []
         for held in fold_masks(y, 3):
             candidate.fit(X[~held], y[~held])
             early = [candidate.predict_early(X[held], value) for value in tau]
-            of_folds.append([early_scores(one, 12, y=y[held]).harmonic_mean for one in early])
+            fold_scores.append([early_scores(one, 12, y=y[held]).harmonic_mean for one in early])
         expected |= {
-            (name, t): mean for t, mean in zip(tau, np.mean(of_folds, axis=0), strict=True)
+            (name, t): mean for t, mean in zip(tau, np.mean(fold_scores, axis=0), strict=True)
         }
     assert_allclose(model.cv_results_["mean_test_score"], list(expected.values()), rtol=1e-12)
     best, reliability = max(expected, key=expected.get)

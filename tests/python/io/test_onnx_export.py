@@ -22,7 +22,7 @@ from eigenfeat.early import ReliableClassifier
 from eigenfeat.io.onnx import to_onnx
 from eigenfeat.tables.regression_views import VIEWS
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed: the extra onnx")
+onnx = pytest.importorskip("onnx", reason="onnx, of the extra onnx, is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 X, y = load_digits(return_X_y=True)
