@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import is_rounding
@@ -30,7 +31,7 @@ from eigenfeat.samples.labelled import Block
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
 
-__all__ = ["Ridge", "fit_ridge"]
+__all__ = ["Ridge", "fit_ridge", "solve_ridge"]
 
 _Array = NDArray[np.float64]
 
@@ -47,7 +48,7 @@ class Ridge:
     coef: _Array  # (p, q) in the units of the features
     intercept: _Array  # (q,)
     penalty: float  # the chosen one
-    error: float  # weighted mean square of the leave-one-out residuals, added over outputs
+    error: float = np.nan  # weighted mean square of leave-one-out residuals, added over outputs
 
     def predict(self, features: Floats, n_threads: int | None = None) -> _Array:
         """Outputs (n, q) of features (n, p)."""
@@ -79,12 +80,11 @@ def fit_ridge(
     common_scale : bool, default=False
         Divide all features by one number, which keeps the metric of a kernel.
     """
-    n, p = len(targets), features(slice(1)).shape[1]
-    if n <= max(_ROWS_AT_ONCE, p):
-        features = features(slice(None)).__getitem__
-    middle = share @ targets
+    n, middle = len(targets), share @ targets
     residual = targets - middle
-    centre, basis, values, sums = _decompose(features, residual, share, p, common_scale)
+    features = _kept_if_few(features, n)
+    problem = _problem(features, residual, share, common_scale)
+    centre, (basis, values, sums) = problem.centre, _decompose(problem)
 
     def left_out(rows: Codes | slice, penalties: _Array) -> _Array:
         """Residuals (m, c, q) of samples by the regressions without them, for c penalties."""
@@ -117,23 +117,58 @@ def fit_ridge(
     return Ridge(coef, middle - centre @ coef, penalty, best), predict
 
 
+def solve_ridge(
+    features: Callable[[Codes | slice], Floats],
+    targets: _Array,
+    share: _Array,
+    penalty: float,
+    *,
+    common_scale: bool = False,
+) -> Ridge:
+    """Fit a ridge regression with a given penalty; the other parameters are as in `fit_ridge`."""
+    middle = share @ targets
+    residual = targets - middle
+    features = _kept_if_few(features, len(targets))
+    problem = _problem(features, residual, share, common_scale)
+    factor = cho_factor(problem.gram + penalty * np.eye(len(problem.gram)), check_finite=False)
+    if problem.rows is None:
+        coef = cho_solve(factor, problem.products, check_finite=False)
+    else:
+        weighted = np.sqrt(share)[:, None] * residual
+        coef = problem.rows.T @ cho_solve(factor, weighted, check_finite=False)
+    coef = coef / problem.size[:, None]
+    return Ridge(coef, middle - problem.centre @ coef, penalty)
+
+
+def _kept_if_few(
+    features: Callable[[Codes | slice], Floats], n: int
+) -> Callable[[Codes | slice], Floats]:
+    """The function of the features, which computes those of few samples once."""
+    if n <= max(_ROWS_AT_ONCE, features(slice(1)).shape[1]):
+        kept: Floats = features(slice(None))
+        return kept.__getitem__
+    return features
+
+
 def _blocks(n: int) -> Iterator[slice]:
     return (slice(first, first + _ROWS_AT_ONCE) for first in range(0, n, _ROWS_AT_ONCE))
 
 
-def _decompose(
-    features: Callable[[slice], Floats],
-    residual: _Array,
-    share: _Array,
-    p: int,
-    common_scale: bool,
-) -> tuple[_Array, _Array, _Array, _Array]:
-    """Means (p,), eigenvectors (p, r) divided by scales, eigenvalues (r,), and sums (r, q).
+class _Problem(NamedTuple):
+    """Second moments of standardised features and of centred targets."""
 
-    The eigenvectors of the weighted Gram matrix of the standardised features come from the smaller
-    of the two Gram matrices, without its null space. The sums are of the residuals times scores.
-    """
-    n, root = len(residual), np.sqrt(share)[:, None]
+    centre: _Array  # (p,) means of the features
+    size: _Array  # (p,) their scales, infinite for constant features
+    products: _Array  # (p, q) of features and targets
+    gram: _Array  # the smaller of the two weighted Gram matrices
+    rows: _Array | None  # (n, p) features times roots of the weights; only if p > n
+
+
+def _problem(
+    features: Callable[[slice], Floats], residual: _Array, share: _Array, common_scale: bool
+) -> _Problem:
+    n, p = len(residual), features(slice(1)).shape[1]
+    root, rows = np.sqrt(share)[:, None], None
     if p > n:
         X = np.asarray(features(slice(None)), dtype=np.float64)
         centre, largest = share @ X, np.abs(X).max(axis=0)
@@ -147,17 +182,25 @@ def _decompose(
     if common_scale:
         size = np.full_like(size, np.sqrt(np.mean(size**2)))
     size = np.where(constant, np.inf, size)
-    if p > n:
+    if rows is None:
+        gram = gram / size / size[:, None]
+    else:
         rows /= size
         gram = rows @ rows.T
-    else:
-        gram = gram / size / size[:, None]
-    values, vectors = np.linalg.eigh(gram)
-    nonzero = values > max(n, p) * np.finfo(np.float64).eps * values.max(initial=1e-300)
+    return _Problem(centre, size, products / size[:, None], gram, rows)
+
+
+def _decompose(problem: _Problem) -> tuple[_Array, _Array, _Array]:
+    """Eigenvectors (p, r) divided by scales, eigenvalues (r,), and products (r, q) with targets.
+
+    They are those of the weighted Gram matrix (p, p) without its null space.
+    """
+    values, vectors = np.linalg.eigh(problem.gram)
+    larger = max(len(problem.gram), len(problem.size))
+    nonzero = values > larger * np.finfo(np.float64).eps * values.max(initial=1e-300)
     values, vectors = values[nonzero], vectors[:, nonzero]
-    basis = rows.T @ vectors / np.sqrt(values) if p > n else vectors
-    basis /= size[:, None]
-    return centre, basis, values, basis.T @ products
+    basis = vectors if problem.rows is None else problem.rows.T @ vectors / np.sqrt(values)
+    return basis / problem.size[:, None], values, basis.T @ problem.products
 
 
 def _moments(

@@ -1,14 +1,16 @@
 r"""Views of `TableRegressor`: regressions on several representations of a table's columns.
 
-Ridge regressions on features that need no target predict each training sample by leave-one-out in
-closed form, and the forest predicts it by the trees that were grown without it. Other views are
-fitted again without each fold, directions and maps included.
+Ridge regressions predict each training sample by leave-one-out in closed form, and the forest
+predicts it by the trees that were grown without it. Other views are fitted again without each fold.
+Of features that depend on the targets, the fit to all samples chooses the penalty and the widths of
+kernels, and the fits without a fold find new directions and maps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from sklearn.utils import get_tags
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.ridge import Ridge, fit_ridge
+from eigenfeat.linear.ridge import Ridge, fit_ridge, solve_ridge
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.targets import supervised_contractions, target_groups
@@ -68,14 +70,20 @@ class LinearView(View):
 
     def fit_ridge(self, samples: Samples, common_scale: bool = False) -> LeftOut:
         """Fit to samples, and return the function of their leave-one-out predictions."""
-        ridge, left_out = fit_ridge(
-            lambda rows: self.features(samples.table.subset(rows)),
-            samples.targets,
-            samples.share,
-            common_scale=common_scale,
-        )
+        problem = self.feature_function(samples), samples.targets, samples.share
+        ridge, left_out = fit_ridge(*problem, common_scale=common_scale)
         self.keep(ridge)
         return left_out
+
+    def solve_ridge(self, samples: Samples, penalty: float, common_scale: bool = False) -> None:
+        """Fit to samples with a given penalty."""
+        problem = self.feature_function(samples), samples.targets, samples.share
+        self.keep(solve_ridge(*problem, penalty, common_scale=common_scale))
+
+    def feature_function(self, samples: Samples) -> Callable[[Codes | slice], Floats]:
+        """The function that computes features of samples by their indices."""
+        view = copy(self)  # later fits change the kernel
+        return lambda rows: view.features(samples.table.subset(rows))
 
     def keep(self, ridge: Ridge) -> None:
         """Store a fitted regression."""
@@ -91,6 +99,8 @@ class RidgeView(LinearView):
 
 class KernelView(LinearView):
     """Ridge regression on a Gaussian kernel of columns or ranks, with the best of four widths."""
+
+    kernel: Kernel
 
     def features(self, table: Table) -> Floats:
         return self.kernel.features(self.mapped(table), table.n_threads)
@@ -109,19 +119,21 @@ class KernelView(LinearView):
         left_out = self.choose_kernel(drawn, _SHARPNESS)
         return left_out if drawn is samples else self.fit_ridge(samples, common_scale=True)
 
-    def choose_kernel(self, samples: Samples, sharpness: tuple[float, ...]) -> LeftOut:
+    def choose_kernel(self, samples: Samples, tried: tuple[float, ...]) -> LeftOut:
         """Fit with the kernel of the least leave-one-out error; return as `fit_ridge`."""
-        inputs, trials = self.mapped(samples.table), []
-        for one in sharpness:
-            kernel = Kernel.fit(inputs, np.random.RandomState(samples.seed), one)
-            features = kernel.features(inputs, samples.n_threads)
-            ridge, left_out = fit_ridge(
-                features.__getitem__, samples.targets, samples.share, common_scale=True
-            )
-            trials.append((ridge.error, kernel, ridge, left_out))
-        _, self.kernel, ridge, left_out = min(trials, key=itemgetter(0))
+        trials = []
+        for sharpness in tried:
+            self.set_kernel(samples, sharpness)
+            left_out = self.fit_ridge(samples, common_scale=True)
+            trials.append((self.ridge.error, self.kernel, self.ridge, left_out, sharpness))
+        _, self.kernel, ridge, left_out, self.sharpness = min(trials, key=itemgetter(0))
         self.keep(ridge)
         return left_out
+
+    def set_kernel(self, samples: Samples, sharpness: float) -> None:
+        """Draw landmarks of a kernel of this sharpness."""
+        random = np.random.RandomState(samples.seed)
+        self.kernel = Kernel.fit(self.mapped(samples.table), random, sharpness)
 
 
 class LearnedKernelView(KernelView):
@@ -136,18 +148,46 @@ class LearnedKernelView(KernelView):
         return np.ascontiguousarray(np.einsum("ij,jk->ik", table.ranks, self.map), np.float32)
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        return View.cross_fit(self, samples, folds)  # the map depends on the targets
-
-    def fit(self, samples: Samples) -> None:
-        drawn = samples.drawn(_MAX_TUNED)
-        self.map = np.eye(drawn.table.ranks.shape[1], dtype=np.float32)
+        drawn, options = self._start(samples), []
         for _ in range(_MAP_STEPS):
             self.choose_kernel(drawn, _MAP_SHARPNESS)
-            gradients = _gradients(self.kernel, self.ridge, self.mapped(drawn.table)) @ self.map.T
-            weighted = np.sqrt(drawn.share)[:, None, None] * gradients
-            weighted = weighted.reshape(-1, weighted.shape[2])
-            self.map = _root(weighted.T @ weighted)
+            options.append((self.sharpness, self.penalty))
+            self._update_map(drawn)
         self.fit_kernel(samples)
+        self.options = [*options, (self.sharpness, self.penalty)]
+        return _refitted(self, samples, folds)
+
+    def refit(self, samples: Samples) -> None:
+        """Fit to samples of a fold."""
+        drawn, (*steps, (sharpness, penalty)) = self._start(samples), self.options
+        for step_sharpness, step_penalty in steps:
+            self.set_kernel(drawn, step_sharpness)
+            self.solve_ridge(drawn, step_penalty, common_scale=True)
+            self._update_map(drawn)
+        self.set_kernel(drawn, sharpness)
+        self.solve_ridge(samples, penalty, common_scale=True)
+
+    def _start(self, samples: Samples) -> Samples:
+        """Set the map to the identity, and return the samples that it is learned from."""
+        self.map = np.eye(samples.table.ranks.shape[1], dtype=np.float32)
+        return samples.drawn(_MAX_TUNED)
+
+    def _update_map(self, drawn: Samples) -> None:
+        """Learn the map from the gradients of the fitted regression at these samples."""
+        gradients = _gradients(self.kernel, self.ridge, self.mapped(drawn.table)) @ self.map.T
+        weighted = np.sqrt(drawn.share)[:, None, None] * gradients
+        weighted = weighted.reshape(-1, weighted.shape[2])
+        self.map = _root(weighted.T @ weighted)
+
+
+def _refitted(view: GemView | LearnedKernelView, samples: Samples, folds: Folds) -> _Array:
+    """Outputs (m, q) of held-out samples by copies of a view that are fitted to the other folds."""
+    parts = []
+    for train, held in folds.parts:
+        fold_view = copy(view)
+        fold_view.refit(samples.subset(train))
+        parts.append(fold_view.outputs(samples.table.subset(held)))
+    return np.concatenate(parts)
 
 
 def _gradients(kernel: Kernel, ridge: Ridge, inputs: NDArray[np.float32]) -> _Array:
@@ -188,9 +228,15 @@ class GemView(LinearView):
             [other_features, *(one.transform(X, table.n_threads) for one in self.layers)]
         )
 
-    def fit(self, samples: Samples) -> None:
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         self._find_directions(samples)
         self.fit_ridge(samples)
+        return _refitted(self, samples, folds)
+
+    def refit(self, samples: Samples) -> None:
+        """Fit to samples of a fold."""
+        self._find_directions(samples)
+        self.solve_ridge(samples, self.penalty)
 
     def _find_directions(self, samples: Samples) -> None:
         """Solve for directions between the bins of each contraction of the outputs."""

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
-from eigenfeat.linear.ridge import fit_ridge
+from eigenfeat.linear.ridge import fit_ridge, solve_ridge
 
 
 def problem(rng, n, p):
@@ -50,3 +50,16 @@ def test_without_features_and_with_constant_ones(rng):
     for X in (np.empty((20, 0)), np.full((20, 2), 0.1)):
         found, _ = fit_ridge(X.__getitem__, y, share)
         assert_allclose(found.predict(X), np.full((20, 1), y.mean()))
+
+
+@pytest.mark.parametrize("common_scale", [False, True])
+@pytest.mark.parametrize(("n", "p"), [(5_000, 6), (40, 6), (20, 60)])
+def test_the_chosen_penalty_gives_the_chosen_regression(rng, n, p, common_scale):
+    X = rng.standard_normal((n, p)) + np.arange(p)
+    X[:, 3] = 2.0
+    y = np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.standard_normal(n)])
+    share = rng.random(n) + 0.1
+    problem = X.__getitem__, y, share / share.sum()
+    chosen, _ = fit_ridge(*problem, common_scale=common_scale)
+    solved = solve_ridge(*problem, chosen.penalty, common_scale=common_scale)
+    assert_allclose(solved.predict(X), chosen.predict(X), rtol=1e-8, atol=1e-8)

@@ -35,7 +35,7 @@ def test_each_view_predicts_new_samples_as_well_as_left_out_ones(view):
     assert [(one.name, one.weight, one.note) for one in model.views_] == [(view, 1.0, "")]
     score = model.score(X[400:], y[400:])
     assert score > 0.65
-    assert abs(score - model.views_[0].score) < 0.08
+    assert abs(score - model.views_[0].score) < 0.1
     residual = y[:400] - model.out_of_fold_prediction_
     assert_allclose(1 - np.mean(residual**2) / y[:400].var(), model.views_[0].score, rtol=1e-9)
 
