@@ -13,7 +13,7 @@ from eigenfeat._base.types import Labels
 from eigenfeat.early.completion import filled
 from eigenfeat.early.fitted import FittedModel
 from eigenfeat.early.rules import SLACK
-from eigenfeat.early.series import BLOCK_NUMBERS, Rows, blocks
+from eigenfeat.early.series import BLOCK_NUMBERS, Series, blocks
 
 _Array = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ def decide(model: FittedModel, rows: _Array, tau: _Array) -> Decisions:
 
 
 def decide_early(
-    model: FittedModel, series: Rows, tau: _Array, times: NDArray[np.int64], trace: bool
+    model: FittedModel, series: Series, tau: _Array, times: NDArray[np.int64], trace: bool
 ) -> EarlyDecisions:
     """Decide series as early as possible.
 

@@ -55,7 +55,7 @@ from eigenfeat.early.sampling import Sampled, SampledRule, samples_of
 from eigenfeat.early.series import (
     ENDED_ADVICE,
     Layout,
-    Rows,
+    Series,
     blocks,
     fold_masks,
     ignore_single_sample_warning,
@@ -273,7 +273,7 @@ class FittedModel:
 # ---- the fit
 
 
-def fit_model(estimator: Estimator, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
+def fit_model(estimator: Estimator, rows: Series, y: Labels, layout: Layout) -> FittedModel:
     """Fit the parts of a `ReliableClassifier` to samples, and create the rule; NaN is missing."""
     completion, X = estimator.completion, rows.rows
     never = np.isnan(X).all(axis=0)
@@ -386,7 +386,7 @@ def _rule(estimator: Estimator, name: str, predict: ClassCodes) -> Rule:
     return SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)
 
 
-def fit_prefixes(model: FittedModel, rows: Rows, y: Labels) -> tuple[FittedModel, KnownStages]:
+def fit_prefixes(model: FittedModel, rows: Series, y: Labels) -> tuple[FittedModel, KnownStages]:
     """Add classifiers of the known values; return the model and out-of-fold probabilities."""
     layout = model.layout
     steps = spread_steps(layout.length, MAX_PREFIX_TIMES)
@@ -411,7 +411,7 @@ def fit_prefixes(model: FittedModel, rows: Rows, y: Labels) -> tuple[FittedModel
 def correct_rule(
     estimator: Estimator,
     model: FittedModel,
-    rows: Rows,
+    rows: Series,
     labels: Labels,
     classes: Labels,
     tau: float,
@@ -578,7 +578,7 @@ def _promises(
 
 def _fold_models(
     estimator: Estimator,
-    rows: Rows,
+    rows: Series,
     y: Labels,
     layout: Layout,
     drawn: NDArray[np.bool_],
@@ -600,7 +600,7 @@ def _fold_models(
 
 def _held_out_decisions(
     model: FittedModel,
-    samples: Rows,
+    samples: Series,
     times: NDArray[np.int64],
     promises: Sequence[str],
     required_tau: float,

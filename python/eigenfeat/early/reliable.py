@@ -30,7 +30,7 @@ from eigenfeat.early.fitted import (
 )
 from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound
 from eigenfeat.early.series import (
-    Rows,
+    Series,
     decision_times,
     ended_rows,
     known_rows,
@@ -305,7 +305,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     def _correct(
         self,
-        rows: Rows,
+        rows: Series,
         y: Labels,
         classes: Labels,
         tau: float | None = None,

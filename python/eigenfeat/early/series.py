@@ -50,15 +50,15 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of series and their ends; NaN is missing."""
+class Series:
+    """Series as rows, and their ends; NaN is missing."""
 
     rows: _Array  # (n, width)
     ends: NDArray[np.int64]  # (n,) numbers of entries
 
-    def take(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
+    def take(self, which: Codes | NDArray[np.bool_] | slice) -> Series:
         """Select series."""
-        return Rows(self.rows[which], self.ends[which])
+        return Series(self.rows[which], self.ends[which])
 
     @property
     def have_gaps(self) -> NDArray[np.bool_]:
@@ -69,7 +69,7 @@ class Rows:
 
 def training_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
-) -> tuple[Rows, Labels, Layout]:
+) -> tuple[Series, Labels, Layout]:
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
     series = series_of(X)
     if series is None:
@@ -94,7 +94,7 @@ def training_rows(
     return laid_out, labels, layout
 
 
-def ended_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
+def ended_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Series:
     """Rows of series that have ended."""
     series = series_of(X)
     if series is None:
@@ -142,7 +142,7 @@ _DECIDE_ADVICE = "; decide takes incomplete samples"
 _FIT_ADVICE = "; complete samples first, with GaussianCompletion().fit(X).transform(X)"
 
 
-def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
+def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Series:
     """Rows of complete samples; ValueError with advice for NaN or infinity."""
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
@@ -154,7 +154,7 @@ def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Rows:
         if hasattr(estimator, "decide"):
             advice = (_FIT_ADVICE if fit else "") + _DECIDE_ADVICE + _SERIES_ADVICE
         raise ValueError(f"X: expected complete samples, got NaN in {place}{advice}")
-    return Rows(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
+    return Series(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
 
 
 def _check_one_channel(X: Any, layout: Layout) -> None:
@@ -166,7 +166,7 @@ def _check_one_channel(X: Any, layout: Layout) -> None:
         )
 
 
-def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
+def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Series:
     rows = np.full((len(series), layout.length, layout.channels), np.nan)
     for i, values in enumerate(series):
         channels, samples = values.shape
@@ -179,7 +179,7 @@ def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
     lengths = np.array([values.shape[1] for values in series], dtype=np.int64)
     if ended:
         rows = padded(rows, lengths)
-    return Rows(rows.reshape(len(series), layout.width), lengths * layout.channels)
+    return Series(rows.reshape(len(series), layout.width), lengths * layout.channels)
 
 
 def padded(series: _Array, lengths: NDArray[np.int64]) -> _Array:
