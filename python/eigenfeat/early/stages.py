@@ -38,7 +38,7 @@ _MAX_REPEATS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutStages:
     """Classifiers of all training series at each time, and out-of-fold probabilities."""
 
     times: _Times  # times at which the classifier could be fitted
@@ -125,7 +125,7 @@ def fit_stages(
     y: Labels,
     times_after: Callable[[int], _Times],
     n_folds: int = 5,
-) -> tuple[Stages, HeldOut]:
+) -> tuple[Stages, HeldOutStages]:
     """Fit a classifier at several times after the onset, with its out-of-fold probabilities.
 
     Rows are (n, T, channels), NaN is missing. Times at which a classifier cannot be fitted are left
@@ -166,7 +166,7 @@ def _onset_of(X: _Array) -> int:
 
 def held_out_stages(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
-) -> HeldOut:
+) -> HeldOutStages:
     """Fit classifiers to series (n, channels, d); probabilities by models not fitted to them.
 
     Times are ascending, the last of them d. ValueError if no fold can be fitted.
@@ -188,12 +188,12 @@ def held_out_stages(
     codes, probabilities = np.searchsorted(classes, y), np.stack(by_time)
     # A class with one series has no out-of-fold probability: models of other series lack it.
     probabilities[:, np.bincount(codes)[codes] == 1] = np.nan
-    return HeldOut(times, models, probabilities[None])
+    return HeldOutStages(times, models, probabilities[None])
 
 
 def _out_of_folds(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
-) -> HeldOut:
+) -> HeldOutStages:
     """Probabilities by folds, which are repeated if there are few series.
 
     A fold is left out if the fit to whole series fails. A time is left out if a fit at this time
@@ -223,7 +223,7 @@ def _out_of_folds(
     if not folds:
         raise _cannot_fit(candidate, failure)
     models = [_fitted(candidate, X[:, :, :t], y) for t in times[usable]]
-    return HeldOut(times[usable], models, out[:, usable], skipped)
+    return HeldOutStages(times[usable], models, out[:, usable], skipped)
 
 
 def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:

@@ -14,8 +14,8 @@ from numpy.lib.format import open_memmap
 from eigenfeat._base.types import DType
 from eigenfeat.io.errors import BadRowError, damage_named
 from eigenfeat.io.source import (
-    Choice,
     Chunk,
+    ColumnChoice,
     Options,
     Source,
     kind_of,
@@ -57,7 +57,7 @@ class ArraySource(Source):
             self._labels_path, options = Path(options.target), replace(options, target=None)
         self.names = [str(j) for j in range(width)]
         self.types, self.kinds = [X.dtype.name] * width, ["number"] * width
-        self.choice = Choice.of(path, self.names, options)
+        self.choice = ColumnChoice.of(path, self.names, options)
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         self.dtype = np.dtype(np.float32 if small else np.float64)
         fortran = X.flags.f_contiguous and not X.flags.c_contiguous

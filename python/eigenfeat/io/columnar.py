@@ -17,8 +17,8 @@ from eigenfeat._base.validation import show
 from eigenfeat.io.errors import arrow, damage_named
 from eigenfeat.io.source import (
     NUMBER,
-    Choice,
     Chunk,
+    ColumnChoice,
     Mask,
     Options,
     Source,
@@ -55,7 +55,7 @@ class TableSource(Source):
         """Choose among the columns of the file and of its path."""
         self._stored = len(names)
         self.names = [*names, *self._keys]
-        self.choice = Choice.of(self.path, self.names, self._options, indexes)
+        self.choice = ColumnChoice.of(self.path, self.names, self._options, indexes)
 
     def _set_types(
         self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None

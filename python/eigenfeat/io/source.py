@@ -20,7 +20,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.io.errors import MISSING_ENTRY, MISSING_LABEL, BadRowError, OptionError, not_finite
 
 __all__ = [
-    *("Choice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats", "kind_of_texts"),
+    *("ColumnChoice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats", "kind_of_texts"),
     *("labels_of_array", "typed_labels"),
 ]
 
@@ -61,7 +61,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """Places of the feature columns and of the target column among all columns of a file.
 
     ``unclear`` are features that the options do not name, with an empty or a repeated name.
@@ -75,7 +75,7 @@ class Choice:
     @classmethod
     def of(
         cls, path: Path, names: Sequence[str], options: Options, indexes: Collection[int] = ()
-    ) -> Choice:
+    ) -> ColumnChoice:
         """Find the columns that the options name; OptionError for a missing or repeated name.
 
         Columns in `indexes` store the index of a data frame; they are features only if the options
@@ -169,7 +169,7 @@ class Source(ABC):
     names: Sequence[str]  # names of all columns
     types: Sequence[str]  # names of their types in descriptions of files
     kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
-    choice: Choice
+    choice: ColumnChoice
     dtype: DType  # of the features in the file: float32 or float64
     mixed: Mapping[int, str] = {}  # columns that mix numbers and text, with an example of the text
     index_left_out: bool = False  # whether the first column, without a name, has row numbers

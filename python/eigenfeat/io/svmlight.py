@@ -24,8 +24,8 @@ from eigenfeat.io.errors import (
     open_bytes,
 )
 from eigenfeat.io.source import (
-    Choice,
     Chunk,
+    ColumnChoice,
     Mask,
     Options,
     Source,
@@ -74,7 +74,7 @@ class SvmlightSource(Source):
         """Set the first column, the number of columns and the kind of labels of all files."""
         self._base, self._stop = base, base + n_features
         self.names, self.types, self.kinds = (), [self.dtype.name], ["number"]
-        self.choice = Choice(range(n_features), None)
+        self.choice = ColumnChoice(range(n_features), None)
         self.label_kind, self.facts = label_kind, {"zero_based": base == 0}
 
     def first_labels(self) -> npt.NDArray[Any]:

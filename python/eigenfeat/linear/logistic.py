@@ -60,10 +60,10 @@ else:
 __all__ = [
     "PENALTIES",
     "PENALTY",
-    "Choice",
     "Features",
     "LinearModel",
     "MultinomialLogit",
+    "PenaltyChoice",
     "all_classes",
     "choose_penalty",
     "draw_folds",
@@ -403,7 +403,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         problem: LogitProblem,
         folds: Sequence[tuple[Codes, Codes]],
         energies: Sequence[float],
-    ) -> Choice:
+    ) -> PenaltyChoice:
         """Penalty and temperature of the least held-out log loss."""
         started = time.perf_counter()
         fixed = None if self.temperature == "auto" else float(self.temperature)
@@ -515,7 +515,7 @@ def draw_folds(
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class PenaltyChoice:
     """The penalty of the least held-out log loss."""
 
     number: int  # index in the path of penalties
@@ -530,7 +530,7 @@ def choose_penalty(
     penalties: Sequence[Penalty],
     fixed: float | None = None,
     log_prior: Sequence[float] | None = None,
-) -> Choice:
+) -> PenaltyChoice:
     """Choose among penalties, from large to small, by the least held-out log loss.
 
     Each fold has the problem of its training samples, and its held-out samples. `fixed` is the
@@ -570,5 +570,5 @@ def choose_penalty(
         if n_held >= _MIN_CHOOSING:
             tried = tried[max(at - 1, 0) : at + 2]
     if not losses:
-        return Choice(len(penalties) // 2, fixed or 1.0, {}, [], None)
-    return Choice(best, temperatures[best], losses, logits[best], weights[best])
+        return PenaltyChoice(len(penalties) // 2, fixed or 1.0, {}, [], None)
+    return PenaltyChoice(best, temperatures[best], losses, logits[best], weights[best])

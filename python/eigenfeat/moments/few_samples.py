@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.validation import CsrRows, RealArray
 
-__all__ = ["Batch", "FewSamples"]
+__all__ = ["FewSamples", "SampleBatch"]
 
 _Array = npt.NDArray[np.float64]
 _MAX_SPARSE_COLUMNS = 20_000  # with more, dense copies of sparse samples are too large
@@ -25,7 +25,7 @@ _MAX_ENTRY = 1e100  # sums of squares of such entries are finite; the core check
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class SampleBatch:
     """Checked samples, their class indices and weights."""
 
     rows: RealArray | CsrRows
@@ -50,7 +50,7 @@ class FewSamples:
 
     n_features: int  # d
     n_samples: int = 0  # at most half of d
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[SampleBatch, ...] = ()
 
     def added(
         self, rows: RealArray | CsrRows, codes: npt.NDArray[np.int32], weights: _Array | None
@@ -64,7 +64,7 @@ class FewSamples:
             )
         else:
             copied = np.array(rows, order="C")
-        batch = Batch(copied, codes.copy(), None if weights is None else weights.copy())
+        batch = SampleBatch(copied, codes.copy(), None if weights is None else weights.copy())
         return self._with((batch,), rows.shape[0])
 
     def merged(self, other: FewSamples, class_map: npt.NDArray[np.int32]) -> FewSamples:
@@ -72,7 +72,7 @@ class FewSamples:
         theirs = (replace(batch, codes=class_map[batch.codes]) for batch in other.batches)
         return self._with(tuple(theirs), other.n_samples)
 
-    def _with(self, batches: tuple[Batch, ...], n_samples: int) -> FewSamples:
+    def _with(self, batches: tuple[SampleBatch, ...], n_samples: int) -> FewSamples:
         return FewSamples(self.n_features, self.n_samples + n_samples, self.batches + batches)
 
     @cached_property

@@ -21,7 +21,7 @@ Pair = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True, eq=False)
-class Directions:
+class ShownDirections:
     """Directions in a model's input space, of pairs of classes or of a reduction."""
 
     weights: Floats  # (d, m), one direction per column
@@ -55,7 +55,7 @@ def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
     return parts
 
 
-def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
+def directions_of(model: BaseEstimator, *, paired: bool = False) -> ShownDirections:
     """Return the directions of a fitted model; with `paired`, only of pairs of classes."""
     wanted = "GEM" if paired else "model with directions, such as GEM or LDG"
     if not hasattr(model, "fit"):
@@ -78,7 +78,7 @@ def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
     raise ValueError(f"estimator: expected a fitted {wanted}, got {show(model)}")
 
 
-def _of_pairs(part: Any) -> Directions | None:
+def _of_pairs(part: Any) -> ShownDirections | None:
     """Return the directions of a GEM, or of the first layer of a classifier; None without pairs."""
     layer = next(iter(getattr(part, "layers_", ())), None)
     if layer is None and not (hasattr(part, "pairs_") and hasattr(part, "ranks_")):
@@ -96,17 +96,17 @@ def _of_pairs(part: Any) -> Directions | None:
     limit = getattr(extractor, "threshold", None)
     if getattr(part, "depth", 1) > 1 or not isinstance(limit, (int, float)):
         limit = None
-    return Directions(weights, values, pairs, ranks, labels, limit)
+    return ShownDirections(weights, values, pairs, ranks, labels, limit)
 
 
-def _components(part: Any) -> Directions | None:
+def _components(part: Any) -> ShownDirections | None:
     """Return the components of a reduction, such as LDG or scikit-learn's PCA, or None."""
     components = getattr(part, "components_", None)
     if components is None or hasattr(part, "layers_") or np.ndim(components) != 2:
         return None
     weights = np.asarray(components, dtype=np.float64).T
     no_pairs = np.empty(0), np.empty((0, 2), dtype=object)
-    return Directions(weights, *no_pairs, np.arange(weights.shape[1]), [], None)
+    return ShownDirections(weights, *no_pairs, np.arange(weights.shape[1]), [], None)
 
 
 def check_image_shape(d: int, shape: object) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from eigenfeat.plotting import (
     FiltersDisplay,
     SpectrumDisplay,
 )
-from eigenfeat.plotting.directions import Directions, directions_of
+from eigenfeat.plotting.directions import ShownDirections, directions_of
 from eigenfeat.plotting.figures import (
     BLUE,
     MUTED,
@@ -260,7 +260,7 @@ def _chance(share: float) -> str:
 # ---- directions and reductions -------------------------------------------------------------------
 
 
-def _directions(evidence: Evidence) -> Directions | None:
+def _directions(evidence: Evidence) -> ShownDirections | None:
     try:
         return directions_of(evidence.model)
     except ValueError:

@@ -30,7 +30,7 @@ from eigenfeat.samples.labelled import (
     class_factors,
     labelled_moments,
 )
-from eigenfeat.samples.target_statistics import Targets, with_statistics
+from eigenfeat.samples.target_statistics import CategoryTargets, with_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -362,7 +362,7 @@ def _with_statistics(samples: BlockSamples) -> BlockSamples:
     used = samples.weighted
     used = np.ones(samples.n_samples, dtype=bool) if used is None else used
     sums = _class_sums(samples.scan)
-    targets = Targets.of_classes(samples.classes, samples.codes, sums, used)
+    targets = CategoryTargets.of_classes(samples.classes, samples.codes, sums, used)
     assert samples.encoder is not None
     encoder, statistics = with_statistics(samples.encoder, samples.blocks, targets)
     reading = replace(samples.reading, statistics=statistics.encoded)

@@ -30,7 +30,7 @@ from eigenfeat.samples.blocks import ArrayBlocks, RowBlocks, add
 from eigenfeat.samples.columns import TableColumns
 from eigenfeat.samples.labelled import Block
 
-__all__ = ["FoldStatistics", "Targets", "encoded_table", "with_statistics"]
+__all__ = ["CategoryTargets", "FoldStatistics", "encoded_table", "with_statistics"]
 
 _MAX_TARGETS = 10  # statistics per column
 _FOLDS = 5  # folds of the training samples
@@ -40,7 +40,7 @@ _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class CategoryTargets:
     """Targets whose means encode categories."""
 
     values: _Array  # (k, m) targets of the samples, or indicators of the classes
@@ -51,7 +51,7 @@ class Targets:
     folds: NDArray[np.uint8]  # (n,) stratified by the targets; `_FOLDS` for samples of weight 0
 
     @classmethod
-    def of(cls, y: Any, weight: _Array | None, *, continuous: bool) -> Targets:
+    def of(cls, y: Any, weight: _Array | None, *, continuous: bool) -> CategoryTargets:
         """Targets of checked labels (n,), or with `continuous` of numbers (n,) or (n, q)."""
         n = len(y)
         w = np.ones(n) if weight is None else weight
@@ -66,7 +66,7 @@ class Targets:
     @classmethod
     def of_classes(
         cls, classes: NDArray[Any], codes: Codes, weight: _Array, used: NDArray[np.bool_]
-    ) -> Targets:
+    ) -> CategoryTargets:
         """Targets of classes (k,) with total weights (k,).
 
         `used` (n,) is the mask of the samples with weight, and `codes` their classes. There is one
@@ -83,7 +83,7 @@ class Targets:
     @classmethod
     def _of_values(
         cls, values: _Array, names: list[str], weight: _Array, codes: Codes, folds: Any
-    ) -> Targets:
+    ) -> CategoryTargets:
         """Keep the columns of `values` with the largest variance; `weight` (k,) weights rows."""
         share = weight / weight.sum()
         mean = share @ values
@@ -111,7 +111,9 @@ class FoldStatistics:
     folds: NDArray[np.uint8]  # (n,) of the samples
 
     @classmethod
-    def fit(cls, blocks: RowBlocks, n_codes: Mapping[int, int], targets: Targets) -> FoldStatistics:
+    def fit(
+        cls, blocks: RowBlocks, n_codes: Mapping[int, int], targets: CategoryTargets
+    ) -> FoldStatistics:
         """Compute the statistics of columns with `n_codes` codes by index, in one pass."""
         sums = blocks.reduce(_fold_sums, add, n_codes, targets)
         by_fold = {
@@ -138,7 +140,9 @@ class FoldStatistics:
         return out
 
 
-def _fold_sums(block: Block, n_codes: Mapping[int, int], targets: Targets) -> tuple[_Array, ...]:
+def _fold_sums(
+    block: Block, n_codes: Mapping[int, int], targets: CategoryTargets
+) -> tuple[_Array, ...]:
     """Sums (6, L, m + 1) of targets and of weights by fold and code, for each column of codes."""
     rows = slice(block.start, block.start + len(block))
     terms = np.column_stack([targets.values[targets.codes[rows]], np.ones(len(block))])
@@ -155,7 +159,7 @@ def _fold_sums(block: Block, n_codes: Mapping[int, int], targets: Targets) -> tu
     return tuple(sums)
 
 
-def _statistics(sums: _Array, targets: Targets) -> _Array:
+def _statistics(sums: _Array, targets: CategoryTargets) -> _Array:
     """Statistics (6, L, m) by fold from the sums of `_fold_sums`."""
     n = float((targets.folds < _FOLDS).sum())
     total = sums.sum(axis=0)
@@ -165,7 +169,7 @@ def _statistics(sums: _Array, targets: Targets) -> _Array:
     return (outside[..., :-1] + m * targets.mean) / (np.maximum(outside[..., -1:], 0.0) + m)
 
 
-def _shrinkage(total: _Array, n: float, targets: Targets) -> _Array:
+def _shrinkage(total: _Array, n: float, targets: CategoryTargets) -> _Array:
     """The shrinkage m of each target, a number of samples."""
     used: _Array = total[total[:, -1] > 0]
     weight = used[:, -1]
@@ -193,14 +197,14 @@ def encoded_table(
     coded = encoder.transform(X)
     if not encoder.coded:
         return encoder, coded
-    targets = Targets.of(y, sample_weight, continuous=continuous)
+    targets = CategoryTargets.of(y, sample_weight, continuous=continuous)
     blocks = ArrayBlocks(coded, sample_weight=sample_weight)
     encoder, statistics = with_statistics(encoder, blocks, targets)
     return encoder, statistics.encoded(coded, slice(None))
 
 
 def with_statistics(
-    encoder: TableColumns, blocks: RowBlocks, targets: Targets
+    encoder: TableColumns, blocks: RowBlocks, targets: CategoryTargets
 ) -> tuple[TableColumns, FoldStatistics]:
     """Return an encoder that replaces codes by statistics, and the statistics of `blocks`."""
     statistics = FoldStatistics.fit(blocks, encoder.coded, targets)

@@ -31,9 +31,9 @@ from eigenfeat.signals.epoch_views import (
     Folds,
     Frequencies,
     Means,
-    Targets,
     Transformed,
     View,
+    WeightedLabels,
     Xdawn,
     bands_around,
     bands_with_power,
@@ -306,7 +306,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             self.alignment_ = SessionAlignment.fit(banks, sessions)
             _warn_of_single_classes(codes, sessions)
             banks = self.alignment_.aligned(banks, sessions)
-        targets = Targets(codes, weight / weight.mean(), len(self.classes_))
+        targets = WeightedLabels(codes, weight / weight.mean(), len(self.classes_))
         self._fit_pool(views, banks, targets, sessions)
         self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
 
@@ -379,7 +379,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         self,
         views: dict[str, View],
         banks: list[NDArray[Any]],
-        targets: Targets,
+        targets: WeightedLabels,
         sessions: NDArray[Any] | None,
     ) -> None:
         """Fit views and their weights; those no better than the class frequencies have weight 0."""

@@ -44,16 +44,16 @@ _XDAWN_RIDGE = 1e-3  # multiple of the mean eigenvalue
 _MIN_SHARE = 1e-12  # smallest eigenvalue of xDAWN, relative to the largest; below it is rounding
 
 
-class Targets(NamedTuple):
+class WeightedLabels(NamedTuple):
     """Indices of the classes and weights (n,) of epochs; the mean weight of all epochs is 1."""
 
     codes: Codes
     weight: _Array
     n_classes: int
 
-    def subset(self, rows: Codes) -> Targets:
+    def subset(self, rows: Codes) -> WeightedLabels:
         """Codes and weights of a part of the epochs."""
-        return Targets(self.codes[rows], self.weight[rows], self.n_classes)
+        return WeightedLabels(self.codes[rows], self.weight[rows], self.n_classes)
 
     def counts(self) -> _Array:
         """Sums of the weights of the classes (k,)."""
@@ -133,7 +133,7 @@ class LinearScores:
         return np.asarray(features @ self.coef + self.intercept)
 
 
-def fit_discriminant(F: _Array, targets: Targets) -> LinearScores:
+def fit_discriminant(F: _Array, targets: WeightedLabels) -> LinearScores:
     """Linear discriminants with the covariance within classes, shrunk to a multiple of I.
 
     Features are scaled to unit variance within classes. The weight of the identity is (14) of
@@ -168,7 +168,7 @@ def fit_discriminant(F: _Array, targets: Targets) -> LinearScores:
     return LinearScores(coef, intercept - centre @ coef)
 
 
-def fit_logit(F: _Array, targets: Targets) -> LinearScores:
+def fit_logit(F: _Array, targets: WeightedLabels) -> LinearScores:
     """Logistic regression with scikit-learn's penalty.
 
     With more features than samples, it is fitted in the span of the samples.
@@ -215,11 +215,11 @@ class View:
         """The epochs that the view uses: those without a filter, or those in each band."""
         return banks[1:] if self.uses_bands else banks[:1]
 
-    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
+    def fit_features(self, parts: Banks, targets: WeightedLabels) -> _Array:
         """Fit the features and return those of the epochs."""
         return self.features(parts)
 
-    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
+    def fit_scores(self, F: _Array, targets: WeightedLabels) -> LinearScores:
         """Fit a linear classifier to features (n, d)."""
         return (fit_logit if self.uses_logit else fit_discriminant)(F, targets)
 
@@ -232,7 +232,7 @@ class View:
         return self.scores.of(self.features(parts))
 
 
-def cross_fit(view: View, parts: Banks, targets: Targets, folds: Folds) -> _Array:
+def cross_fit(view: View, parts: Banks, targets: WeightedLabels, folds: Folds) -> _Array:
     """Fit a view to all epochs; return logits (m, k) of the folds' held-out epochs.
 
     Features that use no labels are fitted once, to all epochs.
@@ -268,7 +268,7 @@ class Transformed(View):
         self.uses_labels = isinstance(transformer, SpatialFilters)
         self.uses_logit = not self.uses_labels
 
-    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
+    def fit_features(self, parts: Banks, targets: WeightedLabels) -> _Array:
         """Fit the features and return those of the epochs."""
         self.transformers = [clone(self.transformer) for _ in parts]
         pairs = zip(self.transformers, parts, strict=True)
@@ -308,7 +308,7 @@ class Xdawn(View):
 
     uses_labels = uses_logit = True
 
-    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
+    def fit_features(self, parts: Banks, targets: WeightedLabels) -> _Array:
         """Fit the features and return those of the epochs."""
         X = parts[0] - parts[0].mean(axis=2, keepdims=True)
         _, c, times = X.shape
@@ -381,7 +381,7 @@ class EstimatorView(View):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit_features(self, parts: Banks, targets: Targets) -> _Array:
+    def fit_features(self, parts: Banks, targets: WeightedLabels) -> _Array:
         """Fit a copy of the classifier."""
         given = {}
         if has_fit_parameter(self.estimator, "sample_weight"):
@@ -396,6 +396,6 @@ class EstimatorView(View):
             raise ValueError(f"{type(self.estimator).__name__}: expected probabilities of 0 to 1")
         return np.log(found + 1e-6)
 
-    def fit_scores(self, F: _Array, targets: Targets) -> LinearScores:
+    def fit_scores(self, F: _Array, targets: WeightedLabels) -> LinearScores:
         """Use the features as logits."""
         return LinearScores(np.eye(targets.n_classes), np.zeros(targets.n_classes))

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
 from eigenfeat.samples.blocks import ArrayBlocks
 from eigenfeat.samples.estimator import prepare
-from eigenfeat.samples.target_statistics import FoldStatistics, Targets, encoded_table
+from eigenfeat.samples.target_statistics import CategoryTargets, FoldStatistics, encoded_table
 
 
 def shops(n_shops=150, each=20, seed=0):
@@ -27,7 +27,7 @@ def shops(n_shops=150, each=20, seed=0):
 def statistics(codes, y, weight=None, *, continuous=True, n_codes=60):
     """Statistics of all codes, and out of fold of each sample."""
     X = codes[:, None].astype(float)
-    targets = Targets.of(y, weight, continuous=continuous)
+    targets = CategoryTargets.of(y, weight, continuous=continuous)
     found = FoldStatistics.fit(ArrayBlocks(X, sample_weight=weight), {0: n_codes}, targets)
     return found.tables[0], found.encoded(X, slice(None))
 

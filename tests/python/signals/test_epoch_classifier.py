@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import eigenfeat as ef
 from eigenfeat import EpochClassifier, SpatialFilters
-from eigenfeat.signals.epoch_views import Frequencies, Targets, fit_discriminant, fit_logit
+from eigenfeat.signals.epoch_views import Frequencies, WeightedLabels, fit_discriminant, fit_logit
 
 SFREQ = 100.0
 
@@ -50,7 +50,7 @@ def with_flicker(rng):
 
 
 def targets(codes, k):
-    return Targets(codes, np.ones(len(codes)), k)
+    return WeightedLabels(codes, np.ones(len(codes)), k)
 
 
 def weights(model):
