@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from eigenfeat import _core as core
 
-__all__ = ["core", "load_core"]
+__all__ = ["core"]
 
 # libgomp spins GOMP_SPINCOUNT times (about 50 microseconds), LLVM's runtime for KMP_BLOCKTIME ms.
 _SLEEP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000", "KMP_BLOCKTIME": "0"}

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import DType, Estimator, Rows
 
 __all__ = [
-    "ENCODE",
     "FLOATS",
     "MOST",
     "CsrRows",

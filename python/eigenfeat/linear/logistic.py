@@ -59,7 +59,6 @@ else:
 
 __all__ = [
     "PENALTIES",
-    "PENALTY",
     "Features",
     "LinearModel",
     "MultinomialLogit",

@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFUSION_RIDGE",
-    "closest_cover",
     "confusion_pairs",
     "confusion_pairs_from",
-    "nearest_edges",
-    "whitened_means",
 ]
 
 _Pairs = npt.NDArray[np.int64]

@@ -33,7 +33,6 @@ __all__ = [
     "Solution",
     "SolvedWhenRead",
     "settle_scale",
-    "settled_options",
     "solve",
     "try_options",
 ]

@@ -68,7 +68,6 @@ __all__ = [
     "class_pairs",
     "directions_per_pair",
     "matrices_of",
-    "problems_of",
 ]
 
 _Array = npt.NDArray[np.float64]

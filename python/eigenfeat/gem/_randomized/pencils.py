@@ -34,7 +34,7 @@ from eigenfeat.pencils.problems import (
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels
 
-__all__ = ["RandomizedSolution", "solve_pencils"]
+__all__ = ["solve_pencils"]
 
 Array = NDArray[np.float64]
 
