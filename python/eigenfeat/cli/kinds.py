@@ -13,8 +13,16 @@ import click
 from eigenfeat.cli.output import UsageError
 
 __all__ = [
-    *("CLASSIFIERS", "EXTRACTORS", "MODELS", "TASKS"),
-    *("assignment", "full_name", "grid_values", "set_error", "suited", "unfitted"),
+    "CLASSIFIERS",
+    "EXTRACTORS",
+    "MODELS",
+    "TASKS",
+    "assignment",
+    "full_name",
+    "grid_values",
+    "set_error",
+    "suited",
+    "unfitted",
 ]
 
 _Kinds = dict[str, tuple[str, str, dict[str, Any]]]  # module, class and parameters

@@ -18,9 +18,19 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 __all__ = [
-    *("STANDARD_OUTPUT", "Advance", "InterruptedRunError", "Output", "UsageError"),
-    *("WIDTH", "discard_output", "interrupts", "naming_options", "printable", "report_error"),
-    *("show_warning", "wrapped"),
+    "STANDARD_OUTPUT",
+    "WIDTH",
+    "Advance",
+    "InterruptedRunError",
+    "Output",
+    "UsageError",
+    "discard_output",
+    "interrupts",
+    "naming_options",
+    "printable",
+    "report_error",
+    "show_warning",
+    "wrapped",
 ]
 
 FAILURE, USAGE = 1, 2

@@ -11,10 +11,7 @@ from typing import Any
 from eigenfeat.io.errors import arrow
 from eigenfeat.io.source import NUMBER, Options, kind_of_texts
 
-__all__ = [
-    *("INFINITE", "MISSING", "TRUTH"),
-    *("Tally", "are_row_numbers", "is_header", "is_number"),
-]
+__all__ = ["INFINITE", "MISSING", "TRUTH", "Tally", "are_row_numbers", "is_header", "is_number"]
 
 # Cells that are missing values, as in pandas.read_csv.
 MISSING = (

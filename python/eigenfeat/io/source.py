@@ -20,8 +20,15 @@ from eigenfeat._base.validation import show
 from eigenfeat.io.errors import MISSING_ENTRY, MISSING_LABEL, BadRowError, OptionError, not_finite
 
 __all__ = [
-    *("ColumnChoice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats", "kind_of_texts"),
-    *("labels_of_array", "typed_labels"),
+    "Chunk",
+    "ColumnChoice",
+    "Options",
+    "Source",
+    "kind_of",
+    "kind_of_floats",
+    "kind_of_texts",
+    "labels_of_array",
+    "typed_labels",
 ]
 
 Mask = npt.NDArray[np.bool_]

@@ -22,7 +22,13 @@ from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, targe
 from eigenfeat.report.measures import measures_of
 
 __all__ = [
-    *("Evidence", "codes_of", "evidence_of", "pandas_table", "predictions", "predicts", "quietly")
+    "Evidence",
+    "codes_of",
+    "evidence_of",
+    "pandas_table",
+    "predictions",
+    "predicts",
+    "quietly",
 ]
 
 _N_NEIGHBORS = 3

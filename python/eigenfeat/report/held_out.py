@@ -20,7 +20,7 @@ from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import check_number, check_whole, show
 from eigenfeat.expansion.features import take_rows
 
-__all__ = [*("HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "target_numbers")]
+__all__ = ["HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "target_numbers"]
 
 
 @dataclass(frozen=True, eq=False)

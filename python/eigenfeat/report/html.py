@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    *("Html", "bar", "cards", "escaped", "fill_page", "number", "paragraph", "picture", "table")
+    "Html",
+    "bar",
+    "cards",
+    "escaped",
+    "fill_page",
+    "number",
+    "paragraph",
+    "picture",
+    "table",
 ]
 
 
