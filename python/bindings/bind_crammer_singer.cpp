@@ -49,7 +49,8 @@ std::unique_ptr<HeldSolver<T>> hold_samples(
     const Unlocked unlocked;
     held->solver = std::make_unique<CrammerSinger<T>>(rows, problem, options, n_threads);
   } else {
-    require(held->data && held->indices && held->indptr, "X", "samples", "none");
+    require(held->data && held->indices && held->indptr, "X",
+            "an array, or data, indices and indptr instead", "None");
     const auto rows = csr_view(*held->data, *held->indices, *held->indptr, n_columns);
     const Unlocked unlocked;
     held->solver = std::make_unique<CrammerSinger<T>>(rows, problem, options, n_threads);

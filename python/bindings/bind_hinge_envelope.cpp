@@ -25,7 +25,9 @@ py::tuple envelope(const Array<double>& scores, const Array<double>& gram,
   const HingeOptions options{tolerance, max_steps};
   const auto from = matrix_view(start, "start");
   require(from.rows == rows.scores.rows && from.cols == rows.scores.cols, "start",
-          "the shape of scores", std::to_string(from.rows) + " x " + std::to_string(from.cols));
+          "the shape of scores, " + std::to_string(rows.scores.rows) + " x " +
+              std::to_string(rows.scores.cols),
+          std::to_string(from.rows) + " x " + std::to_string(from.cols));
   auto a = allocate<double>({from.rows, from.cols});
   auto values = allocate<double>({from.rows}), gaps = allocate<double>({from.rows});
   const auto a_view = matrix_output(a);

@@ -49,7 +49,8 @@ std::shared_ptr<HeldRows<T>> hold_features(
   FeatureRows<T>& rows = held->rows;
   if (held->dense) rows.dense = matrix_view(*held->dense, "X");
   if (held->data) {
-    require(held->indices && held->indptr, "data", "indices and indptr, too", "none");
+    require(held->indices.has_value(), "indices", "an array beside data", "None");
+    require(held->indptr.has_value(), "indptr", "an array beside data", "None");
     rows.sparse = csr_view(*held->data, *held->indices, *held->indptr, n_columns);
   }
   if (held->projections) rows.projections = matrix_view(*held->projections, "projections");

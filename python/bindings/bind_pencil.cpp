@@ -95,8 +95,8 @@ struct SolutionArrays {
 template <class T>
 Solution solve(const Vector<Array<T>>& numerators, const Vector<Array<T>>& denominators,
                const Array<T>& shifts, const Array<index_t>& items, const PencilOptions& options) {
-  require(!numerators.empty() && !denominators.empty(), "numerators, denominators",
-          "at least one matrix each", "none");
+  require(!numerators.empty(), "numerators", "at least one matrix", "none");
+  require(!denominators.empty(), "denominators", "at least one matrix", "none");
   const T* first_shift = aligned_data(shifts, "shifts");
   const PencilProblem<T> problem{matrix_views(numerators, "numerators"),
                                  matrix_views(denominators, "denominators"),

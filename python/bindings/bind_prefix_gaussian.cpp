@@ -37,7 +37,8 @@ Array<double> innovations(const Array<double>& factor, const Array<double>& mean
                           const Array<double>& rows, index_t t, int n_threads) {
   const auto l = matrix_view(factor, "factor"), x = matrix_view(rows, "rows");
   const auto centre = vector_view(mean, "mean");
-  require(t >= 0 && t <= x.cols, "t", "at most as many entries as there are", std::to_string(t));
+  require(t >= 0 && t <= x.cols, "t", "a number in [0, " + std::to_string(x.cols) + "]",
+          std::to_string(t));
   auto result = allocate<double>({x.rows, t});
   const auto out = matrix_output(result);
   {

@@ -1,6 +1,8 @@
 // Sparse rows times dense blocks for Python.
 #include "eigenfeat/sparse_rows.hpp"
 
+#include <algorithm>
+
 #include "numpy_views.hpp"
 #include "registrars.hpp"
 #include "unlocked.hpp"
@@ -19,9 +21,7 @@ CompactRows<T> compact_rows(const Array<T>& data, const Indices& indices, const 
   const auto starts = vector_view(indptr, "indptr");
   const auto values = vector_view(data, "data");
   const auto columns = vector_view(indices, "indices");
-  require(starts.size > 0, "indptr", "at least one entry", "none");
-  require(starts[starts.size - 1] == values.size && columns.size == values.size, "indptr",
-          "as many entries as data and indices hold", std::to_string(starts[starts.size - 1]));
+  check_parts(starts, columns.size, values.size);
   const CompactRows<T> x{values.data, columns.data, starts.data, starts.size - 1, n_columns};
   const Unlocked unlocked;
   check_rows(x);
@@ -42,10 +42,13 @@ void multiply(const Array<T>& data, const Indices& indices, const Starts& indptr
   const auto v = matrix_view(V, "V");
   require_dimensions(out, 2, "out");
   const auto result = matrix_output(out);
-  require(width >= 0, "width", "a number >= 0", std::to_string(width));
-  require(v_first >= 0 && v_first <= v.cols - width, "v_first", "columns of V",
-          std::to_string(v_first));
-  require(out_first >= 0 && out_first <= result.cols - width, "out_first", "columns of out",
+  const index_t most = std::min(v.cols, result.cols);
+  require(width >= 0 && width <= most, "width", "a number in [0, " + std::to_string(most) + "]",
+          std::to_string(width));
+  require(v_first >= 0 && v_first <= v.cols - width, "v_first",
+          "a number in [0, " + std::to_string(v.cols - width) + "]", std::to_string(v_first));
+  require(out_first >= 0 && out_first <= result.cols - width, "out_first",
+          "a number in [0, " + std::to_string(result.cols - width) + "]",
           std::to_string(out_first));
   const Unlocked unlocked;
   multiply_rows<T, S>(x, v.block(0, v_first, v.rows, width),

@@ -139,6 +139,17 @@ inline Vector<std::pair<index_t, index_t>> index_pairs(const Array<index_t>& arr
   return pairs;
 }
 
+// Checks the lengths of the three arrays of sparse rows.
+inline void check_parts(VectorView<const index_t> indptr, index_t n_indices, index_t n_values) {
+  require(n_indices == n_values, "indices", std::to_string(n_values) + " entries, as data",
+          std::to_string(n_indices));
+  require(indptr.size > 0, "indptr", "at least one entry", "none");
+  const index_t last = indptr[indptr.size - 1];
+  require(last == n_values, "indptr",
+          "a last entry of " + std::to_string(n_values) + ", the length of data",
+          std::to_string(last));
+}
+
 // The core checks column indices and the order of indptr (base/csr.hpp).
 template <class T>
 CsrView<T> csr_view(const Array<T>& data, const Array<index_t>& indices,
@@ -146,10 +157,8 @@ CsrView<T> csr_view(const Array<T>& data, const Array<index_t>& indices,
   const auto starts = vector_view(indptr, "indptr");
   const auto columns = vector_view(indices, "indices");
   const auto values = vector_view(data, "data");
-  require(starts.size > 0, "indptr", "at least one entry", "none");
-  require(starts[0] == 0, "indptr", "a leading 0", std::to_string(starts[0]));
-  require(starts[starts.size - 1] == values.size && columns.size == values.size, "indptr",
-          "as many entries as data and indices hold", std::to_string(starts[starts.size - 1]));
+  check_parts(starts, columns.size, values.size);
+  require(starts[0] == 0, "indptr", "a first entry of 0", std::to_string(starts[0]));
   return {values.data, columns.data, starts.data, starts.size - 1, n_columns};
 }
 
@@ -158,7 +167,7 @@ template <class T>
 Array<T> allocate(std::vector<py::ssize_t> shape) {
   py::ssize_t room = std::numeric_limits<py::ssize_t>::max() / py::ssize_t{sizeof(T)};
   for (const py::ssize_t size : shape) {
-    require(size >= 0, "shape", "no negative length", std::to_string(size));
+    require(size >= 0, "shape", "lengths >= 0", std::to_string(size));
     if (size > room) throw std::bad_alloc();
     if (size > 1) room /= size;
   }

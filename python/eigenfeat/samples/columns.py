@@ -22,7 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import as_objects, is_missing
-from eigenfeat._base.validation import column_names, is_table, show, warn_caller
+from eigenfeat._base.validation import (
+    column_names,
+    is_table,
+    refuse_complex,
+    show,
+    warn_caller,
+)
 from eigenfeat.samples.categories import (
     Categories,
     category_codes,
@@ -393,8 +399,7 @@ class _Column:
         # Whether the column is declared to be of categories, which may be numbers.
         self.declared = type(self._column.dtype).__name__ == "CategoricalDtype"
         letter = self._column.dtype.kind
-        if letter == "c":
-            raise ValueError(f"X: expected real numbers, got complex ones in column {name!r}")
+        refuse_complex(self._column.dtype, "X", f"{self._column.dtype} in column {name!r}")
         # NumPy's letter of the type; "O" for objects, text and categories.
         self.type = letter if letter in "biufmM" and not self.declared else "O"
 

@@ -14,7 +14,9 @@ def places(*numbers):
 
 
 @pytest.mark.parametrize(
-    "starts", [(0, LARGE, -LARGE, 16), (0, 8 + LARGE, 16), (0, -8, 16), (0, 8)], ids=str
+    "starts",
+    [(0, LARGE, -LARGE, 16), (0, 8 + LARGE, 16), (0, -8, 16), (0, 8), (0, 4, 8, 12, 16)],
+    ids=str,
 )
 def test_starts_of_knots(starts):
     columns = places(*range(len(starts) - 1))
@@ -43,9 +45,62 @@ def test_sparse_rows():
             core.multiply_rows(data, indices, indptr, 4, ROWS, first, out, 0, width, False, 1)
 
 
-def test_samples_without_indices():
-    with pytest.raises(ValueError, match="data: expected indices and indptr, too"):
+def test_ranges_of_columns_are_named():
+    rows = np.ones(2), np.zeros(2, dtype=np.int32), places(0, 1, 2), 4
+    for first, out_first, width, message in (
+        (0, 0, 6, r"width: expected a number in \[0, 4\], got 6"),
+        (3, 0, 2, r"v_first: expected a number in \[0, 2\], got 3"),
+        (0, 3, 2, r"out_first: expected a number in \[0, 2\], got 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            core.multiply_rows(*rows, ROWS, first, np.zeros((2, 4)), out_first, width, False, 1)
+    with pytest.raises(ValueError, match=r"^t: expected a number in \[0, 4\], got 5$"):
+        core.prefix_innovations(ROWS, np.zeros(4), ROWS, 5, 1)
+
+
+def test_lengths_of_sparse_rows_are_named():
+    solver = {
+        "labels": np.zeros(2, dtype=np.int32),
+        "costs": np.ones(2),
+        "n_classes": 2,
+        "margin": 1.0,
+        "constant": 1.0,
+        "solver": "sequential",
+        "batch": 1,
+        "seed": 0,
+        "n_threads": 1,
+    }
+    for n_indices, starts, message in (
+        (3, (0, 1, 2), "indices: expected 2 entries, as data, got 3"),
+        (2, (0, 1, 3), "indptr: expected a last entry of 2, the length of data, got 3"),
+        (2, (), "indptr: expected at least one entry, got none"),
+    ):
+        indices = np.zeros(n_indices, dtype=np.int64)
+        rows = {"data": np.ones(2), "indices": indices, "indptr": places(*starts), "n_columns": 1}
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            core.FeatureRows64(**rows)
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            core.CrammerSinger64(**rows, **solver)
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            core.transpose_rows(np.ones(2), indices.astype(np.int32), places(*starts), 1)
+    with pytest.raises(ValueError, match=r"^X: expected an array, or data, indices and indptr"):
+        core.CrammerSinger64(n_columns=1, **solver)
+
+
+def test_missing_arrays_are_named():
+    with pytest.raises(ValueError, match=r"^indices: expected an array beside data, got None$"):
         core.FeatureRows64(data=np.ones(2), n_columns=2)
+    with pytest.raises(ValueError, match=r"^indptr: expected an array beside data, got None$"):
+        core.FeatureRows64(data=np.ones(2), indices=places(0, 1), n_columns=2)
+    options = core.PencilOptions(1, 0.0, "auto", 1)
+    for given in ("numerators", "denominators"):
+        absent = {"numerators", "denominators"} - {given}
+        matrices = {given: [ROWS], absent.pop(): []}
+        with pytest.raises(ValueError, match="expected at least one matrix, got none") as caught:
+            core.solve_pencils(
+                **matrices, shifts=np.zeros(1), items=np.zeros((1, 2), np.int64), options=options
+            )
+        assert given not in str(caught.value)
 
 
 def test_sizes_that_overflow():
