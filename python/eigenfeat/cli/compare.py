@@ -11,7 +11,7 @@ from eigenfeat._base.saved_files import taking_the_place_of
 from eigenfeat._base.validation import counted
 from eigenfeat.cli.files import naming_files
 from eigenfeat.cli.output import Output, UsageError, naming_options, wrapped
-from eigenfeat.cli.training import read_training
+from eigenfeat.cli.training import exceeds_memory, read_training
 from eigenfeat.report.card import reasons
 from eigenfeat.report.comparison import compare as compare_models
 from eigenfeat.report.comparison import comparison_figure
@@ -43,11 +43,10 @@ def compare(options: SimpleNamespace, output: Output) -> None:
     model = TableRegressor() if options.task == "regression" else TableClassifier()
     training = read_training(options, model, model, options.picture, output)
     rows, block = training.rows, training.in_memory
-    if block is None or hasattr(block.X, "tocsr"):
-        raise ValueError(
-            f"{rows.sources[0].path}: expected dense rows that fit into --memory "
-            f"({options.memory:g} GB)"
-        )
+    if block is None:
+        raise exceeds_memory(options, "compare")
+    if hasattr(block.X, "tocsr"):
+        raise ValueError(f"{rows.sources[0].path}: expected dense rows, got sparse rows")
 
     measured: dict[str, dict[str, Any]] = {}
 

@@ -16,6 +16,7 @@ from eigenfeat.cli.output import Output, UsageError, wrapped
 from eigenfeat.cli.training import (
     Training,
     check_regression,
+    exceeds_memory,
     fit_rows,
     of_task,
     read_training,
@@ -56,7 +57,7 @@ def fit(options: SimpleNamespace, output: Output) -> None:
         measures = None
         if held_out is not None:
             if training.in_memory is None:
-                raise UsageError(f"--{held_out}: expected rows that fit into --memory")
+                raise exceeds_memory(options, f"--{held_out}")
             block, weight = training.in_memory, training.weight
             with naming_files(training.rows):
                 measures = held_out_measures(options, model, block.X, training.labels, weight)

@@ -21,7 +21,15 @@ from eigenfeat.samples.estimator import keep_source, read_blocks
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.targets import task_of
 
-__all__ = ["Training", "check_regression", "fit_rows", "of_task", "read_training", "target_of"]
+__all__ = [
+    "Training",
+    "check_regression",
+    "exceeds_memory",
+    "fit_rows",
+    "of_task",
+    "read_training",
+    "target_of",
+]
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,15 @@ def read_training(
         if block is None:
             advance.hide()
     if weight is not None and block is None:
-        raise UsageError("--weight: expected rows that fit into --memory")
+        raise exceeds_memory(options, "--weight")
     return Training(blocks, block, weight)
+
+
+def exceeds_memory(options: SimpleNamespace, what: str) -> UsageError:
+    """The error of more rows than --memory for `what`, an option or command that needs them all."""
+    return UsageError(
+        f"--memory: expected at most {options.memory:g} GB of rows with {what}, got more"
+    )
 
 
 def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:
@@ -133,9 +148,7 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
     if not takes_blocks or hasattr(options, "grid"):
         task = "--task regression" if is_regressor(model) else f"--model {options.model_kind}"
         what = "search" if hasattr(options, "grid") else task
-        raise ValueError(
-            f"--memory: expected at most {options.memory:g} GB of rows with {what}, got more"
-        )
+        raise exceeds_memory(options, what)
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0
     with naming_files(rows):
