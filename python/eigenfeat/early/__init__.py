@@ -3,35 +3,7 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.early.completion import Conditional, GaussianCompletion, MixtureCompletion
-from eigenfeat.early.decisions import Decisions, EarlyDecisions, StreamDecision
-from eigenfeat.early.local_qda import LocalQDA
-from eigenfeat.early.minimum_cost import CostDecision, CostStream, MinimumCostClassifier
-from eigenfeat.early.reliable import ReliableClassifier
-from eigenfeat.early.reliable_search import ReliableClassifierCV
-from eigenfeat.early.sampling import Sampled
-from eigenfeat.early.scores import EarlyScores, early_scores, reliability_curve
-from eigenfeat.early.streams import Stream, Streams
-from eigenfeat.signals.intervals import interval_summaries
+import lazy_loader
 
-__all__ = [
-    "Conditional",
-    "CostDecision",
-    "CostStream",
-    "Decisions",
-    "EarlyDecisions",
-    "EarlyScores",
-    "GaussianCompletion",
-    "LocalQDA",
-    "MinimumCostClassifier",
-    "MixtureCompletion",
-    "ReliableClassifier",
-    "ReliableClassifierCV",
-    "Sampled",
-    "Stream",
-    "StreamDecision",
-    "Streams",
-    "early_scores",
-    "interval_summaries",
-    "reliability_curve",
-]
+# Names are imported at their first use, because SciPy and scikit-learn take a second to import.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -35,7 +35,7 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from eigenfeat.early import interval_summaries
+    >>> from eigenfeat.signals import interval_summaries
     >>> interval_summaries([[0.0, 1.0, 2.0, 3.0]])[0, 4:]
     array([1.        , 1.        , 1.        , 1.5       , 1.11803399,
            1.        ])

@@ -9,10 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from eigenfeat.demo.early import signals
-from eigenfeat.early import (
-    MinimumCostClassifier,
-    interval_summaries,
-)
+from eigenfeat.early import MinimumCostClassifier
 from eigenfeat.early.stopping import fitted_policy
 from eigenfeat.rayleigh import QuadraticDiscriminant
 
@@ -77,25 +74,6 @@ def test_misclassification_costs_change_decisions():
     missed = [np.sum((m.predict_early(fresh).label == 0) & (truth == 1)) for m in (even, careful)]
     assert missed[1] <= missed[0]
     assert careful.predict_early(fresh).time.mean() != even.predict_early(fresh).time.mean()
-
-
-@pytest.mark.parametrize("t", [1, 4, 11])
-def test_interval_summaries_are_those_of_loops(t):
-    X = np.random.default_rng(t).standard_normal((5, t)) * 3 + 100
-    expected = [X, X[:, 1:] - X[:, :-1]]
-    for width in (4, 8):
-        starts = range(0, t - width + 1, width // 2)
-        parts = [X[:, b : b + width] for b in starts]
-        if parts:
-            place = np.arange(width)
-            expected += [
-                np.stack([part.mean(axis=1) for part in parts], axis=1),
-                np.stack([part.std(axis=1) for part in parts], axis=1),
-                np.stack([np.polyfit(place, part.T, 1)[0] for part in parts], axis=1),
-            ]
-    assert_allclose(interval_summaries(X), np.hstack(expected), rtol=1e-10, atol=1e-12)
-    with pytest.raises(ValueError, match="NaN"):
-        interval_summaries(np.full((2, 3), np.nan))
 
 
 def test_missing_entries_of_rows_are_named():

@@ -13,8 +13,8 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from eigenfeat.early import MinimumCostClassifier, interval_summaries
-from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
+from eigenfeat.early import MinimumCostClassifier
+from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures, interval_summaries
 from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
 
 TAPS = list(combinations(range(9), 3))
@@ -275,6 +275,25 @@ def test_prefixes_are_fitted_with_the_same_features(rng, channels, intervals):
         assert_allclose(model.predict_proba(X[:, :, :t]), rows, atol=1e-12)
     whole = ConvolutionClassifier(168, intervals=intervals, random_state=0).fit(X, y)
     assert_allclose(whole.loo_scores_, models[-1].loo_scores_, atol=1e-9)
+
+
+@pytest.mark.parametrize("t", [1, 4, 11])
+def test_interval_summaries_are_those_of_loops(t):
+    X = np.random.default_rng(t).standard_normal((5, t)) * 3 + 100
+    expected = [X, X[:, 1:] - X[:, :-1]]
+    for width in (4, 8):
+        starts = range(0, t - width + 1, width // 2)
+        parts = [X[:, b : b + width] for b in starts]
+        if parts:
+            place = np.arange(width)
+            expected += [
+                np.stack([part.mean(axis=1) for part in parts], axis=1),
+                np.stack([part.std(axis=1) for part in parts], axis=1),
+                np.stack([np.polyfit(place, part.T, 1)[0] for part in parts], axis=1),
+            ]
+    assert_allclose(interval_summaries(X), np.hstack(expected), rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match="NaN"):
+        interval_summaries(np.full((2, 3), np.nan))
 
 
 @pytest.mark.parametrize("n", [24, 110])  # fewer series than features, and more
