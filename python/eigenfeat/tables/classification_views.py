@@ -44,7 +44,6 @@ from eigenfeat.tables.representations import (
     bin_tables,
     interactions_fit_in,
 )
-from eigenfeat.tables.trees import grow, unequal
 from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
 
 if TYPE_CHECKING:
@@ -375,6 +374,7 @@ class BoostingClassifierView(BoostingView):
     """
 
     steps: int
+    n_classes: int
     is_final = False  # whether `cross_fit` made the final fit
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
@@ -410,23 +410,25 @@ class BoostingClassifierView(BoostingView):
         parts = [replace(self.trees, roots=some).predict(X) for some in roots]
         return self.start + np.cumsum(parts, axis=0)
 
-    def grown(
-        self, samples: Samples, X: NDArray[np.float32]
-    ) -> tuple[_Array, list[tuple[int, Any]]]:
+    def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
+        self.n_classes = len(samples.rows.classes)
         boosting = HistGradientBoostingClassifier(
             **_BOOSTED,
             early_stopping=False,
             random_state=samples.seed,
             **samples.sized(_BOOSTING) | {"max_iter": self.steps},
         )
-        required, weight = self.required(samples.table.statistics), unequal(samples.weight)
-        steps = grow(boosting, X, samples.targets, weight, required, samples.n_threads)
-        k = len(samples.rows.classes)
-        start = np.full(k, LOG_FLOOR)  # a class without samples has no trees
+        return [(boosting, samples.targets)]
+
+    def joined(
+        self, fitted: list[Any], steps: list[list[Any]]
+    ) -> tuple[_Array, list[tuple[int, Any]]]:
+        (boosting,) = fitted
+        start = np.full(self.n_classes, LOG_FLOOR)  # a class without samples has no trees
         start[boosting.classes_] = 0.0
-        outputs = [1] if k == 2 else boosting.classes_
+        outputs = [1] if self.n_classes == 2 else boosting.classes_
         start[outputs] = boosting._baseline_prediction[0]
-        return start, [pair for step in steps for pair in zip(outputs, step, strict=True)]
+        return start, [pair for step in steps[0] for pair in zip(outputs, step, strict=True)]
 
 
 class ClassifierView(EstimatorView):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
@@ -29,7 +30,6 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.targets import supervised_contractions, target_groups
 from eigenfeat.tables.representations import Kernel, Table
-from eigenfeat.tables.trees import grow, unequal
 from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
 
 if TYPE_CHECKING:
@@ -297,24 +297,21 @@ class ForestRegressorView(ForestView):
 class BoostingRegressorView(BoostingView):
     """Gradient boosting (Friedman 2001) of small trees, a series of trees for each output."""
 
-    def grown(
-        self, samples: Samples, X: NDArray[np.float32]
+    def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
+        most = max(_MAX_SEARCHED // self.n_columns(samples), _MIN_BOOSTED_TREES)
+        boosting = HistGradientBoostingRegressor(
+            max_iter=min(_BOOSTED_TREES, most),
+            **_BOOSTING,
+            early_stopping=False,
+            random_state=samples.seed,
+        )
+        return [(clone(boosting), target) for target in samples.targets.T]
+
+    def joined(
+        self, fitted: list[Any], steps: list[list[Any]]
     ) -> tuple[_Array, list[tuple[int, Any]]]:
-        q, n_columns = samples.targets.shape[1], self.n_columns(samples)
-        required = self.required(samples.table.statistics)
-        start, trees, weight = np.zeros(q), [], unequal(samples.weight)
-        for output in range(q):
-            boosting = HistGradientBoostingRegressor(
-                max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // n_columns), _MIN_BOOSTED_TREES),
-                **_BOOSTING,
-                early_stopping=False,
-                random_state=samples.seed,
-            )
-            target = samples.targets[:, output]
-            steps = grow(boosting, X, target, weight, required, samples.n_threads)
-            start[output] = boosting._baseline_prediction[0, 0]
-            trees += [(output, tree) for (tree,) in steps]
-        return start, trees
+        start = np.array([boosting._baseline_prediction[0, 0] for boosting in fitted])
+        return start, [(output, tree) for output, own in enumerate(steps) for (tree,) in own]
 
 
 class RegressorView(EstimatorView):

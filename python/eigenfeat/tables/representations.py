@@ -441,18 +441,25 @@ class Table:
         stat = self.statistics
         return self._standardised(np.flatnonzero(stat.scale > 0))
 
-    def for_trees(self, levels: _Array) -> _Features:
+    def for_trees(self, levels: _Array, read: NDArray[np.intp] | None = None) -> _Features:
         """Columns, without indicators of many categories, and numbers of the categories' levels.
 
         `levels` are weights (D, c) of the indicators. Trees separate levels of neighbouring numbers
-        by one threshold.
+        by one threshold. `read` are the indices of features to compute instead of all.
         """
-        return self._standardised(self.statistics.without_levels, levels)
+        out = self._standardised(self.statistics.without_levels, levels)
+        return out if read is None or len(read) == out.shape[1] else out[:, read]
 
-    def with_pairs(self, levels: _Array) -> _Features:
+    def with_pairs(self, levels: _Array, read: NDArray[np.intp] | None = None) -> _Features:
         """`for_trees`, and sums and differences of the ranks of all pairs of numeric columns."""
-        one, other = (self.ranks[:, places] for places in self.statistics.numeric_pairs)
-        return np.hstack([self.for_trees(levels), one + other, one - other])
+        columns, pairs = self.for_trees(levels), self.statistics.numeric_pairs
+        width, count = columns.shape[1], pairs.shape[1]
+        if read is None:
+            read = np.arange(width + 2 * count)
+        own, other = read[read < width], read[read >= width] - width
+        i, j = pairs[:, other % count]
+        sign = np.where(other < count, 1, -1).astype(np.float32)
+        return np.hstack([columns[:, own], self.ranks[:, i] + sign * self.ranks[:, j]])
 
     def _standardised(self, columns: NDArray[np.intp], levels: _Array | None = None) -> _Features:
         """Standardised columns, followed by the products of all columns with `levels`."""

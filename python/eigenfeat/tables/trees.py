@@ -19,14 +19,14 @@ from sklearn.base import clone
 from eigenfeat._base.threads import resolve
 from eigenfeat.tables.representations import BETWEEN
 
-__all__ = ["Trees", "forest_trees", "grow", "unequal"]
+__all__ = ["CHOSEN", "SCREENED", "Trees", "chosen_features", "forest_trees", "grow", "unequal"]
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that counts as rounding
 _DRAWN_AT_ONCE = 100_000  # samples of all trees of scikit-learn's that are in memory
-_CHOSEN = 16  # number of features that trees read besides the required ones
-_SCREENED = 4_000  # samples of the short boosting that selects these features
+CHOSEN = 16  # number of features that trees read besides the required ones
+SCREENED = 4_000  # samples of the short boosting that selects these features
 _STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31
 
 
@@ -46,36 +46,41 @@ def unequal(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
     return None if weight is None or (weight == weight[0]).all() else weight
 
 
-def grow(
+def chosen_features(
     boosting: Any,
     X: NDArray[np.float32],
     y: NDArray[Any],
     weight: NDArray[np.float64] | None,
     required: NDArray[np.bool_],
+) -> NDArray[np.intp]:
+    """The required features, and the 16 others of the largest gain in a short boosting."""
+    leaves = min(boosting.max_leaf_nodes, _MAX_LEAVES_OF_SCREEN)
+    short = clone(boosting).set_params(max_iter=_STEPS_OF_SCREEN, max_leaf_nodes=leaves)
+    gains, others = np.zeros(len(required)), np.flatnonzero(~required)
+    for tree in chain.from_iterable(grow(short, X, y, weight, np.arange(len(required)), 1)):
+        np.add.at(gains, tree.nodes["feature_idx"], np.maximum(tree.nodes["gain"], 0.0))
+    best = others[np.argsort(-gains[others], kind="stable")[:CHOSEN]]
+    return np.sort(np.concatenate([np.flatnonzero(required), best]))
+
+
+def grow(
+    boosting: Any,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    weight: NDArray[np.float64] | None,
+    read: NDArray[np.intp],
     n_threads: int | None,
 ) -> list[Any]:
     """Fit scikit-learn's histogram gradient boosting, and return the trees of each step.
 
-    The trees read the required features, and the 16 others of the largest gain in a short boosting.
+    The trees read the features `read`. scikit-learn copies features but those of float64.
     """
     from threadpoolctl import threadpool_limits
 
     # Threads save little time with few samples, and wait for each other on busy machines.
     threads = 1 if len(X) < _MIN_THREADED else resolve(n_threads) or None
-    read, others = np.arange(X.shape[1]), np.flatnonzero(~required)
     with threadpool_limits(threads, user_api="openmp"):
-        if len(others) > _CHOSEN:
-            some = np.random.RandomState(boosting.random_state).permutation(len(X))[:_SCREENED]
-            leaves = min(boosting.max_leaf_nodes, _MAX_LEAVES_OF_SCREEN)
-            short = clone(boosting).set_params(max_iter=_STEPS_OF_SCREEN, max_leaf_nodes=leaves)
-            short.fit(X[some], y[some], None if weight is None else weight[some])
-            gains = np.zeros(len(read))
-            for tree in chain.from_iterable(short._predictors):
-                np.add.at(gains, tree.nodes["feature_idx"], np.maximum(tree.nodes["gain"], 0.0))
-            best = others[np.argsort(-gains[others], kind="stable")[:_CHOSEN]]
-            read = np.sort(np.concatenate([np.flatnonzero(required), best]))
-        # scikit-learn would copy numbers of another type or order once more.
-        boosting.fit(X[:, read].astype(np.float64, order="C"), y, weight)
+        boosting.fit(X if len(read) == X.shape[1] else X[:, read], y, weight)
     for tree in chain.from_iterable(boosting._predictors):
         tree.nodes["feature_idx"] = read[tree.nodes["feature_idx"]]
     steps: list[Any] = boosting._predictors
@@ -129,7 +134,7 @@ class Trees:
     depth: int
 
     @classmethod
-    def of(cls, trees: Iterable[Nodes], X: NDArray[np.float32]) -> Trees:
+    def of(cls, trees: Iterable[Nodes], X: NDArray[Any]) -> Trees:
         """Join trees.
 
         Each threshold moves to a place between the neighbouring values of the training samples `X`,
@@ -182,7 +187,7 @@ class Trees:
 
     @classmethod
     def of_boosting(
-        cls, predictors: Iterable[tuple[int, Any]], n_outputs: int, X: NDArray[np.float32]
+        cls, predictors: Iterable[tuple[int, Any]], n_outputs: int, X: NDArray[Any]
     ) -> Trees:
         """Sums of scikit-learn's histogram gradient boosting that was fitted to `X`.
 

@@ -14,7 +14,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.tables.representations import Table, TableStatistics
-from eigenfeat.tables.trees import Trees, forest_trees, unequal
+from eigenfeat.tables.trees import (
+    CHOSEN,
+    SCREENED,
+    Trees,
+    chosen_features,
+    forest_trees,
+    grow,
+    unequal,
+)
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
@@ -185,8 +193,9 @@ class TreesView(View):
     levels: _Array  # weights (D, C) of indicators
     trees: Trees
 
-    def features(self, table: Table) -> NDArray[np.float32]:
-        features: NDArray[np.float32] = getattr(table, self.inputs)(self.levels)
+    def features(self, table: Table, read: NDArray[np.intp] | None = None) -> NDArray[np.float32]:
+        """All features (n, p) of samples, or those of the indices `read`."""
+        features: NDArray[np.float32] = getattr(table, self.inputs)(self.levels, read)
         return features
 
     def n_columns(self, samples: Samples) -> int:
@@ -231,11 +240,31 @@ class BoostingView(TreesView):
     """Gradient boosting of small trees."""
 
     def fit(self, samples: Samples) -> None:
-        self.levels = np.hstack([samples.table.statistics.levels, samples.levels_by_targets()])
-        X = self.features(samples.table)
+        statistics = samples.table.statistics
+        self.levels = np.hstack([statistics.levels, samples.levels_by_targets()])
+        models, weight = self.unfitted(samples), unequal(samples.weight)
+        reads = self._reads(samples, models)
+        read = np.unique(np.concatenate(reads))
+        X = self.features(samples.table, read).astype(np.float64, order="C")
         samples = samples.without_columns()  # frees the columns of a subset
-        self.start, steps = self.grown(samples, X)
-        self.trees = Trees.of_boosting(steps, len(self.start), X)
+        steps = [
+            grow(boosting, X, y, weight, np.searchsorted(read, own), samples.n_threads)
+            for (boosting, y), own in zip(models, reads, strict=True)
+        ]
+        self.start, trees = self.joined([boosting for boosting, _ in models], steps)
+        self.trees = Trees.of_boosting(trees, len(self.start), X)
+        self.trees = replace(self.trees, feature=read[self.trees.feature].astype(np.int32))
+
+    def _reads(
+        self, samples: Samples, models: list[tuple[Any, NDArray[Any]]]
+    ) -> list[NDArray[np.intp]]:
+        """Indices of the features that the trees of each model read."""
+        required, weight = self.required(samples.table.statistics), unequal(samples.weight)
+        if np.count_nonzero(~required) <= CHOSEN:
+            return [np.arange(len(required))] * len(models)
+        some = np.random.RandomState(samples.seed).permutation(len(samples))[:SCREENED]
+        X, w = self.features(samples.table.subset(some)), None if weight is None else weight[some]
+        return [chosen_features(boosting, X, y[some], w, required) for boosting, y in models]
 
     def outputs(self, table: Table) -> _Array:
         return self.start + self.trees.predict(self.features(table))
@@ -252,10 +281,17 @@ class BoostingView(TreesView):
         by_order = np.repeat([False, True, False], [n_categories, n_categories, n_pairs])
         return np.concatenate([own, by_order])
 
-    def grown(
-        self, samples: Samples, X: NDArray[np.float32]
+    def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
+        """Boosting of scikit-learn's, not fitted, each with its targets."""
+        raise NotImplementedError
+
+    def joined(
+        self, fitted: list[Any], steps: list[list[Any]]
     ) -> tuple[_Array, list[tuple[int, Any]]]:
-        """First outputs (k,), and pairs of an output and a tree that adds to it."""
+        """First outputs (k,), and pairs of an output and a tree that adds to it.
+
+        `steps` are the trees of each step of each model.
+        """
         raise NotImplementedError
 
 

@@ -3,11 +3,10 @@
 import tracemalloc
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
+import pytest
 
-from eigenfeat import TableClassifier
+from eigenfeat import TableClassifier, TableRegressor
 from eigenfeat.tables.representations import TableStatistics
-from eigenfeat.tables.trees import grow
 
 
 def peak_of(function):
@@ -25,12 +24,20 @@ def test_statistics_of_columns_take_one_copy_of_the_samples():
     assert peak_of(lambda: TableStatistics.fit(X, None)) < 1.3 * X.nbytes
 
 
-def test_boosting_takes_one_copy_of_its_features_beside_that_of_scikit_learn():
-    # Beyond 200,000 samples, scikit-learn copies the samples that it draws for its bins.
-    X = np.random.default_rng(0).standard_normal((250_000, 20)).astype(np.float32, order="F")
-    y, required = (X[:, 0] > 0).astype(int), np.ones(20, dtype=bool)
-    boosting = HistGradientBoostingClassifier(max_iter=1, early_stopping=False)
-    assert peak_of(lambda: grow(boosting, X, y, None, required, 1)) < 5.0 * X.nbytes
+@pytest.mark.parametrize(("view", "columns"), [("boosting", 40), ("boosting_pairs", 10)])
+def test_boosting_takes_few_copies_of_the_samples(view, columns):
+    X = np.random.default_rng(0).standard_normal((60_000, columns))
+    model = TableRegressor(["columns", view], n_threads=1)
+    # Pairs of ten columns are 90 features, of which the trees read 16.
+    copies = 2.8 if view == "boosting" else 6.5
+    assert peak_of(lambda: model.fit(X, X[:, 0] * X[:, 1])) < copies * X.nbytes
+
+
+@pytest.mark.parametrize("view", ["splines", "gem_ranks", "kernel"])
+def test_views_of_regressions_take_few_copies_of_the_samples(view):
+    X = np.random.default_rng(0).standard_normal((120_000, 30))
+    model = TableRegressor([view], n_threads=1)
+    assert peak_of(lambda: model.fit(X, X[:, 0] * X[:, 1])) < 2.7 * X.nbytes
 
 
 def test_pairs_of_columns_are_counted_in_pieces_of_the_samples():
