@@ -140,19 +140,26 @@ def target_groups(
     """
     outputs = _outputs(y)
     weights = row_weights(sample_weight, len(outputs))
+    n_samples, q = outputs.shape
     n_groups = check_whole(n_contractions, "n_contractions", at_least=1)
-    if n_groups * outputs.nbytes // outputs.shape[1] > physical_memory():
-        raise MemoryError(
-            f"n_contractions: expected groups of {len(outputs)} samples that fit into memory, "
-            f"got {n_groups}"
-        )
     if contractions is not None:
-        vectors = _given_vectors(contractions, outputs.shape[1])
-    elif outputs.shape[1] == 1:
+        vectors = _given_vectors(contractions, q)
+        _check_memory("contractions", len(vectors), n_samples)
+    elif q == 1:
         vectors = np.ones((1, 1))
     else:
+        _check_memory("n_contractions", n_groups, n_samples + q)
         vectors = _random_vectors(outputs, weights, n_groups, random_generator(random_state))
-    return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in vectors])
+    groups = np.empty((len(vectors), n_samples), dtype=np.int64)
+    for group, u in zip(groups, vectors, strict=True):
+        group[:] = _binned(_contracted(outputs, u), n_bins, weights)
+    return groups
+
+
+def _check_memory(name: str, n_groups: int, length: int) -> None:
+    """Raise MemoryError if groups and vectors, of `length` numbers of 8 bytes each, do not fit."""
+    if 8 * n_groups * length > physical_memory():
+        raise MemoryError(f"{name}: expected groups that fit into memory, got {n_groups}")
 
 
 def supervised_contractions(

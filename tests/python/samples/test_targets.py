@@ -88,6 +88,14 @@ def test_random_contractions_do_not_depend_on_units_and_follow_the_seed(rng):
     assert target_groups(Y[:, 0], 5, 3).tolist() == [discretize_target(Y[:, 0], 5).tolist()]
 
 
+def test_only_groups_that_are_made_take_memory(rng):
+    Y, many = rng.standard_normal((50, 2)), 2**60
+    assert target_groups(Y[:, 0], n_contractions=many).shape == (1, 50)
+    assert target_groups(Y, n_contractions=many, contractions=np.eye(2)).shape == (2, 50)
+    with pytest.raises(MemoryError, match=f"^n_contractions: expected groups .* got {many}$"):
+        target_groups(Y, n_contractions=many)
+
+
 def test_equal_rows_stay_together_under_contraction(rng):
     Y = rng.standard_normal((7, 5))[rng.integers(0, 7, 999)]
     groups = target_groups(Y, n_bins=3, n_contractions=4, random_state=0)
