@@ -180,9 +180,11 @@ class TableColumns:
             differ), if text becomes numbers, and if text that looks like numbers or dates is not
             read as such. The message names the columns.
         """
+        rows = None
         if sample_weight is not None and (sample_weight == 0).any():
-            X = _rows(X, np.flatnonzero(sample_weight))
-        return self.fit_counts(_names(X), column_counts(X))
+            rows = np.flatnonzero(sample_weight)
+            X = _rows(X, rows)
+        return self.fit_counts(_names(X), column_counts(X, rows))
 
     def fit_counts(self, names: Sequence[Any], counted: list[tuple[str, _Counts]]) -> TableColumns:
         """Learn columns from their names and the result of `column_counts`."""
@@ -287,7 +289,8 @@ class TableColumns:
         if lacking:
             raise ValueError(f"X: expected the columns of the fit, got none named {lacking[0]!r}")
         used = [self.names_[at] for at in self.used]
-        Z = self._encoded([_Column(X[name], name, start) for name in used])
+        rows = np.arange(start, start + len(X))
+        Z = self._encoded([_Column(X[name], name, rows) for name in used])
         for row, at in np.argwhere(np.isinf(Z))[:1]:
             name = self.names_[self.groups_[at]]
             raise ValueError(
@@ -332,11 +335,14 @@ class TableColumns:
         return out
 
 
-def column_counts(X: Any) -> list[tuple[str, _Counts]]:
-    """Kind of each column of a table, and number of samples of each category."""
+def column_counts(X: Any, rows: NDArray[np.intp] | None = None) -> list[tuple[str, _Counts]]:
+    """Kind of each column of a table, and number of samples of each category.
+
+    `rows` are the indices of the rows in messages, by default 0 to n - 1.
+    """
     counts: list[tuple[str, _Counts]] = []
     for name in _names(X):
-        column = _Column(X[name], name)
+        column = _Column(X[name], name, rows)
         # Numbers among objects are counted as well: another part of the table may have text.
         counts.append((column.kind, column.counts() if column.type == "O" else Counter()))
     return counts
@@ -391,11 +397,11 @@ def _names(X: Any) -> list[Any]:
 class _Column:
     """The values of one column of a pandas, polars or pyarrow table, or of an array.
 
-    `start` is the index of the first row in messages.
+    `rows` are the indices of the rows in messages, by default 0 to n - 1.
     """
 
-    def __init__(self, column: Any, name: Any, start: int = 0) -> None:
-        self._column, self.name, self._start = _as_series(column), name, start
+    def __init__(self, column: Any, name: Any, rows: NDArray[np.intp] | None = None) -> None:
+        self._column, self.name, self._rows = _as_series(column), name, rows
         # Whether the column is declared to be of categories, which may be numbers.
         self.declared = type(self._column.dtype).__name__ == "CategoricalDtype"
         letter = self._column.dtype.kind
@@ -495,8 +501,11 @@ class _Column:
     def _error(self, wanted: str, value: object, row: int) -> ValueError:
         return ValueError(
             f"X: expected {wanted} in column {self.name!r}, as in the fit, got {show(value)} in "
-            f"row {self._start + row}"
+            f"row {self._row(row)}"
         )
+
+    def _row(self, row: int) -> int:
+        return row if self._rows is None else int(self._rows[row])
 
     @cached_property
     def distinct(self) -> tuple[list[Any], NDArray[np.intp]]:
@@ -511,7 +520,7 @@ class _Column:
                 if getattr(value, "__hash__", None) is None:
                     raise ValueError(
                         f"X: expected numbers or text in column {self.name!r}, got {show(value)} "
-                        f"in row {self._start + row}"
+                        f"in row {self._row(row)}"
                     ) from None
             raise
 

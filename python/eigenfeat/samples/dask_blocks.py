@@ -145,7 +145,7 @@ class DaskBlocks(RowBlocks):
         if not has_categories(self._given[0]._meta_nonempty[names]):
             return None
         count = _delayed(_counted)
-        counts = _computed([count(names, *part.sources) for part in self._partitions])
+        counts = _computed([count(names, part.start, *part.sources) for part in self._partitions])
         return TableColumns().fit_counts(names, reduce(merge_counts, counts))
 
     # ---- passes ------------------------------------------------------------------------------
@@ -312,12 +312,13 @@ def _features(frame: Any, *others: Any) -> list[Any]:
     return [name for name in names if name not in excluded]
 
 
-def _counted(names: list[Any], X: Any, y: Any, weight: Any) -> Any:
+def _counted(names: list[Any], start: int, X: Any, y: Any, weight: Any) -> Any:
     """Kinds of columns, and counts of the categories of a partition's samples with weight."""
     from eigenfeat.samples.columns import column_counts
 
     weight = X[weight] if isinstance(weight, str) else weight
-    return column_counts(X[names] if weight is None else X.loc[np.asarray(weight) > 0, names])
+    kept = np.arange(len(X)) if weight is None else np.flatnonzero(np.asarray(weight) > 0)
+    return column_counts(X[names].iloc[kept], start + kept)
 
 
 def _column(values: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from eigenfeat import TableClassifier, open_rows
+from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
 from eigenfeat.samples.categories import category_codes, category_text, distinct_values
 from eigenfeat.samples.columns import TableColumns, has_categories
 
@@ -201,6 +201,16 @@ def test_dates_are_no_numbers(unit):
 def test_lists_are_refused_by_name():
     with pytest.raises(ValueError, match=r"text in column 'c', got \[1\] in row 1"):
         TableColumns().fit(as_pandas(pd.Series(["a", [1]], dtype=object)))
+
+
+@pytest.mark.parametrize("make", [TableClassifier, TableRegressor, GEMClassifier])
+def test_rows_of_weight_0_count_in_messages(make):
+    cells = pd.Series(["a", "b"] * 30, dtype=object)
+    cells[40] = [1]
+    X = pd.DataFrame({"text": ["u", "v"] * 30, "c": cells})
+    weight = np.repeat([0.0, 1.0], [10, 50])
+    with pytest.raises(ValueError, match=r"in column 'c', got \[1\] in row 40$"):
+        make().fit(X, np.arange(60) % 2, sample_weight=weight)
 
 
 @pytest.mark.parametrize(

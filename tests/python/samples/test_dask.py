@@ -336,6 +336,17 @@ def test_wrong_cells_of_later_partitions_are_named_by_their_row():
             model.score(samples[["age", "job"]], frame["kind"].to_numpy())
 
 
+def test_lists_in_later_partitions_are_named_by_their_row():
+    frame = loans_in_parts()[["age", "job", "kind"]].assign(weight=1.0)
+    frame.loc[:220, "weight"] = 0.0
+    frame["job"] = frame["job"].astype(object).map(lambda job: [job] if job == "nurse" else job)
+    row = next(i for i, job in enumerate(frame["job"]) if i > 220 and isinstance(job, list))
+    with dask.config.set({"dataframe.convert-string": False}):
+        lazy = dd.from_pandas(frame, npartitions=3)
+        with pytest.raises(ValueError, match=rf"in column 'job', got \['nurse'\] in row {row}$"):
+            eigenfeat.GEMClassifier().fit(lazy, "kind", sample_weight="weight")
+
+
 def test_nullable_numbers_with_gaps_are_numbers():
     frame = loans_in_parts()
     numbers = frame[["age", "owner"]].convert_dtypes().assign(rooms=pd.array([1, pd.NA, 3] * 100))
