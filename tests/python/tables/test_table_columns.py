@@ -305,7 +305,7 @@ def test_numbers_as_text_in_new_samples_are_numbers():
 def test_row_numbers_and_identifiers_are_reported(name, values):
     x = np.random.RandomState(1).randn(100)
     frame = pd.DataFrame({"x": x, name: values})
-    with pytest.warns(UserWarning, match=f"identifiers .'{name}'. are features"):
+    with pytest.warns(UserWarning, match=f"identifiers .'{name}'. are used as features"):
         TableClassifier(["columns"]).fit(frame, x > 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
