@@ -16,8 +16,3 @@ def gather_and_syrk(X: np.ndarray, y: np.ndarray, n_classes: int) -> list[np.nda
     """Gather a class's rows, then one rank-k update."""
     syrk = blas.dsyrk if X.dtype == np.float64 else blas.ssyrk
     return [syrk(1.0, X[y == c].T) for c in range(n_classes)]
-
-
-def gather_and_gemm(X: np.ndarray, y: np.ndarray, n_classes: int) -> list[np.ndarray]:
-    """The usual NumPy expression."""
-    return [X[y == c].T @ X[y == c] for c in range(n_classes)]
