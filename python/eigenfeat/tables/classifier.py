@@ -215,13 +215,14 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
             if only_gem or reason:
                 self._fit_gem(rows, names, reason)
             elif isinstance(rows, MemorySamples):
-                self._fit_views(rows)
+                samples = self._samples(rows, np.asarray(rows.codes, dtype=np.intp))
+                del rows  # frees completed samples, of which `samples` has a copy
+                self._fit_views(samples)
         return self
 
-    def _fit_views(self, rows: MemorySamples) -> None:
+    def _fit_views(self, samples: Samples) -> None:
         """Fit a pool of views."""
         self.__dict__.pop("alone_", None)
-        samples = self._samples(rows, np.asarray(rows.codes, dtype=np.intp))
         held_out, folds = self._fit_pool(samples)
         self.out_of_fold_proba_ = None
         if len(folds.parts) > 1:

@@ -138,6 +138,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         columns = _with_gaps(X, missing, self.gaps_)
         groups = np.append(groups, groups[self.gaps_])
         n_gaps = len(self.gaps_)
+        if missing is not None and X.dtype == columns.dtype:  # frees the other copy
+            rows = replace(rows, block=replace(rows.block, X=columns[:, : X.shape[1]]))
         weight, reach = rows.block.weight, self._reach(len(targets))
         self.statistics_ = TableStatistics.fit(columns, weight, groups, n_gaps, reach)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

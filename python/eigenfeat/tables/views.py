@@ -117,9 +117,14 @@ class Samples:
 
     def subset(self, indices: Codes) -> Samples:
         """Samples by their indices."""
-        rows, table = self.rows.subset(indices), self.table
-        X = rows.block.X if table.X is self.rows.block.X else table.X[indices]
-        table = replace(table, X=X, origin=(table, indices))
+        block, X = self.rows.block, self.table.X[indices]
+        table = replace(self.table, X=X, origin=(self.table, indices))
+        if block.X is self.table.X or block.X.base is self.table.X:  # its first columns
+            width = block.X.shape[1]
+            block = replace(block, X=block.X[:, :0]).take(indices)
+            rows = replace(self.rows, block=replace(block, X=X[:, :width]))
+        else:
+            rows = self.rows.subset(indices)
         return replace(self, rows=rows, table=table, targets=self.targets[indices])
 
     def without_cache(self) -> Samples:

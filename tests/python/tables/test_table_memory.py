@@ -45,3 +45,12 @@ def test_pairs_of_columns_are_counted_in_pieces_of_the_samples():
     y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
     model = TableClassifier(["columns", "interactions"], n_threads=1)
     assert peak_of(lambda: model.fit(X, y)) < 5.0 * X.nbytes
+
+
+def test_columns_with_gaps_are_kept_once():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50_000, 60))
+    y = X[:, 0] > 0
+    X[rng.random((len(X), 60)) < 0.05 * (np.arange(60) < 10)] = np.nan
+    model = TableClassifier(["columns"], n_threads=1)
+    assert peak_of(lambda: model.fit(X, y)) < 4.0 * X.nbytes
