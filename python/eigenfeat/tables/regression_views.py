@@ -55,6 +55,7 @@ _MAP_SHARPNESS = (1.0, 0.25)
 _MAP_STEPS = 2
 _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
 _TREES, _MIN_TREES = 100, 50  # of a forest
+_TREES_OF_MANY = 30  # of a forest of more than _MAX_GROWN samples
 _MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
 _MAX_GROWN = 20_000  # samples of one tree
@@ -283,12 +284,13 @@ class ForestRegressorView(ForestView):
     """Extremely randomised trees of bootstrap samples (Geurts, Ernst and Wehenkel 2006)."""
 
     def unfitted(self, samples: Samples) -> Any:
-        n, tried = len(samples), min(self.n_columns(samples), _MAX_TRIED)
+        tried, many = min(self.n_columns(samples), _MAX_TRIED), len(samples) > _MAX_GROWN
+        most = _TREES_OF_MANY if many else max(min(_TREES, _MAX_TRIES // tried), _MIN_TREES)
         return ExtraTreesRegressor(
-            n_estimators=max(min(_TREES, _MAX_TRIES // tried), _MIN_TREES),
+            n_estimators=most,
             max_features=tried,
             bootstrap=True,
-            max_samples=None if n <= _MAX_GROWN else _MAX_GROWN,
+            max_samples=_MAX_GROWN if many else None,
             random_state=samples.seed,
             n_jobs=resolve(samples.n_threads) or -1,
         )
