@@ -124,6 +124,16 @@ def test_shrinkage_is_ledoit_and_wolfs(walks):
     assert_allclose(plain.covariance_, np.cov(X.T, bias=True), rtol=1e-10)
 
 
+def test_the_ridge_is_relative_to_the_mean_variance_of_all_samples(rng):
+    y = np.repeat([0, 1], [80, 20])
+    X = rng.standard_normal((100, 4)) * np.where(y == 0, 1.0, 10.0)[:, None]
+    plain = MixtureCompletion(shrinkage=0, ridge=0).fit(X, y).covariances_
+    traces = np.trace(plain, axis1=1, axis2=2)
+    added = MixtureCompletion(shrinkage=0, ridge=0.5).fit(X, y).covariances_ - plain
+    wanted = 0.5 * (0.8 * traces[0] + 0.2 * traces[1]) / 4 * np.eye(4)
+    assert_allclose(added, np.stack([wanted, wanted]), atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["whitened", "pipeline", "ldg"])
 def test_features_map_the_distribution(rng, walks, kind):
     X, y = walks

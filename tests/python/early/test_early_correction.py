@@ -137,6 +137,16 @@ def test_prefix_classifiers_see_differences_that_a_gaussian_does_not(rng, held_o
     assert_array_equal(model.decide(rows).labels, early.label)
 
 
+def test_prefix_classifiers_take_values_up_to_the_last_known_one(rng):
+    X, y = overtures(rng, 120)
+    classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = ReliableClassifier(classifier, rule="prefixes", reliability=0.8).fit(X, y)
+    X[:, 2:12] = np.nan
+    early = model.predict_early(X[:, None], steps=[16, 40], trace=True)
+    found = model.decide(np.where(np.arange(40) < 16, X, np.nan))
+    assert_allclose(found.reliability, early.trace_reliability[:, 0], rtol=1e-9)
+
+
 def test_prefix_classifiers_with_channels_gaps_and_promises_by_time(rng):
     X, y = overtures(rng, 120)
     X = np.stack([X, rng.standard_normal(X.shape)], axis=1)

@@ -44,6 +44,15 @@ def test_copies_have_the_papers_density(C, sigma2):
         assert_allclose(found, covariance, atol=8 * covariance.max() / np.sqrt(n_copies))
 
 
+def test_copies_of_a_mislabelled_sample_are_accepted():
+    X, y = rows()
+    X[0] = X[1]  # its loss is large at each of its copies
+    svm = MulticlassSVM(C=10.0)
+    shift = MaxMarginShift(PCA(1), sigma2=0.01, svm=svm, moves="corrupted", n_copies=4)
+    copies = shift.shift(X, y).reshape(12, 4, 2)
+    assert np.abs(copies - X[:, None]).max() < 1.0
+
+
 def test_seeds_and_scales():
     X, y = rows(30)
     given = {"svm": MulticlassSVM(C=0.5), "moves": "corrupted", "n_copies": 4}

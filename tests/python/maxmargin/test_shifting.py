@@ -123,6 +123,8 @@ def test_the_scale_is_chosen_by_folds(digits):
     shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), **given).fit(X, y)
     assert shift.cv_results_["mean_test_score"].shape == (len(shift.scales),)
     best = np.argmax(shift.cv_results_["mean_test_score"])
+    assert shift.best_index_ == best
+    assert shift.best_score_ == shift.cv_results_["mean_test_score"][best]
     assert_allclose(shift.relative_shift_, shift.scales[best])
     moves = shift.shift(X, y) - X
     spread = np.linalg.norm(X - X.mean(axis=0))
