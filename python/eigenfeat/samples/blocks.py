@@ -142,8 +142,8 @@ class RowBlocks(ABC):
             ``function(block, *arguments)``. It must be importable, so that another process can call
             it, and without side effects, so that a lost result can be computed again.
         merge : callable
-            ``merge(a, b)`` of two results; it may change and return `a`. The order of merging
-            depends only on the blocks.
+            ``merge(a, b)`` of two results, `a` of the earlier blocks; it may change and return `a`.
+            The order of merging depends only on the blocks.
         *arguments
             Arguments sent to the processes that hold the blocks.
 

@@ -122,7 +122,7 @@ def _block_moments(
 
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     """Targets (n,) of all samples with positive weight, and the weights (n,), if any."""
-    parts = sorted(blocks.reduce(_targets, operator.add), key=lambda part: part[0])
+    parts = blocks.reduce(_targets, operator.add)
     y = np.concatenate([y for _, y, _ in parts])
     weights = [weight for _, _, weight in parts if weight is not None]
     if 0 < len(weights) < len(parts):
