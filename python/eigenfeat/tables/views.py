@@ -250,8 +250,9 @@ class BoostingView(TreesView):
         models, weight = self.unfitted(samples), unequal(samples.weight)
         reads = self._reads(samples, models)
         read = np.unique(np.concatenate(reads))
-        X = self.features(samples.table, read).astype(np.float64, order="C")
+        X: NDArray[Any] = self.features(samples.table, read)
         samples = samples.without_columns()  # frees the columns of a subset
+        X = X.astype(np.float64, order="C")
         steps = [
             grow(boosting, X, y, weight, np.searchsorted(read, own), samples.n_threads)
             for (boosting, y), own in zip(models, reads, strict=True)

@@ -29,7 +29,7 @@ def test_boosting_takes_few_copies_of_the_samples(view, columns):
     X = np.random.default_rng(0).standard_normal((60_000, columns))
     model = TableRegressor(["columns", view], n_threads=1)
     # Pairs of ten columns are 90 features, of which the trees read 16.
-    copies = 2.8 if view == "boosting" else 6.5
+    copies = 2.0 if view == "boosting" else 6.0
     assert peak_of(lambda: model.fit(X, X[:, 0] * X[:, 1])) < copies * X.nbytes
 
 
