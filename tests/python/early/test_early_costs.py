@@ -95,7 +95,7 @@ def test_objects_that_are_not_classifiers_are_refused():
         MinimumCostClassifier(KNeighborsClassifier(10_000)).fit(X, y)
 
 
-# ---- series with equal beginnings-----------------------------------------------------------------
+# ---- series with equal beginnings ----------------------------------------------------------------
 
 
 def lda():

@@ -133,7 +133,7 @@ def test_errors(rng):
         ReliableClassifier(StandardScaler()).fit(X, y)
 
 
-# ---- numbers of samples -------------------------------------------------------------------------
+# ---- numbers of samples --------------------------------------------------------------------------
 
 
 def ramps(random, n):

@@ -181,7 +181,7 @@ def test_a_file_warns_and_encodes_as_its_frame(tmp_path, credit, monkeypatch):
     many = pd.concat([credit] * 4, ignore_index=True).assign(customer_id=np.arange(1200) + 7)
     many["shop"] = [f"shop {i}" for i in random.randint(0, 150, 1200)]
     path, X = written(many, tmp_path / "fit.csv"), many.drop(columns="kind")
-    warning = r"row numbers or identifiers \('customer_id'\) are features"
+    warning = r"row numbers or identifiers \('customer_id'\) are used as features"
     with pytest.warns(UserWarning, match=warning):
         expected = classifier().fit(X, many["kind"])
     with pytest.warns(UserWarning, match=warning):
