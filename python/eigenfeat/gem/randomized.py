@@ -59,8 +59,8 @@ class RandomizedGEM(PairFeatures):
         "columns" divides columns by their standard deviations.
     denominator : {"second_moment", "covariance"}, default="second_moment"
         With "covariance", both matrices are about the mean of class j.
-    expansion : str, default="half_wave"
-        As in :class:`eigenfeat.GEM`, but for "auto".
+    expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
+        As in :class:`eigenfeat.GEM`.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents a.
     random_state : int, RandomState instance or None, default=0
