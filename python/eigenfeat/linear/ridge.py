@@ -39,6 +39,7 @@ _PENALTIES = np.logspace(2, -8, 41)
 _RISE = 0.05  # relative rise of the error after which no smaller penalty is tried
 _MIN_REMAINDER = 1e-10  # of 1 - h_i
 _ROWS_AT_ONCE = 2_048  # samples whose features are in memory
+_PRODUCTS_AT_ONCE = 41  # penalties times outputs whose residuals are in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +87,22 @@ def fit_ridge(
     problem = _problem(features, residual, share, common_scale)
     centre, (basis, values, sums) = problem.centre, _decompose(problem)
 
-    def left_out(rows: Codes | slice, penalties: _Array) -> _Array:
-        """Residuals (m, c, q) of samples by the regressions without them, for c penalties."""
+    def left_out(rows: Codes | slice, penalties: _Array) -> Iterator[_Array]:
+        """Residuals (m, c, q) of samples by the regressions without them, c penalties at a time."""
         scores = (features(rows) - centre) @ basis
-        factors = 1.0 / (values[:, None] + penalties)
-        coef = factors[:, :, None] * sums[:, None]
-        fitted = np.tensordot(scores, coef, axes=1)
-        leverage = share[rows, None] * (1.0 + np.square(scores, out=scores) @ factors)
-        remainder = np.maximum(1.0 - leverage, _MIN_REMAINDER)
-        out: _Array = (residual[rows, None] - fitted) / remainder[:, :, None]
-        return out
+        squares = scores**2
+        step = max(_PRODUCTS_AT_ONCE // residual.shape[1], 1)
+        for first in range(0, len(penalties), step):
+            factors = 1.0 / (values[:, None] + penalties[first : first + step])
+            fitted = np.tensordot(scores, factors[:, :, None] * sums[:, None], axes=1)
+            leverage = share[rows, None] * (1.0 + squares @ factors)
+            remainder = np.maximum(1.0 - leverage, _MIN_REMAINDER)
+            yield (residual[rows, None] - fitted) / remainder[:, :, None]
 
     errors = np.zeros(len(_PENALTIES))
     for rows in _blocks(n):
-        errors += share[rows] @ np.square(left_out(rows, _PENALTIES)).sum(axis=2)
+        parts = [share[rows] @ np.square(r).sum(axis=2) for r in left_out(rows, _PENALTIES)]
+        errors += np.concatenate(parts)
     best, penalty = np.inf, float(_PENALTIES[0])
     for tried, error in zip(_PENALTIES.tolist(), errors.tolist(), strict=True):
         if error < best:
@@ -111,7 +114,8 @@ def fit_ridge(
     def predict(indices: Codes) -> _Array:
         out = targets[indices]
         for rows in _blocks(len(indices)):
-            out[rows] -= left_out(indices[rows], np.array([penalty]))[:, 0]
+            (residuals,) = left_out(indices[rows], np.array([penalty]))
+            out[rows] -= residuals[:, 0]
         return out
 
     return Ridge(coef, middle - centre @ coef, penalty, best), predict

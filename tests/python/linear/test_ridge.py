@@ -1,5 +1,7 @@
 """Ridge regression against scikit-learn's, and its leave-one-out predictions against refits."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -63,3 +65,13 @@ def test_the_chosen_penalty_gives_the_chosen_regression(rng, n, p, common_scale)
     chosen, _ = fit_ridge(*problem, common_scale=common_scale)
     solved = solve_ridge(*problem, chosen.penalty, common_scale=common_scale)
     assert_allclose(solved.predict(X), chosen.predict(X), rtol=1e-8, atol=1e-8)
+
+
+def test_many_outputs_take_little_memory(rng):
+    X, y = rng.standard_normal((4_000, 50)), rng.standard_normal((4_000, 200))
+    share = np.full(4_000, 1 / 4_000)
+    tracemalloc.start()
+    fit_ridge(X.__getitem__, y, share)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * y.nbytes
