@@ -37,7 +37,7 @@ class ArraySource(Source):
 
     format = "npy"
     named = False
-    _labels_path: Path | None = None  # file of the labels; None if they are a column
+    _labels_path: Path | None = None  # file of the labels, if they have a file of their own
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         super().__init__(path, options, keys)

@@ -83,7 +83,10 @@ class Tally:
 
     @property
     def kind(self) -> str:
-        """Kind of the column: "number" if at least half of its cells are numbers (see `mixed`)."""
+        """Kind of the column: "number" if at least half of its cells are numbers.
+
+        Missing cells do not count, nor do placeholders in a column that has numbers.
+        """
         if self.truths == self.known and self.numbers < self.known:
             return "bool"
         cells = self.known - self.placeholders if self.numbers else self.known
