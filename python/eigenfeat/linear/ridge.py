@@ -10,8 +10,9 @@ and its residual without the sample is the residual divided by :math:`1 - h_i`, 
 :math:`\mu` relative to the weight of all samples. Penalties are tried from the largest one until
 the error rises: with as many features as samples it may fall again by chance.
 
-Features are computed for a block of samples at a time: once for their second moments, and once for
-the leave-one-out errors of all penalties.
+Features are computed for a block of samples at a time: once for their second moments, once for the
+leave-one-out errors of all penalties, and once for leave-one-out predictions. Features of few
+samples are kept.
 """
 
 from __future__ import annotations
