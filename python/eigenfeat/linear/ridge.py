@@ -27,6 +27,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import is_rounding
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _problem(
         rows = root * (X - centre)
         squares, products = (rows**2).sum(axis=0), rows.T @ (root * residual)
     else:
-        centre, largest, gram, products = _moments(features, residual, root)
+        centre, largest, gram, products = _moments(features, residual, share)
         squares = gram.diagonal()
     size = np.sqrt(np.maximum(squares, 0.0))
     constant = is_rounding(size, largest, n)
@@ -209,22 +210,13 @@ def _decompose(problem: _Problem) -> tuple[_Array, _Array, _Array]:
 
 
 def _moments(
-    features: Callable[[slice], Floats], residual: _Array, root: _Array
+    features: Callable[[slice], Floats], residual: _Array, share: _Array
 ) -> tuple[_Array, _Array, _Array, _Array]:
-    """Means and largest magnitudes (p,), Gram matrix (p, p), and products with residuals (p, q).
-
-    `root` are roots of the weights. Features are centred by means of the first samples before they
-    are squared, because differences of large squares would lose digits.
-    """
-    first = slice(_ROWS_AT_ONCE)
-    shift = np.average(features(first), axis=0, weights=root[first, 0] ** 2)
-    p = len(shift)
-    largest, second = np.zeros(p), np.zeros((p + residual.shape[1] + 1,) * 2)
-    for rows in _blocks(len(root)):
+    """Means and largest magnitudes (p,), Gram matrix (p, p), and products with residuals (p, q)."""
+    moments, largest = ClassMoments(dtype=np.float64), np.zeros(())
+    for rows in _blocks(len(share)):
         X = np.asarray(features(rows), dtype=np.float64)
         largest = np.maximum(largest, np.abs(X).max(axis=0))
-        joined = root[rows] * np.hstack([X - shift, residual[rows], np.ones((len(X), 1))])
-        second += joined.T @ joined
-    means = second[-1].copy()
-    second -= np.outer(means, means)
-    return shift + means[:p], largest, second[:p, :p], second[:p, p:-1]
+        moments.update(np.hstack([X, residual[rows]]), np.zeros(len(X)), share[rows])
+    p, second = len(largest), moments.covariance(0)
+    return moments.mean(0)[:p], largest, second[:p, :p], second[:p, p:]
