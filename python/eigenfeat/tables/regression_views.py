@@ -156,7 +156,8 @@ class LearnedKernelView(KernelView):
             self._update_map(drawn)
         self.fit_kernel(samples)
         self.options = [*options, (self.sharpness, self.penalty)]
-        return _refitted(self, samples, folds)
+        view = copy(self)  # this one keeps the fit to all samples
+        return view.fold_outputs(view.refit, samples, folds)
 
     def refit(self, samples: Samples) -> None:
         """Fit to samples of a fold."""
@@ -179,16 +180,6 @@ class LearnedKernelView(KernelView):
         weighted = np.sqrt(drawn.share)[:, None, None] * gradients
         weighted = weighted.reshape(-1, weighted.shape[2])
         self.map = _root(weighted.T @ weighted)
-
-
-def _refitted(view: GemView | LearnedKernelView, samples: Samples, folds: Folds) -> _Array:
-    """Outputs (m, q) of held-out samples by copies of a view that are fitted to the other folds."""
-    parts = []
-    for train, held in folds.parts:
-        fold_view = copy(view)
-        fold_view.refit(samples.subset(train))
-        parts.append(fold_view.outputs(samples.table.subset(held)))
-    return np.concatenate(parts)
 
 
 def _gradients(kernel: Kernel, ridge: Ridge, inputs: NDArray[np.float32]) -> _Array:
@@ -232,7 +223,8 @@ class GemView(LinearView):
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         self._find_directions(samples)
         self.fit_ridge(samples)
-        return _refitted(self, samples, folds)
+        view = copy(self)  # this one keeps the fit to all samples
+        return view.fold_outputs(view.refit, samples, folds)
 
     def refit(self, samples: Samples) -> None:
         """Fit to samples of a fold."""

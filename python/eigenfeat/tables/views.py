@@ -178,9 +178,15 @@ class View:
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """Outputs (m, k) of held-out samples, in the order of `Folds.held`."""
+        return self.fold_outputs(self.fit, samples, folds)
+
+    def fold_outputs(
+        self, fit: Callable[[Samples], None], samples: Samples, folds: Folds
+    ) -> _Array:
+        """Outputs of held-out samples, after `fit` has fitted the view without their fold."""
         parts = []
         for train, held in folds.parts:
-            self.fit(samples.subset(train))
+            fit(samples.subset(train))
             parts.append(self.outputs(samples.table.subset(held)))
         return np.concatenate(parts)
 
