@@ -33,7 +33,14 @@ def test_boosting_takes_few_copies_of_the_samples(view, columns):
     assert peak_of(lambda: model.fit(X, X[:, 0] * X[:, 1])) < copies * X.nbytes
 
 
-@pytest.mark.parametrize("view", ["splines", "gem_ranks", "kernel"])
+@pytest.mark.parametrize(
+    "view",
+    [
+        "splines",
+        pytest.param("gem_ranks", marks=pytest.mark.long),
+        pytest.param("kernel", marks=pytest.mark.long),
+    ],
+)
 def test_views_of_regressions_take_few_copies_of_the_samples(view):
     X = np.random.default_rng(0).standard_normal((120_000, 30))
     model = TableRegressor([view], n_threads=1)
