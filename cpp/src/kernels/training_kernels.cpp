@@ -24,9 +24,7 @@ void wave_slopes(const int* powers, index_t n_powers, const T* p, const T* gradi
   for (index_t f = 0; f < n; ++f) slopes[f] = T(0);
   for (index_t k = 0; k < n_powers; ++k) {
     const T *up = gradients + k * n, *down = gradients + (n_powers + k) * n;
-    if (powers[k] == 1) add_slopes<1>(p, up, down, n, slopes);
-    if (powers[k] == 2) add_slopes<2>(p, up, down, n, slopes);
-    if (powers[k] == 3) add_slopes<3>(p, up, down, n, slopes);
+    with_count<3>(powers[k], [&](auto power) { add_slopes<power.value>(p, up, down, n, slopes); });
   }
 }
 
