@@ -31,7 +31,7 @@ Array<T> features_of(const Array<T>& series, const IndexArray& dilations, const 
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
       plan_of(series.shape(1), dilations, orders, n_thresholds, channel_begin, channels, rivals);
-  const auto rows = flattened_rows(series, series.shape(0), "series");
+  const auto rows = flattened_rows(series, "series");
   const auto limits = vector_view(thresholds, "thresholds");
   const auto cuts = matrix_view(ends, "ends");
   const index_t width = count_convolution_features(plan, limits.size);
@@ -52,7 +52,7 @@ Array<T> outputs_of(const Array<T>& series, const IndexArray& dilations, const I
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
       plan_of(series.shape(1), dilations, orders, n_thresholds, channel_begin, channels, rivals);
-  const auto rows = flattened_rows(series, series.shape(0), "series");
+  const auto rows = flattened_rows(series, "series");
   const auto places = vector_view(picked, "rows");
   auto outputs = allocate<T>({places.size, series.shape(2)});
   const auto view = matrix_output(outputs);

@@ -16,6 +16,15 @@ SetShape parse_shape(const std::string& name) {
   return name == "box" ? SetShape::box : SetShape::ball;
 }
 
+// The rows of a view; a single row becomes n equal rows.
+MatrixView<const double> broadcast(MatrixView<const double> view, index_t n) {
+  if (view.rows == 1 && n != 1) {
+    view.rows = n;
+    view.row_stride = 0;
+  }
+  return view;
+}
+
 DominanceProblem problem_of(const Array<double>& points, const Array<double>& widths,
                             const Array<double>& radii, const Array<double>& offsets,
                             const OptionalArray& slopes, const OptionalArray& precisions,
@@ -23,12 +32,12 @@ DominanceProblem problem_of(const Array<double>& points, const Array<double>& wi
   DominanceProblem problem;
   problem.points = matrix_view(points, "points");
   const index_t n = problem.points.rows;
-  problem.widths = broadcast_view(widths, n, "widths");
+  problem.widths = broadcast(matrix_view(widths, "widths"), n);
   problem.radii = vector_view(radii, "radii");
   problem.offsets = matrix_view(offsets, "offsets");
   if (slopes) problem.slopes = matrix_view(*slopes, "slopes");
-  if (precisions) problem.precisions = flattened_rows(*precisions, n, "precisions");
-  if (centres) problem.centres = flattened_rows(*centres, n, "centres");
+  if (precisions) problem.precisions = broadcast(flattened_rows(*precisions, "precisions"), n);
+  if (centres) problem.centres = broadcast(flattened_rows(*centres, "centres"), n);
   problem.shape = parse_shape(shape);
   return problem;
 }

@@ -13,7 +13,7 @@ using py::literals::operator""_a;
 py::tuple vectors_of(const Array<double>& matrices, const Array<double>& whitening, int n_threads) {
   require_dimensions(matrices, 3, "matrices");
   const index_t n = matrices.shape(0);
-  const auto covariances = flattened_rows(matrices, n, "matrices");
+  const auto covariances = flattened_rows(matrices, "matrices");
   const auto root = matrix_view(whitening, "whitening");
   auto vectors = allocate<double>({n, root.cols * (root.cols + 1) / 2});
   auto extremes = allocate<double>({n, 2});
@@ -31,7 +31,7 @@ py::tuple mean_vector_of(const Array<double>& matrices, const Array<double>& wei
                          const Array<double>& whitening, int n_threads) {
   require_dimensions(matrices, 3, "matrices");
   const index_t n = matrices.shape(0);
-  const auto covariances = flattened_rows(matrices, n, "matrices");
+  const auto covariances = flattened_rows(matrices, "matrices");
   const auto root = matrix_view(whitening, "whitening");
   const auto shares = vector_view(weights, "weights");
   auto mean = allocate<double>({root.cols * (root.cols + 1) / 2});
@@ -52,7 +52,7 @@ template <class T>
 Array<double> covariances_of(const Array<T>& epochs, int n_threads) {
   require_dimensions(epochs, 3, "epochs");
   const index_t n = epochs.shape(0), channels = epochs.shape(1);
-  const auto samples = flattened_rows(epochs, n, "epochs");
+  const auto samples = flattened_rows(epochs, "epochs");
   auto covariances = allocate<double>({n, channels, channels});
   const auto out = row_major(covariances.mutable_data(), n, channels * channels);
   {

@@ -78,17 +78,6 @@ MatrixView<const T> rows_view(const Strided<T>& array, const char* name) {
   return {aligned_data(array, name), array.shape(0), array.shape(1), 1, distance / size};
 }
 
-// A matrix of n rows; a single row stands for n equal rows.
-template <class T>
-MatrixView<const T> broadcast_view(const Array<T>& array, py::ssize_t n, const char* name) {
-  MatrixView<const T> view = matrix_view(array, name);
-  if (view.rows == 1 && n != 1) {
-    view.rows = n;
-    view.row_stride = 0;
-  }
-  return view;
-}
-
 // A stack (n, r, c) as n * r rows of length c (stacked_rows), or as n rows of length r * c.
 template <class T>
 MatrixView<const T> stacked_rows(const Array<T>& array, const char* name) {
@@ -96,15 +85,9 @@ MatrixView<const T> stacked_rows(const Array<T>& array, const char* name) {
   return row_major(aligned_data(array, name), array.shape(0) * array.shape(1), array.shape(2));
 }
 template <class T>
-MatrixView<const T> flattened_rows(const Array<T>& array, py::ssize_t n, const char* name) {
+MatrixView<const T> flattened_rows(const Array<T>& array, const char* name) {
   require_dimensions(array, 3, name);
-  const py::ssize_t width = array.shape(1) * array.shape(2);
-  MatrixView<const T> view = row_major(aligned_data(array, name), array.shape(0), width);
-  if (view.rows == 1 && n != 1) {
-    view.rows = n;
-    view.row_stride = 0;
-  }
-  return view;
+  return row_major(aligned_data(array, name), array.shape(0), array.shape(1) * array.shape(2));
 }
 
 template <class T>
