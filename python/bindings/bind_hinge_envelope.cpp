@@ -12,10 +12,14 @@ namespace {
 
 using py::literals::operator""_a;
 
-py::tuple envelope(const Array<double>& scores, const Array<double>& gram,
-                   const Array<std::int32_t>& labels, const Array<double>& costs, double margin,
-                   double variance, const Array<double>& start, double tolerance, index_t max_steps,
-                   int n_threads) {
+struct HingeEnvelopes {
+  Array<double> duals, values, gaps;
+};
+
+HingeEnvelopes envelope(const Array<double>& scores, const Array<double>& gram,
+                        const Array<std::int32_t>& labels, const Array<double>& costs,
+                        double margin, double variance, const Array<double>& start,
+                        double tolerance, index_t max_steps, int n_threads) {
   const HingeRows rows{matrix_view(scores, "scores"),
                        matrix_view(gram, "gram"),
                        vector_view(labels, "labels"),
@@ -28,21 +32,25 @@ py::tuple envelope(const Array<double>& scores, const Array<double>& gram,
           "the shape of scores, " + std::to_string(rows.scores.rows) + " x " +
               std::to_string(rows.scores.cols),
           std::to_string(from.rows) + " x " + std::to_string(from.cols));
-  auto a = allocate<double>({from.rows, from.cols});
-  auto values = allocate<double>({from.rows}), gaps = allocate<double>({from.rows});
-  const auto a_view = matrix_output(a);
-  const auto values_view = flat_output(values), gaps_view = flat_output(gaps);
+  HingeEnvelopes out{allocate<double>({from.rows, from.cols}), allocate<double>({from.rows}),
+                     allocate<double>({from.rows})};
+  const auto duals = matrix_output(out.duals);
+  const auto values = flat_output(out.values), gaps = flat_output(out.gaps);
   {
     const Unlocked unlocked;
-    std::copy(from.data, from.data + from.rows * from.cols, a_view.data);
-    hinge_envelope(rows, options, a_view, values_view, gaps_view, n_threads);
+    std::copy(from.data, from.data + from.rows * from.cols, duals.data);
+    hinge_envelope(rows, options, duals, values, gaps, n_threads);
   }
-  return py::make_tuple(a, values, gaps);
+  return out;
 }
 
 }  // namespace
 
 void register_hinge_envelope(py::module_& module) {
+  py::class_<HingeEnvelopes>(module, "HingeEnvelopes")
+      .def_readonly("duals", &HingeEnvelopes::duals)
+      .def_readonly("values", &HingeEnvelopes::values)
+      .def_readonly("gaps", &HingeEnvelopes::gaps);
   module.def("hinge_envelope", &envelope, py::arg("scores").noconvert(),
              py::arg("gram").noconvert(), py::arg("labels").noconvert(),
              py::arg("costs").noconvert(), "margin"_a, "variance"_a, py::arg("start").noconvert(),

@@ -18,7 +18,13 @@ VectorView<const double> flat(const Lbfgs& search, const Array<double>& array, c
   return {aligned_data(array, name), array.size()};
 }
 
-py::tuple direction(Lbfgs& search, const Array<double>& gradient, const Array<double>& solved) {
+struct LbfgsDirection {
+  Array<double> vector;
+  double slope, squared_norm;
+};
+
+LbfgsDirection direction(Lbfgs& search, const Array<double>& gradient,
+                         const Array<double>& solved) {
   const auto g = flat(search, gradient, "gradient"), s = flat(search, solved, "solved");
   auto out = allocate<double>({gradient.shape(), gradient.shape() + gradient.ndim()});
   const auto view = flat_output(out);
@@ -27,7 +33,7 @@ py::tuple direction(Lbfgs& search, const Array<double>& gradient, const Array<do
     const Unlocked unlocked;
     slopes = search.direction(g, s, view);
   }
-  return py::make_tuple(out, slopes.decrease, slopes.norm);
+  return {std::move(out), slopes.slope, slopes.squared_norm};
 }
 
 void remember(Lbfgs& search, const Array<double>& from, const Array<double>& to,
@@ -45,6 +51,10 @@ void remember(Lbfgs& search, const Array<double>& from, const Array<double>& to,
 }  // namespace
 
 void register_lbfgs(py::module_& module) {
+  py::class_<LbfgsDirection>(module, "LbfgsDirection")
+      .def_readonly("vector", &LbfgsDirection::vector)
+      .def_readonly("slope", &LbfgsDirection::slope)
+      .def_readonly("squared_norm", &LbfgsDirection::squared_norm);
   py::class_<Lbfgs>(module, "Lbfgs")
       .def(py::init<index_t, index_t>(), "size"_a, "memory"_a)
       .def_property_readonly("pairs", &Lbfgs::pairs)

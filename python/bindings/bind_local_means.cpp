@@ -52,22 +52,26 @@ LocalPairs<T> pairs_of(const Array<T>& X, const std::optional<Array<T>>& queries
   return pairs;
 }
 
+struct LocalScatters {
+  Array<double> within, weighted;
+};
+
 template <class T>
-py::tuple scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
-                   const Array<std::int32_t>& query_codes, const Array<index_t>& neighbours,
-                   const Array<double>& priors, const std::string& method, int n_threads) {
+LocalScatters scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
+                       const Array<std::int32_t>& query_codes, const Array<index_t>& neighbours,
+                       const Array<double>& priors, const std::string& method, int n_threads) {
   LocalPairs<T> pairs = pairs_of(X, queries, neighbours);
   pairs.query_codes = vector_view(query_codes, "query_codes");
   const index_t d = pairs.references.cols;
-  auto within = allocate<double>({d, d}), weighted = allocate<double>({d, d});
-  const auto v = matrix_output(within), a = matrix_output(weighted);
+  LocalScatters out{allocate<double>({d, d}), allocate<double>({d, d})};
+  const auto v = matrix_output(out.within), a = matrix_output(out.weighted);
   const auto prior_view = vector_view(priors, "priors");
   const ScatterMethod scatter_method = parse_method(method);
   {
     const Unlocked unlocked;
     local_scatters<T>(pairs, prior_view, scatter_method, v, a, n_threads);
   }
-  return py::make_tuple(std::move(within), std::move(weighted));
+  return out;
 }
 
 template <class T>
@@ -85,19 +89,23 @@ Array<double> discriminants(const Array<T>& X, const std::optional<Array<T>>& qu
   return scores;
 }
 
+struct LocalGaussians {
+  Array<double> means, variances;
+};
+
 template <class T>
-py::tuple gaussians(const Array<T>& X, const std::optional<Array<T>>& queries,
-                    const Array<index_t>& neighbours, double ridge, int n_threads) {
+LocalGaussians gaussians(const Array<T>& X, const std::optional<Array<T>>& queries,
+                         const Array<index_t>& neighbours, double ridge, int n_threads) {
   const LocalPairs<T> pairs = pairs_of(X, queries, neighbours);
   const index_t d = pairs.references.cols;
-  auto means = allocate<double>({pairs.queries.rows, pairs.n_classes, d});
-  auto variances = allocate<double>({pairs.queries.rows, pairs.n_classes, d});
-  const auto mean_view = flat_output(means), variance_view = flat_output(variances);
+  LocalGaussians out{allocate<double>({pairs.queries.rows, pairs.n_classes, d}),
+                     allocate<double>({pairs.queries.rows, pairs.n_classes, d})};
+  const auto means = flat_output(out.means), variances = flat_output(out.variances);
   {
     const Unlocked unlocked;
-    local_gaussians<T>(pairs, ridge, mean_view, variance_view, n_threads);
+    local_gaussians<T>(pairs, ridge, means, variances, n_threads);
   }
-  return py::make_tuple(std::move(means), std::move(variances));
+  return out;
 }
 
 template <class T>
@@ -121,6 +129,12 @@ void register_local_means_of(py::module_& module) {
 }  // namespace
 
 void register_local_means(py::module_& module) {
+  py::class_<LocalScatters>(module, "LocalScatters")
+      .def_readonly("within", &LocalScatters::within)
+      .def_readonly("weighted", &LocalScatters::weighted);
+  py::class_<LocalGaussians>(module, "LocalGaussians")
+      .def_readonly("means", &LocalGaussians::means)
+      .def_readonly("variances", &LocalGaussians::variances);
   register_local_means_of<float>(module);
   register_local_means_of<double>(module);
 }

@@ -101,22 +101,31 @@ Array<double> products(const HeldRows<T>& held, const Array<T>& residuals, int n
   return out;
 }
 
-template <class T>
-py::tuple sums(const HeldRows<T>& held, const Weights& weights, int n_threads) {
-  const auto w = vector_view(weights, "weights");
-  auto first = allocate<double>({held.rows.cols()}), second = allocate<double>({held.rows.cols()});
-  const auto first_view = flat_output(first), second_view = flat_output(second);
-  {
-    const Unlocked unlocked;
-    feature_sums<T>(held.rows, w, first_view, second_view, n_threads);
-  }
-  return py::make_tuple(first, second);
-}
+struct FeatureSums {
+  Array<double> sums, squares;
+};
 
 template <class T>
-py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
-                   const Weights& weights, double energy_weight, const Array<double>& coefficients,
-                   int n_threads) {
+FeatureSums sums(const HeldRows<T>& held, const Weights& weights, int n_threads) {
+  const auto w = vector_view(weights, "weights");
+  FeatureSums out{allocate<double>({held.rows.cols()}), allocate<double>({held.rows.cols()})};
+  const auto first = flat_output(out.sums), second = flat_output(out.squares);
+  {
+    const Unlocked unlocked;
+    feature_sums<T>(held.rows, w, first, second, n_threads);
+  }
+  return out;
+}
+
+struct LogitGradient {
+  double loss, energy;
+  Array<double> gradient;
+};
+
+template <class T>
+LogitGradient gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
+                       const Weights& weights, double energy_weight,
+                       const Array<double>& coefficients, int n_threads) {
   const auto codes = vector_view(labels, "labels");
   const auto row_weights = vector_view(weights, "weights");
   const auto w = matrix_view(coefficients, "coefficients");
@@ -127,7 +136,7 @@ py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
     const Unlocked unlocked;
     terms = logit_gradient<T>(held.rows, codes, row_weights, energy_weight, w, view, n_threads);
   }
-  return py::make_tuple(terms.loss, terms.energy, out);
+  return {terms.loss, terms.energy, std::move(out)};
 }
 
 template <class T>
@@ -250,6 +259,13 @@ void register_rows(py::module_& module, const char* name) {
 }  // namespace
 
 void register_logit(py::module_& module) {
+  py::class_<FeatureSums>(module, "FeatureSums")
+      .def_readonly("sums", &FeatureSums::sums)
+      .def_readonly("squares", &FeatureSums::squares);
+  py::class_<LogitGradient>(module, "LogitGradient")
+      .def_readonly("loss", &LogitGradient::loss)
+      .def_readonly("energy", &LogitGradient::energy)
+      .def_readonly("gradient", &LogitGradient::gradient);
   py::class_<HeldMetric>(module, "Metric")
       .def_property_readonly("positive", [](const HeldMetric& m) { return m.metric->positive(); })
       .def_property_readonly("order", [](const HeldMetric& m) { return m.metric->order(); })

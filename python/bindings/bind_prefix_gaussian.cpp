@@ -10,7 +10,8 @@ namespace {
 
 using py::literals::operator""_a;
 
-py::tuple factorise(const Array<double>& covariance) {
+// None unless the covariance is positive definite to working precision.
+std::optional<Array<double>> factorise(const Array<double>& covariance) {
   const auto view = matrix_view(covariance, "covariance");
   auto factor = allocate<double>({view.rows, view.rows});
   const auto out = matrix_output(factor);
@@ -19,7 +20,8 @@ py::tuple factorise(const Array<double>& covariance) {
     const Unlocked unlocked;
     status = factorise_covariance(view, out);
   }
-  return py::make_tuple(factor, status == Status::ok);
+  if (status != Status::ok) return std::nullopt;
+  return factor;
 }
 
 Array<double> gains(const Array<double>& factor, const Array<double>& features, int n_threads) {

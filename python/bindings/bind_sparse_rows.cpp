@@ -55,9 +55,16 @@ void multiply(const Array<T>& data, const Indices& indices, const Starts& indptr
                       result.block(0, out_first, result.rows, width), add, n_threads);
 }
 
+// Sparse rows with data of float or double.
+struct SparseArrays {
+  py::object data;
+  Indices indices;
+  Starts indptr;
+};
+
 template <class T>
-py::tuple transposed(const Array<T>& data, const Indices& indices, const Starts& indptr,
-                     index_t n_columns) {
+SparseArrays transposed(const Array<T>& data, const Indices& indices, const Starts& indptr,
+                        index_t n_columns) {
   const auto x = compact_rows(data, indices, indptr, n_columns);
   auto values = allocate<T>({data.size()});
   auto rows = allocate<std::int32_t>({data.size()});
@@ -69,7 +76,7 @@ py::tuple transposed(const Array<T>& data, const Indices& indices, const Starts&
     const Unlocked unlocked;
     transpose_rows<T>(x, to_values, to_rows, to_starts);
   }
-  return py::make_tuple(std::move(values), std::move(rows), std::move(starts));
+  return {std::move(values), std::move(rows), std::move(starts)};
 }
 
 template <class T, class S>
@@ -91,6 +98,10 @@ void register_sparse_rows_of(py::module_& module) {
 }  // namespace
 
 void register_sparse_rows(py::module_& module) {
+  py::class_<SparseArrays>(module, "SparseArrays")
+      .def_readonly("data", &SparseArrays::data)
+      .def_readonly("indices", &SparseArrays::indices)
+      .def_readonly("indptr", &SparseArrays::indptr);
   register_sparse_rows_of<float>(module);
   register_sparse_rows_of<double>(module);
   register_product<float, float>(module);

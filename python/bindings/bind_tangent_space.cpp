@@ -10,42 +10,40 @@ namespace {
 
 using py::literals::operator""_a;
 
-py::tuple vectors_of(const Array<double>& matrices, const Array<double>& whitening, int n_threads) {
-  require_dimensions(matrices, 3, "matrices");
-  const index_t n = matrices.shape(0);
+Array<double> vectors_of(const Array<double>& matrices, const Array<double>& whitening,
+                         int n_threads) {
   const auto covariances = flattened_rows(matrices, "matrices");
   const auto root = matrix_view(whitening, "whitening");
-  auto vectors = allocate<double>({n, root.cols * (root.cols + 1) / 2});
-  auto extremes = allocate<double>({n, 2});
-  auto status = allocate<int>({n});
-  const auto vectors_view = matrix_output(vectors), extremes_view = matrix_output(extremes);
-  const auto status_view = flat_output(status);
+  auto vectors = allocate<double>({covariances.rows, root.cols * (root.cols + 1) / 2});
+  const auto view = matrix_output(vectors);
   {
     const Unlocked unlocked;
-    tangent_vectors(covariances, root, vectors_view, extremes_view, status_view, n_threads);
+    tangent_vectors(covariances, root, view, n_threads);
   }
-  return py::make_tuple(vectors, extremes, status);
+  return vectors;
 }
 
-py::tuple mean_vector_of(const Array<double>& matrices, const Array<double>& weights,
-                         const Array<double>& whitening, int n_threads) {
-  require_dimensions(matrices, 3, "matrices");
-  const index_t n = matrices.shape(0);
+struct MeanTangentVector {
+  Array<double> mean, extremes;
+  Array<int> status;
+};
+
+MeanTangentVector mean_vector_of(const Array<double>& matrices, const Array<double>& weights,
+                                 const Array<double>& whitening, int n_threads) {
   const auto covariances = flattened_rows(matrices, "matrices");
+  const index_t n = covariances.rows;
   const auto root = matrix_view(whitening, "whitening");
   const auto shares = vector_view(weights, "weights");
-  auto mean = allocate<double>({root.cols * (root.cols + 1) / 2});
-  auto extremes = allocate<double>({n, 2});
-  auto status = allocate<int>({n});
-  const auto mean_view = flat_output(mean);
-  const auto extremes_view = matrix_output(extremes);
-  const auto status_view = flat_output(status);
+  MeanTangentVector out{allocate<double>({root.cols * (root.cols + 1) / 2}),
+                        allocate<double>({n, 2}), allocate<int>({n})};
+  const auto mean = flat_output(out.mean);
+  const auto extremes = matrix_output(out.extremes);
+  const auto status = flat_output(out.status);
   {
     const Unlocked unlocked;
-    mean_tangent_vector(covariances, shares, root, mean_view, extremes_view, status_view,
-                        n_threads);
+    mean_tangent_vector(covariances, shares, root, mean, extremes, status, n_threads);
   }
-  return py::make_tuple(mean, extremes, status);
+  return out;
 }
 
 template <class T>
@@ -65,6 +63,10 @@ Array<double> covariances_of(const Array<T>& epochs, int n_threads) {
 }  // namespace
 
 void register_tangent_space(py::module_& module) {
+  py::class_<MeanTangentVector>(module, "MeanTangentVector")
+      .def_readonly("mean", &MeanTangentVector::mean)
+      .def_readonly("extremes", &MeanTangentVector::extremes)
+      .def_readonly("status", &MeanTangentVector::status);
   module.def("tangent_vectors", &vectors_of, py::arg("matrices").noconvert(),
              py::arg("whitening").noconvert(), "n_threads"_a);
   module.def("mean_tangent_vector", &mean_vector_of, py::arg("matrices").noconvert(),

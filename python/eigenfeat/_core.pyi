@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 _T = TypeVar("_T", np.float32, np.float64)
+_F32 = npt.NDArray[np.float32]
 _F64 = npt.NDArray[np.float64]
 _I32 = npt.NDArray[np.int32]
 _I64 = npt.NDArray[np.int64]
@@ -125,15 +126,21 @@ class Metric:
     ) -> Metric: ...
     def solve(self, b: _F64, n_threads: int) -> _F64: ...  # (p, k)
 
+class LbfgsDirection:
+    @property
+    def vector(self) -> _F64: ...  # -B^-1 g
+    @property
+    def slope(self) -> float: ...  # g^T vector
+    @property
+    def squared_norm(self) -> float: ...  # g^T H^-1 g
+
 class Lbfgs:
     def __init__(self, size: int, memory: int) -> None: ...
     @property
     def pairs(self) -> int: ...
     @property
     def gamma(self) -> float: ...
-    def direction(
-        self, gradient: _F64, solved: _F64
-    ) -> tuple[_F64, float, float]: ...  # -B^-1 g, g^T direction, g^T H^-1 g
+    def direction(self, gradient: _F64, solved: _F64) -> LbfgsDirection: ...
     def remember(
         self,
         from_: _F64,
@@ -153,6 +160,20 @@ def kernel_ridge(
     ridges: _F64,  # (m,)
     n_threads: int,
 ) -> _F64: ...  # (m, n, k)
+
+class FeatureSums:
+    @property
+    def sums(self) -> _F64: ...  # (p,)
+    @property
+    def squares(self) -> _F64: ...  # (p,)
+
+class LogitGradient:
+    @property
+    def loss(self) -> float: ...
+    @property
+    def energy(self) -> float: ...
+    @property
+    def gradient(self) -> _F64: ...  # (p, k)
 
 class _FeatureRows(Generic[_T]):
     def __init__(
@@ -181,7 +202,7 @@ class _FeatureRows(Generic[_T]):
         self, weights: _F64, constants: _F64, n_threads: int
     ) -> npt.NDArray[Any]: ...  # of weights (k, p)
     def products(self, residuals: npt.NDArray[Any], n_threads: int) -> _F64: ...
-    def sums(self, weights: _F64 | None, n_threads: int) -> tuple[_F64, _F64]: ...
+    def sums(self, weights: _F64 | None, n_threads: int) -> FeatureSums: ...
     def gradient(
         self,
         labels: _I32,
@@ -189,7 +210,7 @@ class _FeatureRows(Generic[_T]):
         energy_weight: float,
         coefficients: _F64,  # (p, k)
         n_threads: int,
-    ) -> tuple[float, float, _F64]: ...
+    ) -> LogitGradient: ...
     def metric(
         self,
         weights: _F64 | None,
@@ -211,6 +232,18 @@ class _FeatureRows(Generic[_T]):
 class FeatureRows32(_FeatureRows[np.float32]): ...
 class FeatureRows64(_FeatureRows[np.float64]): ...
 
+class LocalScatters:
+    @property
+    def within(self) -> _F64: ...  # (d, d)
+    @property
+    def weighted(self) -> _F64: ...  # (d, d)
+
+class LocalGaussians:
+    @property
+    def means(self) -> _F64: ...  # (m, n_classes, d)
+    @property
+    def variances(self) -> _F64: ...  # (m, n_classes, d)
+
 def local_neighbours(
     X: npt.NDArray[_T],  # (n, d), C-contiguous
     codes: _I32,  # (n,)
@@ -228,7 +261,7 @@ def local_scatters(
     priors: _F64,  # (n_classes,)
     method: str,
     n_threads: int,
-) -> tuple[_F64, _F64]: ...  # (d, d) each
+) -> LocalScatters: ...
 def local_discriminants(
     X: npt.NDArray[_T],  # (n, d), C-contiguous
     queries: npt.NDArray[_T] | None,  # (m, d), C-contiguous
@@ -243,8 +276,10 @@ def local_gaussians(
     neighbours: _I64,  # (m, n_classes, n_neighbors)
     ridge: float,
     n_threads: int,
-) -> tuple[_F64, _F64]: ...  # (m, n_classes, d) each
-def factorise_covariance(covariance: _F64) -> tuple[_F64, bool]: ...  # (d, d), positive definite
+) -> LocalGaussians: ...
+def factorise_covariance(
+    covariance: _F64,
+) -> _F64 | None: ...  # (d, d); None unless it is positive definite
 def prefix_gains(factor: _F64, features: _F64, n_threads: int) -> _F64: ...  # (d, ell)
 def prefix_innovations(
     factor: _F64, mean: _F64, rows: _F64, t: int, n_threads: int
@@ -325,6 +360,15 @@ def affinity_sums(
     plain: _F64,  # (m, k)
     n_threads: int,
 ) -> _F64: ...  # (m, d, d)
+
+class HingeEnvelopes:
+    @property
+    def duals(self) -> _F64: ...  # (n, k)
+    @property
+    def values(self) -> _F64: ...  # (n,): dual objectives
+    @property
+    def gaps(self) -> _F64: ...  # (n,)
+
 def hinge_envelope(
     scores: _F64,  # (n, k), C-contiguous
     gram: _F64,  # (k, k)
@@ -336,7 +380,7 @@ def hinge_envelope(
     tolerance: float,
     max_steps: int,
     n_threads: int,
-) -> tuple[_F64, _F64, _F64]: ...  # a (n, k); values, gaps: (n,) each
+) -> HingeEnvelopes: ...
 
 class _CrammerSinger(Generic[_T]):
     def __init__(
@@ -374,43 +418,50 @@ class CrammerSinger32(_CrammerSinger[np.float32]): ...
 class CrammerSinger64(_CrammerSinger[np.float64]): ...
 
 def standardised_rows(
-    rows: npt.NDArray[np.float32] | _F64,  # (B, d), C-contiguous
+    rows: _F32 | _F64,  # (B, d), C-contiguous
     centre: _F64,  # (d,)
     scale: _F64,  # (d,)
     n_threads: int,
-) -> npt.NDArray[np.float32]: ...  # (B, d)
+) -> _F32: ...  # (B, d)
 
-class _LayerTraining(Generic[_T]):
+class TrainingLosses:
+    @property
+    def loss(self) -> float: ...
+    @property
+    def shifted(self) -> float: ...  # of the shifted rows
+
+class AffineMap:  # x -> x matrix + offset
+    @property
+    def matrix(self) -> _F32: ...  # (d, F) of a layer, (p, k) of the logit
+    @property
+    def offset(self) -> _F32: ...  # (F,), (k,)
+
+class LayerTraining:
     def __init__(
         self,
         *,
-        directions: list[npt.NDArray[_T]],  # (d, F) of each layer, C-contiguous
-        offsets: list[npt.NDArray[_T]],  # (F,) of each layer
+        directions: list[_F32],  # (d, F) of each layer, C-contiguous
+        offsets: list[_F32],  # (F,) of each layer
         powers: list[list[int]],
         rates: list[tuple[float, float]],  # of directions and offset of each layer
-        weights: npt.NDArray[_T],  # (p, k)
-        intercept: npt.NDArray[_T],  # (k,)
-        centre: npt.NDArray[_T],  # (p,)
-        weight_rates: npt.NDArray[_T],  # (p,)
+        weights: _F32,  # (p, k)
+        intercept: _F32,  # (k,)
+        centre: _F32,  # (p,)
+        weight_rates: _F32,  # (p,)
         intercept_rate: float,
         includes_input: bool,
     ) -> None: ...
     def step(
         self,
-        rows: npt.NDArray[_T],  # (B, d), C-contiguous
+        rows: _F32,  # (B, d), C-contiguous
         labels: _I32,  # (B,)
-        row_weights: npt.NDArray[_T] | None,  # (B,)
+        row_weights: _F32 | None,  # (B,)
         shift: float,
         rate: float,
         n_threads: int,
-    ) -> tuple[float, float]: ...
-    def layer(
-        self, number: int, rows: int, cols: int
-    ) -> tuple[npt.NDArray[_T], npt.NDArray[_T]]: ...
-    def logit(self, rows: int, cols: int) -> tuple[npt.NDArray[_T], npt.NDArray[_T]]: ...
-
-class LayerTraining32(_LayerTraining[np.float32]): ...
-class LayerTraining64(_LayerTraining[np.float64]): ...
+    ) -> TrainingLosses: ...
+    def layer(self, number: int, rows: int, cols: int) -> AffineMap: ...
+    def logit(self, rows: int, cols: int) -> AffineMap: ...
 
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
@@ -420,9 +471,18 @@ def available_tiers() -> list[str]: ...
 def check_compact_rows(
     data: npt.NDArray[_T], indices: _I32, indptr: _I64, n_columns: int
 ) -> None: ...
+
+class SparseArrays(Generic[_T]):
+    @property
+    def data(self) -> npt.NDArray[_T]: ...  # (nnz,)
+    @property
+    def indices(self) -> _I32: ...  # (nnz,)
+    @property
+    def indptr(self) -> _I64: ...  # (n_columns + 1,)
+
 def transpose_rows(
     data: npt.NDArray[_T], indices: _I32, indptr: _I64, n_columns: int
-) -> tuple[npt.NDArray[_T], _I32, _I64]: ...
+) -> SparseArrays[_T]: ...
 def multiply_rows(
     data: npt.NDArray[Any],  # float32 or float64
     indices: _I32,
@@ -436,21 +496,26 @@ def multiply_rows(
     add: bool,
     n_threads: int,
 ) -> None: ...
+
+class MeanTangentVector:
+    @property
+    def mean(self) -> _F64: ...  # (r (r + 1) / 2,)
+    @property
+    def extremes(self) -> _F64: ...  # (n, 2)
+    @property
+    def status(self) -> _I32: ...  # (n,)
+
 def tangent_vectors(
     matrices: _F64,  # (n, d, d)
     whitening: _F64,  # (d, r)
     n_threads: int,
-) -> tuple[
-    _F64,  # vectors (n, r (r + 1) / 2)
-    _F64,  # extremes (n, 2)
-    _I32,  # status (n,)
-]: ...
+) -> _F64: ...  # (n, r (r + 1) / 2); NaN for matrices that are not positive definite
 def mean_tangent_vector(
     matrices: _F64,  # (n, d, d)
     weights: _F64,  # (n,)
     whitening: _F64,  # (d, r)
     n_threads: int,
-) -> tuple[_F64, _F64, _I32]: ...  # mean (r (r + 1) / 2,), extremes (n, 2), status (n,)
+) -> MeanTangentVector: ...
 def epoch_covariances(
     epochs: npt.NDArray[_T],  # (n, channels, times)
     n_threads: int,
@@ -485,7 +550,7 @@ def column_ranks(
     quantiles: npt.NDArray[_T],  # (c, q)
     shares: _F64,  # (c, q)
     n_threads: int,
-) -> npt.NDArray[np.float32]: ...  # (n, c)
+) -> _F32: ...  # (n, c)
 def column_bins(
     x: npt.NDArray[_T],  # (n, d)
     columns: _I64,  # (c,)
@@ -499,4 +564,4 @@ def column_splines(
     knots: _F64,
     starts: _I64,  # (c + 1,)
     n_threads: int,
-) -> npt.NDArray[np.float32]: ...  # (n, features)
+) -> _F32: ...  # (n, features)

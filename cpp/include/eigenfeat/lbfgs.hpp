@@ -24,8 +24,8 @@ class Lbfgs {
   double gamma() const { return gamma_; }
 
   struct Slopes {
-    double decrease = 0.0;  // g^T direction
-    double norm = 0.0;      // g^T H^-1 g
+    double slope = 0.0;         // g^T direction
+    double squared_norm = 0.0;  // g^T H^-1 g
   };
   // out <- -B^-1 g, the direction of the next step, from g and solved = H^-1 g.
   Slopes direction(Point gradient, Point solved, VectorView<double> out);

@@ -27,15 +27,14 @@
 
 namespace eigenfeat {
 
-// matrices: (n, d * d), each symmetric, both triangles; vectors (n, r (r + 1) / 2);
-// extremes (n, 2): smallest (0 unless positive definite) and largest eigenvalue of W^T C_i W, with a
-// relative error of 1%; status (n,), the Status of each matrix.
+// matrices: (n, d * d), each symmetric, both triangles; vectors (n, r (r + 1) / 2).
 void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
-                     MatrixView<double> vectors, MatrixView<double> extremes,
-                     VectorView<int> status, int n_threads);
+                     MatrixView<double> vectors, int n_threads);
 
-// mean (r (r + 1) / 2) <- sum_i w_i s_i, bit-for-bit identical for any number of threads. Scratch: a
-// vector s for each group of as many matrices as a register has lanes.
+// mean (r (r + 1) / 2) <- sum_i w_i s_i, bit-for-bit identical for any number of threads;
+// extremes (n, 2): smallest (0 unless positive definite) and largest eigenvalue of W^T C_i W, with a
+// relative error of 1%; status (n,), the Status of each matrix. Scratch: a vector s for each group of
+// as many matrices as a register has lanes.
 void mean_tangent_vector(MatrixView<const double> matrices, VectorView<const double> weights,
                          MatrixView<const double> whitening, VectorView<double> mean,
                          MatrixView<double> extremes, VectorView<int> status, int n_threads);

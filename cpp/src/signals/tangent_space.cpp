@@ -354,12 +354,14 @@ void for_lanes(MatrixView<const double> matrices, MatrixView<const double> white
 }  // namespace
 
 void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
-                     MatrixView<double> vectors, MatrixView<double> extremes,
-                     VectorView<int> status, int n_threads) {
+                     MatrixView<double> vectors, int n_threads) {
   const index_t n = matrices.rows, r = whitening.cols;
   require(vectors.rows == n && vectors.cols == r * (r + 1) / 2, "vectors",
           "those of " + std::to_string(n) + " matrices", shape_text(vectors));
-  for_lanes(matrices, whitening, extremes, status, n_threads,
+  Vector<double> extremes(2 * n);
+  Vector<int> states(n);
+  const VectorView<int> status{states.data(), n};
+  for_lanes(matrices, whitening, row_major(extremes.data(), n, 2), status, n_threads,
             [&](Block& block, index_t first) { block.write(first, status, vectors); });
 }
 

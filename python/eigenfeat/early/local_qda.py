@@ -183,13 +183,14 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         means, variances = np.empty(shape), np.empty(shape)
         for part in blocks(len(rows), self._numbers_per_row()):
             neighbours = self._neighbours(rows[part], self.n_neighbors_, self._rows, self._codes)
-            means[part], variances[part] = local_gaussians(
+            found = local_gaussians(
                 self._rows,
                 neighbours,
                 ridge=self._floor,
                 queries=rows[part],
                 n_threads=self.n_threads,
             )
+            means[part], variances[part] = found.means, found.variances
         return means, variances
 
     def offsets(self, variances: _Array) -> _Array:

@@ -343,9 +343,7 @@ class _Steps:
             threads.resolve(n_threads),
         )
 
-    def step(
-        self, training: core.LayerTraining32, batch: Codes, rate: float
-    ) -> tuple[float, float]:
+    def step(self, training: core.LayerTraining, batch: Codes, rate: float) -> tuple[float, float]:
         """Take a step; return the losses before it of the samples and of the shifted samples."""
         part = self.samples.take(np.sort(batch))
         weight = None
@@ -353,7 +351,8 @@ class _Steps:
             weight = (part.weight / self.unit_weight).astype(np.float32)
         labels = np.asarray(part.y, dtype=np.int32)
         X = self.units.rows(part.X, self.n_threads)
-        return training.step(X, labels, weight, self.shift, rate, self.n_threads)
+        losses = training.step(X, labels, weight, self.shift, rate, self.n_threads)
+        return losses.loss, losses.shifted
 
 
 def _is_finite(layers: list[Layer], logit: MultinomialLogit) -> bool:
@@ -413,7 +412,7 @@ def _to_core(
     logit: MultinomialLogit,
     rows: NDArray[np.float32],
     n_threads: int | None,
-) -> core.LayerTraining32:
+) -> core.LayerTraining:
     """Start a training; `rows` give the means and deviations of the features."""
     directions, offset = units.inward(layers[0].directions, layers[0].offset)
     directions[np.isinf(units.divisors)] = 0.0  # normalised steps would enlarge rounding errors
@@ -439,7 +438,7 @@ def _to_core(
     rates = np.zeros(len(weights))
     rates[varies] = size / deviations[varies]
     sizes = [_root_mean_square(layer.directions) for layer in own]
-    return core.LayerTraining32(
+    return core.LayerTraining(
         directions=[_single(layer.directions) for layer in own],
         offsets=[_single(layer.offset) for layer in own],
         powers=[list(layer.powers) for layer in own],
@@ -454,7 +453,7 @@ def _to_core(
 
 
 def _from_core(
-    training: core.LayerTraining32,
+    training: core.LayerTraining,
     units: _Units,
     layers: Sequence[Layer],
     logit: MultinomialLogit,
@@ -462,13 +461,14 @@ def _from_core(
     """Layers and logit after a training, in the units of the samples."""
     result = []
     for number, layer in enumerate(layers):
-        parts = training.layer(number, *layer.directions.shape)
-        directions, offset = (part.astype(np.float64) for part in parts)
+        found = training.layer(number, *layer.directions.shape)
+        directions, offset = found.matrix.astype(np.float64), found.offset.astype(np.float64)
         if number == 0:
             directions, offset = units.outward(directions, offset)
         result.append(replace(layer, directions=directions, offset=offset))
     k, p = logit.coef_.shape
-    weights, intercept = (part.astype(np.float64) for part in training.logit(p, max(k, 2)))
+    last = training.logit(p, max(k, 2))
+    weights, intercept = last.matrix.astype(np.float64), last.offset.astype(np.float64)
     columns = slice(_n_columns(layers, logit))
     if columns.stop:
         weights[columns], intercept = units.outward(weights[columns], intercept)

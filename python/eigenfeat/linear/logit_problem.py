@@ -647,14 +647,14 @@ def minimise(
     pairs = core.Lbfgs(start.size, _MEMORY)
     history = [state.objective]
     while True:
-        direction, slope, square = pairs.direction(state.gradient, state.solved)
-        norm, gap = float(np.sqrt(max(square, 0.0))), _gap(slope, history)
+        direction = pairs.direction(state.gradient, state.solved)
+        norm, gap = float(np.sqrt(max(direction.squared_norm, 0.0))), _gap(direction.slope, history)
         found = Minimum(state.point, state.objective, gap, norm, len(history) - 1, history)
         new = None
         if rough is not None:
             near = gap <= max(tolerance, _ROUGH_GAP) * abs(state.objective)
             if not near and found.iterations < max_iterations:
-                new = _line_search(rough, state, direction, slope, _ROUGH_NOISE)
+                new = _line_search(rough, state, direction.vector, direction.slope, _ROUGH_NOISE)
             if new is None:  # continue with the exact objective
                 rough, state = None, _evaluated(evaluate, solve, state.point)
                 history[-1] = state.objective
@@ -667,12 +667,13 @@ def minimise(
             found.reason = "iterations"
         if found.reason:
             return found
-        new = new or _line_search(evaluate, state, direction, slope, noise)
+        new = new or _line_search(evaluate, state, direction.vector, direction.slope, noise)
         if new is None and pairs.pairs:
             pairs.forget()  # restart with the metric alone
-            new = _line_search(evaluate, state, -state.solved, -square, noise)
+            new = _line_search(evaluate, state, -state.solved, -direction.squared_norm, noise)
         if new is None:
-            found.gap, found.reason = max(-0.5 * slope, noise * abs(state.objective)), "precision"
+            found.gap = max(-0.5 * direction.slope, noise * abs(state.objective))
+            found.reason = "precision"
             return found
         new.solved = solve(new.gradient)
         pairs.remember(
@@ -799,7 +800,8 @@ def _on_features(
 
 def feature_sums(features: CoreRows, block: Block, n_threads: int) -> tuple[_Array, _Array, float]:
     """Sums and sums of squares (p,) of the features, and the weight; merged by `add`."""
-    return *features.sums(block.weight, n_threads), _total(block)
+    found = features.sums(block.weight, n_threads)
+    return found.sums, found.squares, _total(block)
 
 
 def _logits(features: CoreRows, block: Block, n_threads: int, W: _Array) -> Logits:
@@ -840,7 +842,8 @@ def logit_terms(
 
     The gradient is of the first sum plus ``energy_weight / 2 e``.
     """
-    return features.gradient(block.y, block.weight, energy_weight, W, n_threads)
+    terms = features.gradient(block.y, block.weight, energy_weight, W, n_threads)
+    return terms.loss, terms.energy, terms.gradient
 
 
 def scaled_gram(
@@ -852,7 +855,7 @@ def scaled_gram(
     or with `coarse` of 8 bits of each feature where that is faster; sums are in float64.
     """
     gram = features.gram(block.weight, scale, coarse, n_threads)
-    return gram, features.sums(block.weight, n_threads)[1], _total(block)
+    return gram, features.sums(block.weight, n_threads).squares, _total(block)
 
 
 def _total(block: Block) -> float:

@@ -156,7 +156,7 @@ class JointMoves:
         """Return J minus the gaps of the samples' programs, and the gradient."""
         of_features = weights[:, : self._d]  # without the intercepts
         gram = np.ascontiguousarray(of_features @ of_features.T)
-        self._duals, values, self._gaps = core.hinge_envelope(
+        envelopes = core.hinge_envelope(
             scores=np.ascontiguousarray(self._rows @ weights.T),
             gram=gram,
             labels=self._codes,
@@ -168,7 +168,8 @@ class JointMoves:
             max_steps=_MAX_STEPS,
             n_threads=self._threads,
         )
-        self._value = 0.5 * float(np.vdot(weights, weights)) + float(values.sum())
+        self._duals, self._gaps = envelopes.duals, envelopes.gaps
+        self._value = 0.5 * float(np.vdot(weights, weights)) + float(envelopes.values.sum())
         duals = self._duals
         gradient = weights - duals.T @ self._rows
         gradient[:, : self._d] -= self._variance * ((duals.T @ duals) @ of_features)

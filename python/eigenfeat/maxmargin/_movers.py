@@ -185,7 +185,7 @@ def corrupted_copies(
         scores += svm.dual_coef_.sum(axis=0)
     gram = np.ascontiguousarray(coef @ coef.T)
     start, n_threads = np.zeros_like(scores), threads.resolve(svm.n_threads)
-    duals, _, _ = core.hinge_envelope(
+    duals = core.hinge_envelope(
         scores,
         gram,
         codes,
@@ -196,7 +196,7 @@ def corrupted_copies(
         tolerance=_MODE_TOL,
         max_steps=_MAX_STEPS,
         n_threads=n_threads,
-    )
+    ).duals
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)
     # coef = along @ basis, where the rows of basis are orthonormal; so the scores of noise are

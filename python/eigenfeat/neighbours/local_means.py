@@ -143,11 +143,9 @@ def scatters_of_neighbours(
     lists = np.ascontiguousarray(neighbours, dtype=np.int64)
     own = class_codes if others is None else np.ascontiguousarray(query_codes, dtype=np.int32)
     priors = np.bincount(class_codes, minlength=lists.shape[1]) / max(len(rows), 1)
-    within, weighted = core.local_scatters(
-        rows, others, own, lists, priors, method, threads.resolve(n_threads)
-    )
+    sums = core.local_scatters(rows, others, own, lists, priors, method, threads.resolve(n_threads))
     short = np.flatnonzero((lists[:, :, -1] < 0).any(axis=0))
-    return LocalScatters(within, weighted, short)
+    return LocalScatters(sums.within, sums.weighted, short)
 
 
 def local_discriminants(
@@ -181,7 +179,7 @@ def local_gaussians(
     ridge: float = 1e-4,
     queries: ArrayLike | None = None,
     n_threads: int | None = None,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> core.LocalGaussians:
     """Means and variances (m, n_classes, d) of each query's neighbours, class by class.
 
     Arguments are as in `local_discriminants`. The variances include the ridge. NaN if a class has

@@ -50,8 +50,8 @@ class PrefixGaussian:
             If the covariance is not positive definite to working precision.
         """
         permuted = np.ascontiguousarray(covariance[np.ix_(order, order)])
-        factor, positive = core.factorise_covariance(permuted)
-        if not positive:
+        factor = core.factorise_covariance(permuted)
+        if factor is None:
             raise np.linalg.LinAlgError(
                 "ridge: expected one that makes covariances positive definite, got a smaller one"
             )

@@ -39,16 +39,16 @@ def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Arr
     ValueError
         If a matrix is singular in the span of W.
     """
-    vectors, _, status = core.tangent_vectors(
+    vectors = core.tangent_vectors(
         np.ascontiguousarray(C), np.ascontiguousarray(whitening), threads.resolve(n_threads)
     )
-    _check(status)
+    _check(np.isnan(vectors[:, 0]))
     return vectors
 
 
-def _check(status: NDArray[np.int32]) -> None:
-    if status.any():
-        raise _singular(int(np.flatnonzero(status)[0]))
+def _check(failed: NDArray[Any]) -> None:
+    if failed.any():
+        raise _singular(int(np.flatnonzero(failed)[0]))
 
 
 def _singular(epoch: int) -> ValueError:
@@ -119,9 +119,10 @@ def mean_covariance(C: _Array, weight: _Array, n_threads: int | None) -> _Array:
     zero, step, last, pairs = np.zeros(size), np.zeros(size), np.zeros(0), core.Lbfgs(size, _MEMORY)
     for _ in range(_MAX_ITER):
         W = np.ascontiguousarray(np.linalg.inv(E).T)
-        J, extremes, status = core.mean_tangent_vector(C, share, W, n_threads)
-        _check(status)
-        conditions, norm = extremes[:, 1] / extremes[:, 0], float(np.linalg.norm(J))
+        logarithms = core.mean_tangent_vector(C, share, W, n_threads)
+        _check(logarithms.status)
+        J, (least, largest) = logarithms.mean, logarithms.extremes.T
+        conditions, norm = largest / least, float(np.linalg.norm(J))
         if norm <= np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * float(share @ conditions)):
             break
         if len(last) and norm > 2 * np.linalg.norm(last):
@@ -131,7 +132,7 @@ def mean_covariance(C: _Array, weight: _Array, n_threads: int | None) -> _Array:
         else:
             if len(last) and step @ (last - J) >= 0.5 * (step @ step):  # the Hessian is at least 1
                 pairs.remember(zero, step, -last, -J, -last, -J)
-            step = pairs.direction(-J, -J)[0]
+            step = pairs.direction(-J, -J).vector
         E = E @ _spectral_function(_matrix(step) / 2, np.exp)
         last = J
     else:

@@ -111,9 +111,10 @@ TEST_CASE("a direction is that of the matrix updated by the last pairs") {
       const auto expected = by_updates(pairs, gradient);
       for (index_t i = 0; i < n; ++i)
         CHECK(std::fabs(static_cast<double>(expected[i]) - out[i]) < 1e-12);
-      CHECK(std::fabs(slopes.decrease - static_cast<double>(product(gradient, out))) < 1e-13);
-      CHECK(std::fabs(slopes.norm - static_cast<double>(product(gradient, solved))) < 1e-13);
-      CHECK(slopes.decrease < 0);
+      CHECK(std::fabs(slopes.slope - static_cast<double>(product(gradient, out))) < 1e-13);
+      CHECK(std::fabs(slopes.squared_norm - static_cast<double>(product(gradient, solved))) <
+            1e-13);
+      CHECK(slopes.slope < 0);
       pairs.push_back(random_step(state));
       remember(search, pairs.back());
       if (pairs.size() > memory) pairs.erase(pairs.begin(), pairs.begin() + 1);

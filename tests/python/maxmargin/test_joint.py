@@ -35,7 +35,7 @@ def best_duals(rows, y, W, b, cost, sigma2):
     """Duals (n, k) of the best means of rows (n, d) for these weights."""
     given = (np.asarray(y, dtype=np.int32), np.full(len(rows), cost), 1.0, sigma2)
     start = np.zeros((len(rows), len(W)))
-    return core.hinge_envelope(rows @ W.T + b, W @ W.T, *given, start, 1e-9, 1000, 1)[0]
+    return core.hinge_envelope(rows @ W.T + b, W @ W.T, *given, start, 1e-9, 1000, 1).duals
 
 
 # ---- rows and SVM --------------------------------------------------------------------------------

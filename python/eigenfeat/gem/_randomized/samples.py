@@ -65,8 +65,8 @@ class SparseRows(OmitsCaches):
     def transposed(self) -> SparseRows:
         """The transpose, computed once."""
         if self._transposed is None:
-            parts = core.transpose_rows(self.data, self.indices, self.indptr, self.n_columns)
-            self._transposed = SparseRows(*parts, self.shape[0])
+            found = core.transpose_rows(self.data, self.indices, self.indptr, self.n_columns)
+            self._transposed = SparseRows(found.data, found.indices, found.indptr, self.shape[0])
         return self._transposed
 
     def times(
