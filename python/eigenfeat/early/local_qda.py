@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.types import Codes, Floats, Rows, Targets
 from eigenfeat._base.validation import MOST
 from eigenfeat.early.series import blocks
 from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.estimator import BaseEstimator, prepare, unchanged_on_error, validate_data
 from eigenfeat.samples.out_of_core import FromLogits
 
 __all__ = ["LocalQDA"]
@@ -111,15 +110,15 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         self.n_folds = n_folds
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> LocalQDA:
+    def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> LocalQDA:
         """Keep the training samples, and choose the number of neighbours.
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Finite samples.
+        X : (n, d) array-like or RowBlocks
+            Finite samples. Rows of files are read into memory.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which contain labels.
 
         Returns
         -------
@@ -128,10 +127,9 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            rows, labels = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_classification_targets(labels)
-            self.classes_, codes = np.unique(labels, return_inverse=True)
-            check_two_labels(self.classes_)
+            samples = prepare(self, X, y, in_memory=True, dense=True)
+            rows = samples.together().X.astype(np.float64, copy=False)
+            self.classes_, codes = samples.classes, samples.codes
             self.priors_ = np.bincount(codes) / len(codes)
             floor = float(self.variance_floor) * mean_variance(rows)
             self._floor = max(floor, float(np.finfo(np.float64).tiny))
@@ -209,15 +207,13 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         return np.asarray(np.log(self.priors_) - 0.5 * np.log(variances).sum(axis=2))
 
     def _neighbours(
-        self, points: _Array, count: int, rows: _Array, codes: NDArray[np.intp]
+        self, points: _Array, count: int, rows: _Array, codes: Codes
     ) -> NDArray[np.int64]:
         return local_neighbours(
             rows, codes, len(self.classes_), count, queries=points, n_threads=self.n_threads
         )
 
-    def _scores(
-        self, points: _Array, counts: list[int], rows: _Array, codes: NDArray[np.intp]
-    ) -> _Array:
+    def _scores(self, points: _Array, counts: list[int], rows: _Array, codes: Codes) -> _Array:
         """Discriminants (c, n, G) for c ascending numbers of neighbours, from one search."""
         neighbours = self._neighbours(points, counts[-1], rows, codes)
         scores = local_discriminants(
@@ -232,7 +228,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     def _numbers_per_row(self) -> int:
         return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
 
-    def _cross_validated_errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
+    def _cross_validated_errors(self, X: _Array, codes: Codes) -> dict[int, float]:
         """Error rate of each number of neighbours."""
         largest = int(np.bincount(codes).max())
         counts = [m for m in self.CANDIDATES if m <= largest]

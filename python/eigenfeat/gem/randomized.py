@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import FLOATS
@@ -18,15 +17,12 @@ from eigenfeat.expansion.features import ExpandedFeatures, check_powers, row_blo
 from eigenfeat.gem._randomized.pencils import solve_pencils
 from eigenfeat.gem.gem import PairFeatures
 from eigenfeat.pencils.problems import PencilOptions
-from eigenfeat.samples.estimator import (
-    unchanged_on_error,
-    validate_data,
-)
-from eigenfeat.samples.labelled import weighted_rows
+from eigenfeat.samples.estimator import prepare, unchanged_on_error, validate_data
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
     from eigenfeat.gem._randomized.directions import RowCombinations
+    from eigenfeat.samples.blocks import RowBlocks
 
 __all__ = ["RandomizedGEM"]
 
@@ -148,15 +144,17 @@ class RandomizedGEM(PairFeatures):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Rows, y: Targets = None, sample_weight: Weights = None) -> RandomizedGEM:
+    def fit(
+        self, X: Rows | RowBlocks, y: Targets = None, sample_weight: Weights = None
+    ) -> RandomizedGEM:
         """Solve for the directions.
 
         Parameters
         ----------
-        X : (n, d) sparse matrix or array-like
-            Finite samples; arrays become sparse.
+        X : (n, d) sparse matrix, array-like or RowBlocks
+            Finite samples; arrays become sparse. Rows of files are read into memory.
         y : (n,) array-like
-            Labels of any sortable type.
+            Labels of any sortable type; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples.
 
@@ -168,17 +166,15 @@ class RandomizedGEM(PairFeatures):
         with unchanged_on_error(self):
             self._validate_params()
             check_powers(self.powers)
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
-            check_classification_targets(y)
-            X, labels, weight = weighted_rows(X, y, sample_weight)
+            samples = prepare(self, X, y, sample_weight, in_memory=True)
             started = time.perf_counter()
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             options = PencilOptions.of(self, seed)
-            result = solve_pencils(X, np.asarray(labels), weight, options, self._log)
+            result = solve_pencils(samples, options, self._log)
             self.directions_, self.offset_ = result.directions, result.offset
             self.eigenvalues_, self.residuals_ = result.eigenvalues, result.residuals
             self.pairs_, self.ranks_ = result.pairs, result.ranks
-            self.column_scale_, self.classes_ = result.column_scale, np.unique(np.asarray(labels))
+            self.column_scale_, self.classes_ = result.column_scale, samples.classes
             worst = result.residuals.max(initial=0.0)
             self._log(
                 f"{result.steps} products with vectors, largest residual {worst:.1e}", started

@@ -414,9 +414,9 @@ class FileRows(RowBlocks):
             return BadRowError(path, unit, row, name, what + COMPLETE_FIT)
         return fault
 
-    def in_memory(self) -> Block | None:
-        """All rows as one block, if they take at most `memory` bytes and are not sparse."""
-        return None if self.sources[0].sparse else self.gathered()
+    def in_memory(self, *, sparse: bool = False) -> Block | None:
+        """All rows as one block, if they take at most `memory` bytes; sparse rows on request."""
+        return None if self.sources[0].sparse and not sparse else self.gathered()
 
     def gathered(self) -> Block | None:
         """All rows as one block; None if they take more than `memory` bytes."""

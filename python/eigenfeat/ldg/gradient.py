@@ -174,7 +174,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         return curvatures, signed(result.point @ rotation)
 
     def _objective(self, problem: Problem) -> LocalGaussians:
-        rows, codes = problem.coordinates, problem.codes
+        rows, codes = problem.coordinates, problem.samples.codes
         if np.bincount(codes).max() < 2:
             raise ValueError(
                 "y: expected a class of two samples or more, got one sample of each class"

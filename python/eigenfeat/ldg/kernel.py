@@ -21,6 +21,7 @@ from eigenfeat.ldg._solving.scatters import Array
 from eigenfeat.ldg._solving.selection import Problem
 from eigenfeat.ldg.linear import LocalDiscriminant
 from eigenfeat.moments.columns import deviations, in_any_order, signed
+from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.estimator import validate_data
 
 __all__ = ["KernelLDG"]
@@ -175,8 +176,9 @@ class KernelLDG(LocalDiscriminant):
     def _n_features_out(self) -> int:
         return int(self.dual_coef_.shape[1])
 
-    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
+    def _problem(self, samples: LabelledSamples) -> Problem:
         """Return coordinates of the samples in the feature space."""
+        X = samples.together().X
         check_kernel_memory("KernelLDG", X.shape[0])
         self.X_fit_ = X.copy()
         self.mean_, self.scale_ = self._standards(X)
@@ -187,7 +189,7 @@ class KernelLDG(LocalDiscriminant):
         self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
         rank = len(root.eigenvalues)
         columns = Columns(np.zeros(rank), np.ones(rank), np.arange(rank))
-        return Problem(root.rows, root.rows, root, columns, classes, codes, self.n_threads)
+        return Problem(samples, root.rows, root.rows, root, columns)
 
     def _keep(self, problem: Problem, vectors: Array) -> None:
         self.dual_coef_ = signed(problem.basis.expand(vectors))

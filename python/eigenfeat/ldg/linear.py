@@ -7,15 +7,13 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels, class_folds
-from eigenfeat._base.types import Floats, RandomState, Rows
+from eigenfeat._base.labels import class_folds
+from eigenfeat._base.types import Floats, RandomState, Rows, Targets
 from eigenfeat._base.validation import (
     FLOATS,
     check_count,
@@ -36,8 +34,10 @@ from eigenfeat.ldg._solving.coordinates import (
 from eigenfeat.ldg._solving.scatters import Array, fisher_directions
 from eigenfeat.ldg._solving.selection import Problem
 from eigenfeat.moments.columns import signed
-from eigenfeat.neighbours.local_means import LocalScatters, local_scatters
-from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.neighbours.local_means import LocalScatters
+from eigenfeat.samples.block_samples import LabelledSamples
+from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.estimator import BaseEstimator, prepare, unchanged_on_error, validate_data
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -75,17 +75,17 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     random_state: RandomState
     n_threads: int | None
 
-    def fit(self, X: Rows, y: ArrayLike) -> Self:
+    def fit(self, X: Rows | RowBlocks, y: Targets = None) -> Self:
         """Choose parameters, and solve for the directions.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite samples. `LDG` keeps sparse samples sparse if they have at least as many columns
-            as samples; others become dense, except for columns of zeros. A kernel that is
-            "precomputed" is (n, n).
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. Rows of files are read into memory. `LDG` keeps sparse samples sparse if
+            they have at least as many columns as samples; others become dense, except for columns
+            of zeros. A kernel that is "precomputed" is (n, n).
         y : (n,) array-like
-            Labels of at least two classes.
+            Labels of at least two classes; None with blocks, which contain labels.
 
         Returns
         -------
@@ -93,7 +93,30 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
-            self._fit(X, y)
+            self._validate_params()
+            samples = prepare(self, X, y, in_memory=True)
+            problem = self._problem(samples)
+            candidates = self._candidates(problem)
+            n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
+            ridge = self._choose_ridge(problem, candidates | {"n_neighbors": [n_neighbors]})
+            self.n_neighbors_, self.fisher_ridge_ = n_neighbors, ridge
+            if ridge is not None:
+                problem.first = fisher_directions(problem.coordinates, problem.samples.codes, ridge)
+            scatters = problem.scatters(n_neighbors)  # V and A (3.9, 3.10)
+            self.gamma_ = self._choose_gamma(problem, scatters, candidates["gamma"])
+            # The smallest eigenvectors of V - gamma A (3.12).
+            self.eigenvalues_, vectors = self._solve(problem, scatters, candidates["n_components"])
+            self._keep(problem, vectors)
+            self.n_components_, self.cv_results_ = len(self.eigenvalues_), problem.results
+            self.classes_ = samples.classes
+            self.short_classes_ = samples.classes[scatters.short_classes]
+            if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
+                warn_caller(
+                    f"n_neighbors: expected more than {n_neighbors} samples of every class, got "
+                    f"fewer of {show(self.short_classes_.tolist())}; their local means use all "
+                    "samples",
+                    RuntimeWarning,
+                )
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -103,42 +126,14 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _fit(self, X: Any, y: Any) -> None:
-        self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        check_two_labels(classes)
-        problem = self._problem(X, classes, codes)
-        candidates = self._candidates(problem)
-        several = self._greedy or any(len(values) > 1 for values in candidates.values())
-        if problem.spread_out and several:
-            candidates = self._choose_on_held_out(problem, candidates)
-        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
-        ridge = self._choose_ridge(problem, candidates | {"n_neighbors": [n_neighbors]})
-        self.n_neighbors_, self.fisher_ridge_ = n_neighbors, ridge
-        if ridge is not None:
-            problem.first = fisher_directions(problem.coordinates, problem.codes, ridge)
-        samples = problem.coordinates, problem.codes, problem.n_classes
-        # V and A (3.9, 3.10), and the smallest eigenvectors of V - gamma A (3.12)
-        scatters = local_scatters(*samples, n_neighbors, n_threads=self.n_threads)
-        self.gamma_ = self._choose_gamma(problem, scatters, candidates["gamma"])
-        self.eigenvalues_, vectors = self._solve(problem, scatters, candidates["n_components"])
-        self._keep(problem, vectors)
-        self.n_components_, self.cv_results_ = len(self.eigenvalues_), problem.results
-        self.classes_, self.short_classes_ = classes, classes[scatters.short_classes]
-        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
-            warn_caller(
-                f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
-                f"of {show(self.short_classes_.tolist())}; their local means use all samples",
-                RuntimeWarning,
-            )
-
-    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
+    def _problem(self, samples: LabelledSamples) -> Problem:
         raise NotImplementedError
 
     def _candidates(self, problem: Problem) -> dict[str, Any]:
-        """Check the parameters, and return the candidates of each."""
+        """Check the parameters, and return the candidates of each.
+
+        These are the best ones if held-out samples are needed to choose.
+        """
         held_out = problem.spread_out
         by_default: dict[str, Sequence[float | None]] = {
             "n_neighbors": selection.FOLD_NEIGHBORS if held_out else selection.NEIGHBORS,
@@ -164,7 +159,8 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                     f"n_components: expected at most {problem.rank}, the rank of the centred "
                     f"samples (n_samples={n}, n_features={d}), got {value}"
                 )
-        return chosen
+        several = self._greedy or any(len(values) > 1 for values in chosen.values())
+        return self._choose_on_held_out(problem, chosen) if held_out and several else chosen
 
     def _choose_on_held_out(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
         """Return the best candidate of each parameter on held-out samples."""
@@ -185,7 +181,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self, problem: Problem, candidates: dict[str, Any]
     ) -> tuple[float | None, selection.FoldAccuracies]:
         """Return the best ridge on held-out samples, and the accuracies of candidates with it."""
-        counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
+        counts = selection.useful_counts(candidates["n_neighbors"], problem.samples.codes)
         given = problem, counts, candidates["gamma"], candidates["n_components"]
         ridges = candidates["fisher_ridge"]
         tried = [selection.fold_accuracies(*given, ridge) for ridge in ridges]
@@ -200,10 +196,10 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return isinstance(self.n_components, str) and self.n_components == "greedy"
 
     def _choose_neighbors(self, problem: Problem, candidates: list[int]) -> int:
-        counts = selection.useful_counts(candidates, problem.codes)
+        counts = selection.useful_counts(candidates, problem.samples.codes)
         if len(counts) == 1:
             return int(counts[0])
-        folds = class_folds(problem.codes, N_FOLDS, random_generator(self.random_state))
+        folds = class_folds(problem.samples.codes, N_FOLDS, random_generator(self.random_state))
         accuracies = selection.local_qda_accuracies(problem, counts, folds)
         problem.record("n_neighbors", counts, accuracies)
         return int(counts[int(np.argmax(accuracies))])
@@ -388,16 +384,17 @@ class LDG(LocalDiscriminant):
 
     _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
-    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
-        if sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span:
+    def _problem(self, samples: LabelledSamples) -> Problem:
+        X = samples.together().X
+        if samples.sparse and X.shape[1] >= X.shape[0] and self._in_span:
             columns, scaled = sparse_columns(X, self.standardize)
             root, inside = kernel_coordinates(scaled)
-            return Problem(inside, inside, root, columns, classes, codes, self.n_threads)
+            return Problem(samples, inside, inside, root, columns)
         columns, rows = standardise(X, self.standardize)
         if not len(columns.varying):
             raise ValueError("X: expected samples that differ, got constant columns only")
         basis, coordinates = span_of(rows)
-        return Problem(rows, coordinates, basis, columns, classes, codes, self.n_threads)
+        return Problem(samples, rows, coordinates, basis, columns)
 
     def _keep(self, problem: Problem, vectors: Array) -> None:
         columns = problem.columns

@@ -20,6 +20,7 @@ from eigenfeat.ldg._solving.selection import Problem
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters
+from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["SparseLDG"]
 
@@ -158,9 +159,9 @@ class SparseLDG(LDG):
 
     _in_span: ClassVar[bool] = False
 
-    def _problem(self, X: Any, classes: Any, codes: Any) -> Problem:
+    def _problem(self, samples: LabelledSamples) -> Problem:
         """Solve in the original columns; in a rotated basis directions would not be sparse."""
-        problem = super()._problem(X, classes, codes)
+        problem = super()._problem(samples)
         check_memory("SparseLDG", _N_MATRICES, problem.rows.shape[1])
         basis = Basis(None, None, problem.rows.shape[1])
         return replace(problem, coordinates=problem.rows, basis=basis)

@@ -20,13 +20,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, class_folds
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS, MOST, check_number, check_vector, show
-from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.base import Reducer, components_of
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs, spanning_rows
 from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis
@@ -40,7 +38,9 @@ from eigenfeat.neighbours.local_means import (
     scatters_of_neighbours,
 )
 from eigenfeat.pencils.rayleigh_matrices import count_components
-from eigenfeat.samples.estimator import unchanged_on_error, validate_data
+from eigenfeat.samples.block_samples import LabelledSamples
+from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.estimator import prepare, unchanged_on_error, validate_data
 
 __all__ = ["TransferLDG"]
 
@@ -111,13 +111,11 @@ class TwoDomains:
 
     def _hits(self, directions: Array, known: NDArray[np.intp], held_out: NDArray[np.intp]) -> int:
         """Number of `held_out` target samples that 3-NN with the other samples classifies right."""
-        rows = np.vstack([self.source, self.target[known], self.target[held_out]])
-        reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
+        references = np.vstack([self.source, self.target[known]])
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
-        references, queries = reduced[: len(codes)], reduced[len(codes) :]
         correct = knn_correct(
-            references, codes, queries=queries, query_codes=self.target_codes[held_out],
-            n_threads=self.n_threads,
+            references, codes, directions, queries=self.target[held_out],
+            query_codes=self.target_codes[held_out], n_threads=self.n_threads,
         )  # fmt: skip
         return int(correct.sum())
 
@@ -223,7 +221,7 @@ class TransferLDG(Reducer):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: ArrayLike | RowBlocks,
         y: Targets = None,
         sample_domain: ArrayLike | None = None,
     ) -> TransferLDG:
@@ -231,10 +229,10 @@ class TransferLDG(Reducer):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Finite samples of both domains.
+        X : (n, d) array-like or RowBlocks
+            Finite samples of both domains. Rows of files are read into memory.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which contain labels.
         sample_domain : (n,) array-like of integers, optional
             Above 0 for samples of the source, below 0 for samples of the target. By default there
             is only one domain.
@@ -246,15 +244,15 @@ class TransferLDG(Reducer):
         """
         with unchanged_on_error(self):
             self._validate_params()
-            rows, labels = validate_data(self, X, y, dtype=FLOATS, order="C", ensure_min_samples=2)
-            check_classification_targets(labels)
+            samples = prepare(self, X, y, in_memory=True, dense=True)
+            rows = samples.together().X
             source = _source_rows(sample_domain, len(rows), by_default=True)
             for name, domain in (("source", source), ("target", ~source)):
                 if sample_domain is not None and not domain.any():
                     raise ValueError(
                         f"sample_domain: expected {_EXPECTED}, got no sample of the {name}"
                     )
-            self.classes_, codes = _encode(labels, source)
+            self.classes_, codes = _encode(samples, source)
             self._keep_units(rows, source)
             self._solve(self._standardised(rows, source), codes, source)
         return self
@@ -369,15 +367,17 @@ def _candidates(given: Any, name: str, by_default: tuple[float, ...]) -> list[fl
     return sorted(check_number(value, name, at_least=0.0) for value in values)
 
 
-def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _encode(
+    samples: LabelledSamples, source: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the source's classes, and the codes of all samples."""
-    classes = np.unique(y[source])
+    present = np.unique(samples.codes[source])
+    classes = samples.classes[present]
     check_two_labels(classes, "source samples")
-    codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    unknown = classes[codes] != y
-    if unknown.any():
+    unknown = samples.codes[~np.isin(samples.codes, present)]
+    if len(unknown):
         raise ValueError(
             f"y: expected labels of the target among the source's {show(classes.tolist())}, "
-            f"got {show(y[unknown][0])}"
+            f"got {show(samples.classes[unknown[0]])}"
         )
-    return classes, codes.astype(np.int64)
+    return classes, np.searchsorted(present, samples.codes)

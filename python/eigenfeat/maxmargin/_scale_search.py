@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import FLOATS, real_array, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import deviations
 from eigenfeat.pencils.fitted_directions import MAX_SPREAD
-from eigenfeat.samples.estimator import BaseEstimator, validate_data
-from eigenfeat.samples.labelled import row_weights
+from eigenfeat.samples.estimator import BaseEstimator, prepare, validate_data
 from eigenfeat.samples.splits import checked_splits, cv_results
 
 _MAX_MEAN = 10.0  # in standard deviations; a column with a larger mean is centred
@@ -58,17 +56,18 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     def _mover(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         raise NotImplementedError
 
-    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        return validate_data(self, X, y, **options)
+    def _rows(self, X: Any) -> Any:
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}
+        return validate_data(self, X, **options)
 
     def _fit_scale(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Fit the SVM, choose the size of the moves, and return the mover of all samples."""
         self._validate_params()
         scales = _check_scales(self.scales)
-        X, y = self._rows(X, reset=True, y=y)
-        check_classification_targets(y)
-        weight = row_weights(sample_weight, len(y))
+        samples = prepare(self, X, y, sample_weight, in_memory=True, keeps_unweighted=True)
+        X, y = samples.together().X, samples.classes[samples.codes]
+        weight = samples.together().weight
+        weight = np.ones(len(y)) if weight is None else weight
         known = weight > 0
         check_two_labels(np.unique(y[known]))
         raw = X.toarray() if sp.issparse(X) else X

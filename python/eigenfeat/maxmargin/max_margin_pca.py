@@ -8,19 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import CrossValidation, Floats, Rows
+from eigenfeat._base.types import CrossValidation, Floats, Rows, Targets, Weights
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.maxmargin._joint import check_reach, spread
 from eigenfeat.maxmargin._movers import MovedSamples
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import signed
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
@@ -146,15 +147,17 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxMarginPCA:
+    def fit(
+        self, X: Rows | RowBlocks, y: Targets = None, sample_weight: Weights = None
+    ) -> MaxMarginPCA:
         """Fit components and SVM.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite samples.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. Rows of files are read into memory.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights, multiplied into the costs C_n. A sample of weight 0 has no class.
 
@@ -191,7 +194,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         (n, n_components) array
         """
         check_is_fitted(self, "components_")
-        rows = self._rows(X, reset=False)
+        rows = self._rows(X)
         rows = rows.toarray() if sp.issparse(rows) else rows
         centred = rows - self.mean_
         if self._has_units:

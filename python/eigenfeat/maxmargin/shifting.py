@@ -13,12 +13,13 @@ from sklearn.decomposition import PCA
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows
+from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows, Targets
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import check_reach
 from eigenfeat.maxmargin._movers import COARSE_TOL, CorruptedSamples, JointlyMoved, MovedSamples
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginShift"]
@@ -149,15 +150,17 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxMarginShift:
+    def fit(
+        self, X: Rows | RowBlocks, y: Targets = None, sample_weight: ArrayLike | None = None
+    ) -> MaxMarginShift:
         """Fit the SVM, move the samples, and fit the extractor to them.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite samples.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. Rows of files are read into memory.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the hinge losses. A sample of weight 0 has no class and does not
             move. The extractor ignores weights.
@@ -172,7 +175,9 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             self.extractor_ = self._extracted(moved)
         return self
 
-    def shift(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
+    def shift(
+        self, X: Rows | RowBlocks, y: Targets = None, sample_weight: ArrayLike | None = None
+    ) -> Floats:
         """Return the samples moved by an SVM that is fitted to them, without fitting an extractor.
 
         Parameters
@@ -201,7 +206,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             Features from the extractor.
         """
         check_is_fitted(self, "extractor_")
-        return self.extractor_.transform(self._rows(X, reset=False))
+        return self.extractor_.transform(self._rows(X))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the extractor's features."""

@@ -8,22 +8,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base import threads
-from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
+from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.expansion.features import ExpandedFeatures
-from eigenfeat.linear.logistic import LinearModel
+from eigenfeat.linear.logistic import Features, LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.moments.columns import deviations
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
+    prepare,
     unchanged_on_error,
     with_steps,
 )
@@ -148,15 +149,16 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         self.verbose = verbose
 
     @with_steps
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVM:
+    def fit(self, X: Features, y: Targets = None, sample_weight: Weights = None) -> MulticlassSVM:
         """Fit the weights.
 
         Parameters
         ----------
-        X : (n, d) array-like, sparse matrix or ExpandedFeatures
-            Finite samples. Expanded samples are computed in full.
+        X : (n, d) array-like, sparse matrix, ExpandedFeatures or RowBlocks
+            Finite samples. Expanded samples are computed in full, rows of files are read into
+            memory.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples. Samples of weight 0 have duals 0.
 
@@ -167,7 +169,31 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            self._fit(X, y, sample_weight)
+            samples = prepare(self, X, y, sample_weight, in_memory=True)
+            block, self.classes_ = samples.together(), samples.classes
+            rows, codes, weight = block.X, block.y, block.weight
+            given = np.asarray(sample_weight)
+            if weight is None or given.ndim == 0:
+                given = np.ones(len(codes))
+            rows = rows.toarray() if isinstance(rows, ExpandedFeatures) else rows
+            rows = _without_constants(rows) if self.fit_intercept else rows
+            costs = hinge_costs(self, codes, weight)
+            random = check_random_state(self.random_state)
+            svm = DualSvm(
+                rows,
+                codes,
+                costs,
+                len(self.classes_),
+                constant=self.fit_intercept,
+                solver=self.solver,
+                seed=int(random.randint(2**31)),
+                n_threads=threads.resolve(self.n_threads),
+            )
+            self._run(svm)
+            self.class_coef_, intercepts = svm.weights()
+            self._keep(np.vstack([self.class_coef_.T, intercepts]))
+            self.dual_coef_ = np.zeros((len(given), len(self.classes_)))
+            self.dual_coef_[given > 0] = svm.duals()  # samples of weight 0 were left out
         return self
 
     @over_blocks
@@ -176,35 +202,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         scores = self.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
         return self.classes_[np.asarray(best, dtype=np.intp)]
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        rows = self._prepared(X, y, sample_weight)
-        if not rows.in_memory:
-            raise ValueError(f"X: expected samples in memory, got {type(X).__name__}")
-        X, codes, weight = rows.block.X, rows.codes, rows.block.weight
-        # Samples without weight were left out.
-        positive, n = np.arange(len(codes)), len(codes)
-        if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
-            positive, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
-        X = X.toarray() if isinstance(X, ExpandedFeatures) else X
-        X = _without_constants(X) if self.fit_intercept else X
-        costs = hinge_costs(self, codes, weight)
-        random = check_random_state(self.random_state)
-        svm = DualSvm(
-            X,
-            codes,
-            costs,
-            len(self.classes_),
-            constant=self.fit_intercept,
-            solver=self.solver,
-            seed=int(random.randint(2**31)),
-            n_threads=threads.resolve(self.n_threads),
-        )
-        self._run(svm)
-        self.class_coef_, intercepts = svm.weights()
-        self._keep(np.vstack([self.class_coef_.T, intercepts]))
-        self.dual_coef_ = np.zeros((n, len(self.classes_)))
-        self.dual_coef_[positive] = svm.duals()
 
     def _run(self, svm: DualSvm) -> None:
         """Run epoch by epoch, so that Ctrl-C acts between epochs."""

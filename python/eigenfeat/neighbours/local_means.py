@@ -205,6 +205,7 @@ def _dense(X: Any, queries: Any) -> tuple[RealArray, RealArray | None]:
 def knn_correct(
     rows: Floats,
     codes: Codes,
+    directions: Floats | None = None,
     *,
     queries: Floats | None = None,
     query_codes: Codes | None = None,
@@ -212,9 +213,17 @@ def knn_correct(
 ) -> npt.NDArray[np.bool_]:
     """Whether the 3-NN classifier finds the class of each query (m,).
 
-    Without queries, each sample is classified by the others.
+    Without queries, each sample is classified by the others. Samples and queries are projected onto
+    `directions` (d, r), if given.
     """
-    one_class = np.zeros(len(rows), dtype=np.int64)
+    n = len(rows)
+    if directions is not None:
+        all_rows = np.ascontiguousarray(rows if queries is None else np.vstack([rows, queries]))
+        matrix = np.ascontiguousarray(directions, dtype=all_rows.dtype)
+        options: Any = (None, "none", [], False, threads.resolve(n_threads))
+        projected = core.expand_dense(all_rows, matrix, *options)
+        rows, queries = projected[:n], None if queries is None else projected[n:]
+    one_class = np.zeros(n, dtype=np.int64)
     nearest = local_neighbours(rows, one_class, 1, N_VOTES, queries=queries, n_threads=n_threads)
     expected = codes if queries is None else query_codes
     return np.asarray(majority(nearest[:, 0], codes) == expected)

@@ -111,8 +111,11 @@ class RowBlocks(ABC):
         """Encoder that has converted a table with categories to numbers, or None."""
         return None
 
-    def in_memory(self) -> Block | None:
-        """All samples as one block if they fit into memory, otherwise None."""
+    def in_memory(self, *, sparse: bool = False) -> Block | None:
+        """All samples as one block if they fit into memory, otherwise None.
+
+        None also for sparse samples, unless `sparse` is true.
+        """
         return None
 
     def table(self) -> Block | None:

@@ -353,12 +353,16 @@ def prepare(
     moments: bool = True,
     class_weight: ClassWeight = None,
     mean_weight_1: bool = False,
+    in_memory: bool = False,
+    dense: bool = False,
+    keeps_unweighted: bool = False,
 ) -> LabelledSamples:
     """Check the samples, labels and weights of a fit.
 
     Sets the estimator's attributes of the input: `n_features_in_`, the names and the encoder of the
     columns, and `completion_`. An estimator with `categorical_features` accepts tables with
-    categories. Samples without weight are left out.
+    categories. Blocks with weights are an error if the estimator's `fit` has no `sample_weight`.
+    Samples of weight 0 are left out.
 
     Parameters
     ----------
@@ -377,20 +381,27 @@ def prepare(
         Class weights, multiplied into `sample_weight`.
     mean_weight_1 : bool
         Whether to scale the weights to a mean of 1, so that a constant factor changes nothing.
+    in_memory : bool
+        Whether the estimator needs all samples at once, for example to compare them with each
+        other; ValueError for blocks that are not read into memory.
+    dense : bool
+        Whether sparse samples are an error.
+    keeps_unweighted : bool
+        Whether samples of weight 0 are kept; only with `in_memory`.
 
     Returns
     -------
     MemorySamples or BlockSamples
         Samples of at least two classes.
     """
-    blocks, n_threads = None, getattr(estimator, "n_threads", None)
+    n_threads = getattr(estimator, "n_threads", None)
+    blocks, block = read_blocks(estimator, X, y, sample_weight, in_memory=in_memory)
     if isinstance(X, MemorySamples | BlockSamples):
         keep_columns(estimator, None, X.n_features)
         check_two_labels(X.classes)
         return X
-    block = None
-    if not isinstance(X, ExpandedFeatures):
-        blocks, block = read_blocks(estimator, X, y, sample_weight)
+    if isinstance(X, ExpandedFeatures) and (in_memory or dense):
+        X = X.toarray()
     samples: LabelledSamples
     if blocks is not None and (block is None or block.y is None):
         samples = scan_blocks(
@@ -402,6 +413,7 @@ def prepare(
             mean_weight_1=mean_weight_1,
             n_threads=n_threads,
         )
+        has_weights = samples.scan.weight is not None
         keep_columns(estimator, blocks, samples.n_features)
         if samples.encoder is not None:
             estimator.columns_ = samples.encoder
@@ -412,34 +424,50 @@ def prepare(
         if blocks is not None and block is not None:
             keep_source(estimator, blocks, block)
         check_classification_targets(y)
-        X, y, weight = weighted_rows(X, y, sample_weight)
+        if keeps_unweighted:
+            weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
+        else:
+            X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)
         if mean_weight_1 and weight is not None:
             weight = weight / weight.mean()
+        has_weights = blocks is not None and weight is not None
         samples = MemorySamples.of(X, y, weight, n_threads, encoded_names(estimator))
+    if dense and samples.sparse:
+        raise TypeError("X: expected dense samples, got sparse ones")
+    if has_weights and not validation.has_fit_parameter(estimator, "sample_weight"):
+        name = type(estimator).__name__
+        raise ValueError(f"sample_weight: expected no weights for {name}, got blocks with weights")
     check_two_labels(samples.classes)
     keep_completion(estimator, samples.completion)
     return samples
 
 
 def read_blocks(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, in_memory: bool = False
 ) -> tuple[RowBlocks | None, Block | None]:
     """Blocks of samples as an estimator reads them, and all samples as one block if they are small.
 
-    Both are None for samples that are not in blocks.
+    Both are None for samples that are not in blocks. With `in_memory`, sparse samples become one
+    block, too, and ValueError is raised for samples that are not small.
     """
-    if type(X) is np.ndarray:
+    if type(X) is np.ndarray or isinstance(X, ExpandedFeatures | MemorySamples):
         return None, None
+    blocks, block = None, None
     if isinstance(X, RowBlocks) and y is None and sample_weight is None:
         encodes = getattr(estimator, "categorical_features", None) is not None
-        block = X.table() if encodes else None
-        if block is not None:
-            return X, block
-    blocks = given_blocks(X, y, sample_weight, estimator=estimator)
-    if blocks is None or (blocks.encoder is not None and blocks.encoder.coded):
-        return blocks, None
-    return blocks, blocks.in_memory()
+        blocks, block = X, X.table() if encodes else None
+    if block is None and not isinstance(X, BlockSamples):
+        blocks = given_blocks(X, y, sample_weight, estimator=estimator)
+        if blocks is not None and not (blocks.encoder is not None and blocks.encoder.coded):
+            block = blocks.in_memory(sparse=in_memory)
+    if in_memory and block is None and (blocks is not None or isinstance(X, BlockSamples)):
+        raise ValueError(
+            f"X: expected samples that fit into memory, got {type(X).__name__}, which is read in "
+            "blocks; fit to an array or a data frame, as Dask's compute returns, or set the "
+            "`memory` of rows of files"
+        )
+    return blocks, block
 
 
 def keep_source(estimator: Any, blocks: RowBlocks, block: Block) -> None:

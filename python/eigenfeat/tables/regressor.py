@@ -309,15 +309,9 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Samples, Codes, tuple[int, ...]]:
         """Check samples; return those with weight, their indices, and the shape of the targets."""
-        blocks, whole = read_blocks(self, X, y, sample_weight)
+        blocks, whole = read_blocks(self, X, y, sample_weight, in_memory=True)
         if whole is not None:
             X, y, sample_weight = whole.X, whole.y, whole.weight
-        elif blocks is not None:
-            raise ValueError(
-                f"X: expected samples that fit into memory, got {type(X).__name__}, which is read "
-                "in blocks; fit to an array or a data frame, as Dask's compute returns, or set the "
-                "`memory` of rows of files"
-            )
         X, y = validate_columns(self, X, _numbers(y), sample_weight, reset=True, **_OPTIONS)
         if blocks is not None and whole is not None:
             keep_source(self, blocks, whole)

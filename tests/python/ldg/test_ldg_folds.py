@@ -11,6 +11,7 @@ from eigenfeat._base.labels import class_folds
 from eigenfeat.ldg import LDG, KernelLDG, SparseLDG
 from eigenfeat.ldg._solving.coordinates import span_of, standardise
 from eigenfeat.ldg._solving.selection import Problem, fold_accuracies
+from eigenfeat.samples.labelled import MemorySamples
 
 
 def blobs(n, d, k, seed=0, dtype=np.float64):
@@ -26,7 +27,8 @@ def test_accuracies_are_those_of_fits_to_the_other_rows(shape):
     counts, gammas, dimensions = [1, 3], [0.1, 0.9], [2, 5]
     columns, rows = standardise(X, False)
     basis, coordinates = span_of(rows)
-    problem = Problem(rows, coordinates, basis, columns, np.arange(3), y, 1)
+    samples = MemorySamples.of(X, y, None, 1)
+    problem = Problem(samples, rows, coordinates, basis, columns)
     found = fold_accuracies(problem, counts, gammas, dimensions)
     expected = np.zeros((2, 2, 2))
     for number in range(3):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import show
 from eigenfeat.gem._randomized.denominator import Denominator
 from eigenfeat.gem._randomized.directions import Combination, RowCombinations
@@ -33,6 +32,7 @@ from eigenfeat.pencils.problems import (
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels
+    from eigenfeat.samples.block_samples import LabelledSamples
 
 __all__ = ["solve_pencils"]
 
@@ -58,24 +58,20 @@ class RandomizedSolution:
 
 
 def solve_pencils(
-    X: Any,
-    y: Labels,
-    weight: Array | None,
+    samples: LabelledSamples,
     options: PencilOptions,
     log: Callable[[str, float], object],
 ) -> RandomizedSolution:
     """Solve the pencils of the chosen pairs of classes; Algorithm 1, lines 2-5, and section 5.
 
-    `log` is called with a text and a start time after each denominator. ValueError if there are
-    fewer than two classes, or the pairs are between groups; SingularDenominatorError if all samples
-    are zero or equal, so that there is no unit for the ridge; RuntimeWarning if directions did not
-    converge.
+    `log` is called with a text and a start time after each denominator. ValueError if the pairs are
+    between groups; SingularDenominatorError if all samples are zero or equal, so that there is no
+    unit for the ridge; RuntimeWarning if directions did not converge.
     """
-    labels, codes = np.unique(y, return_inverse=True)
-    check_two_labels(labels)
+    block, labels = samples.together(), samples.classes
     items = _items(labels, options)
     movable, scaled = options.bordered or options.about_mean, options.scale == "columns"
-    classes, scale = sort_by_class(X, codes, weight, scaled=scaled, movable=movable)
+    classes, scale = sort_by_class(block, scaled=scaled, movable=movable)
     units, count = _units(classes, options), directions_per_pair(options.n_directions, len(items))
     result: dict[int, _PairDirections] = {}
     for below in np.unique(items[:, 1]).tolist():

@@ -17,6 +17,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType
 from eigenfeat.moments.columns import deviations
+from eigenfeat.samples.labelled import Block
 
 __all__ = ["ClassSamples", "SparseRows", "sort_by_class"]
 
@@ -157,16 +158,15 @@ class ClassSamples:
         return self.rows[0].dtype
 
 
-def sort_by_class(
-    X: Any, codes: NDArray[np.intp], weight: _Array | None, *, scaled: bool, movable: bool
-) -> tuple[ClassSamples, _Array]:
-    """Sort samples X (n, d) by class, scale columns if `scaled`, and return the divisors, too.
+def sort_by_class(block: Block, *, scaled: bool, movable: bool) -> tuple[ClassSamples, _Array]:
+    """Sort samples by class, scale columns if `scaled`, and return the divisors, too.
 
     If `movable`, the origin does not matter: dense samples are centred first, which keeps digits if
     their mean is large.
     """
+    X, codes = block.X, np.asarray(block.y)
     k = int(codes.max()) + 1
-    share = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
+    share = np.ones(len(codes)) if block.weight is None else block.weight
     totals = np.bincount(codes, share, minlength=k)
     divisors = np.ones(X.shape[1])
     if scaled:

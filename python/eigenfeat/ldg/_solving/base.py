@@ -15,20 +15,11 @@ from eigenfeat._base.types import Floats, Targets, Weights
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.coordinates import triangle_of
-from eigenfeat.ldg._solving.scatters import (
-    Array,
-    ClassDeviations,
-    Factors,
-)
+from eigenfeat.ldg._solving.scatters import Array, ClassDeviations, Factors
 from eigenfeat.moments.columns import signed
-from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples
+from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.estimator import (
-    BaseEstimator,
-    prepare,
-    unchanged_on_error,
-    validate_data,
-)
+from eigenfeat.samples.estimator import BaseEstimator, prepare, unchanged_on_error, validate_data
 from eigenfeat.samples.labelled import Block, MemorySamples
 from eigenfeat.samples.out_of_core import over_blocks
 
@@ -84,7 +75,6 @@ class ClassReducer(Reducer):
     """A `Reducer` that learns from samples with labels."""
 
     _in_blocks = True  # whether scatters suffice, so that samples may come in blocks
-    _weighted = False  # whether samples may have weights
 
     def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> Self:
         """Find the components.
@@ -93,7 +83,7 @@ class ClassReducer(Reducer):
         ----------
         X : (n, d) array-like or RowBlocks
             Finite samples. Blocks are read twice; estimators that compare samples with each other
-            do not accept them.
+            accept only rows of files, which are read into memory.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which contain labels.
 
@@ -107,23 +97,14 @@ class ClassReducer(Reducer):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with unchanged_on_error(self):
             self._validate_params()
-            samples = prepare(self, X, y, sample_weight, moments=False)
-            rows = self._deviations(samples)
+            in_memory = not self._in_blocks
+            samples = prepare(
+                self, X, y, sample_weight, in_memory=in_memory, dense=True, moments=False
+            )
+            rows = _deviations(samples)
             self.components_ = components_of(self._solve(rows))
             self.mean_, self.classes_ = rows.mean, rows.classes
         return self
-
-    def _deviations(self, samples: LabelledSamples) -> ClassDeviations:
-        """Deviations of samples from the means of their classes."""
-        if samples.sparse:
-            raise TypeError("X: expected dense samples, got sparse ones")
-        if isinstance(samples, MemorySamples):
-            block = samples.block
-            return ClassDeviations.of(block.X, samples.classes[samples.codes], block.weight)
-        if not self._in_blocks:
-            name = type(self).__name__
-            raise ValueError(f"X: expected samples in memory, which {name} compares, got blocks")
-        return _deviations_of_blocks(samples, weighted=self._weighted)
 
     def _solve(self, rows: ClassDeviations) -> Array:
         """Set further fitted attributes, and return the directions (d, ell)."""
@@ -132,8 +113,6 @@ class ClassReducer(Reducer):
 
 class WeightedReducer(ClassReducer):
     """A `ClassReducer` with sample weights; a weight of 2 is equivalent to two samples."""
-
-    _weighted = True
 
     def fit(
         self,
@@ -161,25 +140,23 @@ class WeightedReducer(ClassReducer):
         return self._fit(X, y, sample_weight)
 
 
-def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviations:
-    """Return the `ClassDeviations` of samples in blocks, with a triangle in place of the samples.
+def _deviations(samples: LabelledSamples) -> ClassDeviations:
+    """Deviations of samples from the means of their classes.
 
-    The triangle R of the QR decomposition of the deviations has the same scatter as the deviations.
-    Unlike sums of squares, it keeps all digits, as for samples in memory. ValueError if samples
-    have weights, but `weighted` is false.
+    For blocks, a triangle takes the place of the samples: the triangle R of the QR decomposition of
+    the deviations has the same scatter as the deviations. Unlike sums of squares, it keeps all
+    digits, as for samples in memory.
     """
-    total = rows.scan.weight
-    if total is not None and not weighted:
-        raise ValueError(
-            f"sample_weight: expected blocks without weights, got weights that sum to {total:g}"
-        )
-    n, d = rows.n_samples, rows.scan.n_features
+    if isinstance(samples, MemorySamples):
+        block = samples.block
+        return ClassDeviations.of(block.X, samples.classes[samples.codes], block.weight)
+    classes, n, d = samples.classes, samples.n_samples, samples.n_features
     if n < d:  # the samples take less memory than the triangle
-        block = rows.take(np.arange(n))
-        return ClassDeviations.of(block.X, rows.classes[rows.codes], block.weight)
-    origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
-    factors = rows.reduce(_block_factors, _merged, origin, len(rows.classes))
-    return ClassDeviations.scaled(factors, rows.classes, origin, n, summed=True)
+        block = samples.take(np.arange(n))
+        return ClassDeviations.of(block.X, classes[samples.codes], block.weight)
+    origin = samples.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
+    factors = samples.reduce(_block_factors, _merged, origin, len(classes))
+    return ClassDeviations.scaled(factors, classes, origin, n, summed=True)
 
 
 def _block_factors(block: Block, origin: Array, n_classes: int) -> Factors:

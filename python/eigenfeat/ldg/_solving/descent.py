@@ -20,6 +20,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
+from eigenfeat._base.types import Codes
+
 _Array = NDArray[np.float64]
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
 
@@ -34,7 +36,7 @@ class LocalGaussians:
     """
 
     def __init__(
-        self, X: _Array, codes: NDArray[np.int64], neighbours: NDArray[np.int64], priors: _Array
+        self, X: _Array, codes: Codes, neighbours: NDArray[np.int64], priors: _Array
     ) -> None:
         n, k, _ = neighbours.shape
         known = neighbours >= 0

@@ -22,7 +22,6 @@ from sklearn.utils import gen_batches
 from eigenfeat._base.labels import class_folds
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.coordinates import (
     AnyBasis,
     Columns,
@@ -38,9 +37,11 @@ from eigenfeat.neighbours.local_means import (
     knn_correct,
     local_discriminants,
     local_neighbours,
+    local_scatters,
     majority,
     scatters_of_neighbours,
 )
+from eigenfeat.samples.block_samples import LabelledSamples
 
 GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
@@ -58,20 +59,18 @@ _MAX_DISTANCES = 2**21  # distances between samples in memory at a time
 class Problem:
     """Training samples, the coordinates in which they are solved, and results of the selection."""
 
+    samples: LabelledSamples
     rows: NDArray[Any]  # (n, varying columns), standardised; the coordinates of sparse samples
     coordinates: NDArray[Any]  # (n, r)
     basis: AnyBasis
     columns: Columns
-    classes: NDArray[Any]  # (k,) labels, sorted
-    codes: NDArray[np.int64]  # (n,) indices of the labels
-    n_threads: int | None
     first: Array | None = None  # (r, m) orthonormal directions before LDG's
     results: dict[str, Any] = field(default_factory=dict)  # as `LDG.cv_results_`
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return len(self.classes)
+        return len(self.samples.classes)
 
     @property
     def rank(self) -> int:
@@ -83,6 +82,11 @@ class Problem:
         """Whether any labels of the samples can be separated: choices need held-out samples."""
         return len(self.columns.varying) >= len(self.rows) - 1
 
+    def scatters(self, n_neighbors: int) -> LocalScatters:
+        """Return V and A about the means of this number of neighbours, (3.9) and (3.10)."""
+        given = self.coordinates, self.samples.codes, self.n_classes, n_neighbors
+        return local_scatters(*given, n_threads=self.samples.n_threads)
+
     def solve(self, scatters: LocalScatters, gamma: float, count: int) -> tuple[Array, Array]:
         """Return directions v, `first` before eigenvectors, after their ``v^T (V - gamma A) v``."""
         matrix = scatters.within - gamma * scatters.weighted
@@ -93,8 +97,8 @@ class Problem:
 
     def accuracy(self, vectors: Array) -> float:
         """Return the leave-one-out 3-NN accuracy of projected samples."""
-        reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
-        return float(knn_correct(reduced, self.codes, n_threads=self.n_threads).mean())
+        given = self.coordinates, self.samples.codes, vectors
+        return float(knn_correct(*given, n_threads=self.samples.n_threads).mean())
 
     def record(self, name: str, tried: Any, accuracies: Any) -> None:
         """Add the candidates of a parameter, and their accuracies, to the results."""
@@ -154,8 +158,8 @@ def local_qda_accuracies(problem: Problem, counts: list[int], folds: Codes) -> A
     mean variance of the columns (1 in section 5.6.1). Priors are those of the other `folds` (n,).
     Neighbours are found in the coordinates, which have equal distances.
     """
-    rows, codes, n_classes = problem.rows, problem.codes, problem.n_classes
-    threads = problem.n_threads
+    rows, codes, n_classes = problem.rows, problem.samples.codes, problem.n_classes
+    threads = problem.samples.n_threads
     neighbours = local_neighbours(
         problem.coordinates, codes, n_classes, counts[-1], groups=folds, n_threads=threads
     )
@@ -215,7 +219,8 @@ def fold_accuracies(
     A candidate dimension above the rank of a fold's samples is reduced to the rank. `fisher_ridge`
     is the ridge of Fisher's directions, if they come first.
     """
-    coordinates, codes, threads = problem.coordinates, problem.codes, problem.n_threads
+    coordinates, codes = problem.coordinates, problem.samples.codes
+    threads = problem.samples.n_threads
     counts, gammas, dimensions = sorted(set(counts)), sorted(set(gammas)), sorted(set(dimensions))
     if coordinates.shape[1] >= len(coordinates):
         coordinates = span_of(coordinates)[1]
