@@ -18,7 +18,7 @@ from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import BaseEstimator, prepare, unchanged_on_error, validate_data
-from eigenfeat.samples.out_of_core import FromLogits
+from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 __all__ = ["LocalQDA"]
 
@@ -142,13 +142,14 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
                 self.n_neighbors_ = int(self.n_neighbors)
         return self
 
-    def decision_function(self, X: Rows) -> Floats:
+    @over_blocks
+    def decision_function(self, X: Rows | RowBlocks) -> Floats:
         """Return the discriminants.
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Finite samples.
+        X : (n, d) array-like or RowBlocks
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------
@@ -221,7 +222,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         )
         return np.asarray(scores + np.log(self.priors_))
 
-    def _checked(self, X: Rows) -> _Array:
+    def _checked(self, X: Any) -> _Array:
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
 

@@ -18,6 +18,7 @@ from eigenfeat.gem._randomized.pencils import solve_pencils
 from eigenfeat.gem.gem import PairFeatures
 from eigenfeat.pencils.problems import PencilOptions
 from eigenfeat.samples.estimator import prepare, unchanged_on_error, validate_data
+from eigenfeat.samples.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
@@ -181,13 +182,14 @@ class RandomizedGEM(PairFeatures):
             )
         return self
 
-    def transform(self, X: Rows) -> Floats:
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
         """Expand samples into features.
 
         Parameters
         ----------
-        X : (n, d) sparse matrix or array-like
-            Finite samples.
+        X : (n, d) sparse matrix, array-like or RowBlocks
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------

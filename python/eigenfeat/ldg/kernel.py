@@ -22,7 +22,9 @@ from eigenfeat.ldg._solving.selection import Problem
 from eigenfeat.ldg.linear import LocalDiscriminant
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 from eigenfeat.samples.block_samples import LabelledSamples
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import validate_data
+from eigenfeat.samples.out_of_core import over_blocks
 
 __all__ = ["KernelLDG"]
 
@@ -147,13 +149,15 @@ class KernelLDG(LocalDiscriminant):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def transform(self, X: Rows) -> Floats:
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
         """Project samples onto the directions of the feature space.
 
         Parameters
         ----------
-        X : (m, d) array-like or sparse matrix
+        X : (m, d) array-like, sparse matrix or RowBlocks
             Finite samples; with a precomputed kernel, its (m, n) values with the training samples.
+            For blocks the result is an iterator over blocks.
 
         Returns
         -------

@@ -38,6 +38,7 @@ from eigenfeat.neighbours.local_means import LocalScatters
 from eigenfeat.samples.block_samples import LabelledSamples
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import BaseEstimator, prepare, unchanged_on_error, validate_data
+from eigenfeat.samples.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -354,13 +355,14 @@ class LDG(LocalDiscriminant):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def transform(self, X: Rows) -> Floats:
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
         """Project samples onto the directions: ``((X - mean_) / scale_) @ components_.T``.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite samples.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------

@@ -23,6 +23,7 @@ from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import signed
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import unchanged_on_error
+from eigenfeat.samples.out_of_core import over_blocks
 
 __all__ = ["MaxMarginPCA"]
 
@@ -182,12 +183,14 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
                 )
         return self
 
-    def transform(self, X: Rows) -> Floats:
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
         """Project samples on the components.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------

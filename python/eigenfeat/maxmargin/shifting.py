@@ -21,6 +21,7 @@ from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import unchanged_on_error
+from eigenfeat.samples.out_of_core import over_blocks
 
 __all__ = ["MaxMarginShift"]
 
@@ -193,12 +194,14 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         """
         return clone(self)._moved(X, y, sample_weight)
 
-    def transform(self, X: Rows) -> Floats:
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
         """Extract features of the original samples.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------

@@ -51,12 +51,12 @@ def test_a_list_of_blocks_is_refused_with_what_takes_it(name, problem):
 
 def test_methods_of_samples_in_memory_refuse_blocks(problem):
     X, y = problem
-    message = "^X: expected samples in memory, got ArrayBlocks$"
-    for name in ("LDG", "KernelLDG", "RandomizedGEM", "MaxMarginPCA"):
-        with pytest.raises(ValueError, match=message):
-            ESTIMATORS[name]().fit(X, y).transform(ef.samples.ArrayBlocks(X))
+    blocks = ef.samples.ArrayBlocks(X)
+    message = r"^X: expected samples in memory, got ArrayBlocks$"
     with pytest.raises(ValueError, match=message):
-        ESTIMATORS["GEMPatches"]().fit(ef.samples.ArrayBlocks(X), y)
+        ESTIMATORS["TransferLDG"]().fit(X, y).transform(blocks)
+    with pytest.raises(ValueError, match=message):
+        ESTIMATORS["GEMPatches"]().fit(blocks, y)
 
 
 def test_lists_of_rows_are_rows(problem):
