@@ -30,7 +30,7 @@ ESTIMATORS = {
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}),
     "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(**SMALL_GEM), n_members=2),
     "GEMPatches": lambda: ef.gem.GEMPatches(ef.GEM(**SMALL_GEM), patch_size=2),
-    "TableRegressor": lambda: ef.TableRegressor(["columns", "gem"]),
+    "TableRegressor": lambda: ef.TableRegressor(["columns", "gem_ranks"]),
     "TableRegressor, all": ef.TableRegressor,
     "ClassComponents": lambda: ef.gem.ClassComponents(n_directions=1),
     "MultinomialLogit": ef.MultinomialLogit,

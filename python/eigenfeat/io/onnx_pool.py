@@ -158,11 +158,11 @@ def _ridge_terms(table: _Table, view: Any) -> list[str]:
         mapped = graph.node("MatMul", table.ranks, graph.constant(view.map))
         return [_kernel(graph, view.kernel, W, mapped)]
     if isinstance(view, KernelView):
-        return [_kernel(graph, view.kernel, W, getattr(table, view.inputs))]
+        return [_kernel(graph, view.kernel, W, table.columns)]
     width = len(W) - sum(layer.width for layer in view.layers)
-    terms = table.linear(view.other_features, W[:width])
+    terms = table.linear("splines", W[:width])
     for layer in view.layers:
-        features = layer_features(graph, layer, getattr(table, view.inputs))
+        features = layer_features(graph, layer, table.ranks)
         terms.append(graph.affine(features, W[width : width + layer.width], None))
         width += layer.width
     return terms

@@ -9,7 +9,6 @@ kernels, and the fits without a fold find new directions and maps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from copy import copy
 from functools import partial
 from operator import itemgetter
@@ -27,7 +26,6 @@ from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge, solve_ridge
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.problems import SingularDenominatorError
 from eigenfeat.samples.targets import supervised_contractions, target_groups
 from eigenfeat.tables.representations import Kernel, Table
 from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
@@ -45,7 +43,7 @@ _Array = NDArray[np.float64]
 _MAX_GEM_COLUMNS = 500  # beyond, moments of all bins take most of the time
 _MAX_MAP_COLUMNS = 200
 _MAX_BOOSTED_OUTPUTS = 5  # each output has its own trees
-_MIN_SAMPLES = 100  # fewer samples mislead boosting and learned kernels
+_MIN_SAMPLES = 100  # fewer samples mislead boosting and learned maps
 _COUNTED_AT_ONCE = 16_384  # samples whose columns are in memory for the moments of bins
 _BINS, _CONTRACTIONS = 5, 5  # of the target, and of several outputs
 _DIRECTIONS = 5  # for each pair of bins
@@ -99,7 +97,7 @@ class RidgeView(LinearView):
 
 
 class KernelView(LinearView):
-    """Ridge regression on a Gaussian kernel of columns or ranks, with the best of four widths."""
+    """Ridge regression on a Gaussian kernel of the columns, with the best of four widths."""
 
     kernel: Kernel
 
@@ -107,7 +105,7 @@ class KernelView(LinearView):
         return self.kernel.features(self.mapped(table), table.n_threads)
 
     def mapped(self, table: Table) -> NDArray[np.float32]:
-        """Columns, ranks or a map of them, whose distances the kernel reads."""
+        """The columns, or a map of their ranks, whose distances the kernel reads."""
         inputs: NDArray[np.float32] = super().features(table)
         return inputs
 
@@ -142,7 +140,8 @@ class LearnedKernelView(KernelView):
 
     The map (Radhakrishnan et al. 2024) starts as the identity. With the gradients :math:`g_i` of
     the regression at the samples, it becomes a root of the mean of :math:`g_i g_i^T`, so that
-    distances are large along directions in which the regression changes.
+    distances are large along directions in which the regression changes. With fewer than 100
+    samples, whose gradients mislead, it stays the identity.
     """
 
     def mapped(self, table: Table) -> NDArray[np.float32]:
@@ -150,6 +149,8 @@ class LearnedKernelView(KernelView):
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         drawn, options = self._start(samples), []
+        if len(samples) < _MIN_SAMPLES:
+            return super().cross_fit(samples, folds)
         for _ in range(_MAP_STEPS):
             self.choose_kernel(drawn, _MAP_SHARPNESS)
             options.append((self.sharpness, self.penalty))
@@ -203,22 +204,16 @@ def _root(products: _Array) -> NDArray[np.float32]:
 
 
 class GemView(LinearView):
-    """Ridge regression on GEM features between bins of the target, and on other features.
+    """Ridge regression on splines and on GEM features of ranks between bins of the target.
 
     The mean squares of two bins differ along the directions (Karampatziakis and Mineiro 2014,
     section 5).
     """
 
-    def __init__(self, inputs: str, other_features: str) -> None:
-        super().__init__(inputs)
-        self.other_features = other_features
-
     def features(self, table: Table) -> Floats:
-        other_features: Floats = getattr(table, self.other_features)
-        X = getattr(table, self.inputs).astype(np.float64)
-        return np.hstack(
-            [other_features, *(one.transform(X, table.n_threads) for one in self.layers)]
-        )
+        X = super().features(table).astype(np.float64)
+        layers = (layer.transform(X, table.n_threads) for layer in self.layers)
+        return np.hstack([table.splines, *layers])
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         self._find_directions(samples)
@@ -239,22 +234,20 @@ class GemView(LinearView):
             return
         vectors = None
         if outputs.shape[1] > 1:
-            X = getattr(samples.table, self.inputs)
             vectors = supervised_contractions(
-                X, outputs, _CONTRACTIONS, sample_weight=samples.weight
+                samples.table.ranks, outputs, _CONTRACTIONS, sample_weight=samples.weight
             )
         groupings = target_groups(
             outputs, _BINS, sample_weight=samples.weight, contractions=vectors
         )
-        with suppress(SingularDenominatorError):  # no column varies
-            self.layers = [self._layer(samples, groups) for groups in groupings]
+        self.layers = [self._layer(samples, groups) for groups in groupings]
 
     def _layer(self, samples: Samples, groups: NDArray[np.int64]) -> Layer:
         """Directions between groups of samples."""
         moments = ClassMoments()
         for start in range(0, len(samples), _COUNTED_AT_ONCE):
             rows = slice(start, start + _COUNTED_AT_ONCE)
-            X = getattr(samples.table.subset(rows), self.inputs).astype(np.float64)
+            X = samples.table.subset(rows).ranks.astype(np.float64)
             moments.update(X, groups[rows], samples.weight_of(rows), n_threads=samples.n_threads)
         return as_layer(self._gem(samples).fit_moments(moments))
 
@@ -328,20 +321,17 @@ class RegressorView(EstimatorView):
 VIEWS: dict[str, Callable[[], View]] = {
     "columns": partial(RidgeView, "columns"),
     "splines": partial(RidgeView, "splines"),
-    "gem": partial(GemView, "columns", "columns"),
-    "gem_ranks": partial(GemView, "ranks", "splines"),
+    "gem_ranks": partial(GemView, "ranks"),
     "kernel": partial(KernelView, "columns"),
-    "kernel_ranks": partial(KernelView, "ranks"),
     "kernel_learned": partial(LearnedKernelView, "ranks"),
     "forest": partial(ForestRegressorView, "for_trees"),
     "boosting": partial(BoostingRegressorView, "for_trees"),
-    "boosting_pairs": partial(BoostingRegressorView, "with_pairs"),
 }
 
 
 def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
     """Why the view `name`, one of `names`, is not used for these samples; empty if it is used."""
-    statistics, n = samples.table.statistics, len(samples)
+    statistics = samples.table.statistics
     varying = int((statistics.scale > 0).sum())
     if name == "columns":
         return ""
@@ -351,13 +341,12 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return "no column with spread"
     if name in ("splines", "gem_ranks") and statistics.why_no_splines:
         return statistics.why_no_splines
-    if name.startswith("gem") and varying > _MAX_GEM_COLUMNS:
+    if name == "gem_ranks" and varying > _MAX_GEM_COLUMNS:
         return f"more than {_MAX_GEM_COLUMNS} columns"
-    boosts = name.startswith("boosting")
-    if (boosts or name == "kernel_learned") and n < _MIN_SAMPLES:
-        return f"fewer than {_MIN_SAMPLES} samples"
     if name == "kernel_learned" and varying > _MAX_MAP_COLUMNS:
         return f"more than {_MAX_MAP_COLUMNS} columns"
-    if boosts and samples.targets.shape[1] > _MAX_BOOSTED_OUTPUTS:
+    if name == "boosting" and len(samples) < _MIN_SAMPLES:
+        return f"fewer than {_MIN_SAMPLES} samples"
+    if name == "boosting" and samples.targets.shape[1] > _MAX_BOOSTED_OUTPUTS:
         return f"more than {_MAX_BOOSTED_OUTPUTS} outputs"
-    return statistics.why_no_pairs if name == "boosting_pairs" else ""
+    return ""

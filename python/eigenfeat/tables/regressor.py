@@ -67,11 +67,10 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     Parameters
     ----------
     views : "auto", name or list of names and regressors, default="auto"
-        "columns" and "splines" (ridge regressions on the columns and on B-splines of them), "gem"
-        and "gem_ranks" (with GEM features between bins of the target), "kernel" and "kernel_ranks"
-        (Gaussian kernels of columns and of ranks), "kernel_learned" (of a learned map of ranks),
-        "forest" and "boosting" (trees), "boosting_pairs" (trees that also read sums and
-        differences of two numeric columns). "auto": all that the columns allow. Regressors, such as
+        "columns" and "splines" (ridge regressions on the columns and on B-splines of them),
+        "gem_ranks" (with GEM features of ranks between bins of the target), "kernel" (a Gaussian
+        kernel of the columns), "kernel_learned" (of a learned map of their ranks), "forest" and
+        "boosting" (trees). "auto": all that the columns allow. Regressors, such as
         ``LGBMRegressor()``, are views of their own, fitted to standardised targets.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot. None refuses them.

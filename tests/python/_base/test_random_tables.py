@@ -35,7 +35,7 @@ OF_DRAWS = {name for name, why in COPIES_DIFFER.items() if why != RATIOS}
 OF_DRAWS |= {"GEM", "ReliableClassifier", "ConvolutionClassifier"}
 # Of equally good splits, a tree takes the one of the column that it tries first; a pool of the
 # other views does not depend on the order of the columns.
-LINEAR_VIEWS = ["columns", "splines", "gem", "gem_ranks", "kernel", "kernel_ranks"]
+LINEAR_VIEWS = ["columns", "splines", "gem_ranks", "kernel"]
 WITHOUT_TREES = {"TableRegressor": {"views": LINEAR_VIEWS}}
 # Bits and bytes give pencils equal eigenvalues, whose vectors may be any of their span.
 OF_EQUAL_EIGENVALUES = {"EpochClassifier", "GEMClassifier", "TableClassifier, gem"}

@@ -18,7 +18,7 @@ MODELS = {
     "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=40, tol=0.02),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 0.5, 1.0]}),
     "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]),
-    "TableRegressor": lambda: ef.TableRegressor(["columns", "gem"]),
+    "TableRegressor": lambda: ef.TableRegressor(["columns", "gem_ranks"]),
     "GEMClassifier": lambda: gem_classifier(n_directions=1, threshold=0, tol=1e-6),
     "GEMEnsemble": lambda: ef.GEMEnsemble(n_members=3),
     "GEMEnsemble of pipelines": lambda: ef.GEMEnsemble(

@@ -299,7 +299,7 @@ def test_the_order_of_many_samples_does_not_matter():
 
 
 EMPTY = [GEM(), TableClassifier(views=["columns", "gem"]), FisherLDA(), QuadraticDiscriminant()]
-REGRESSOR = TableRegressor(["columns", "splines", "gem"])
+REGRESSOR = TableRegressor(["columns", "splines", "gem_ranks"])
 
 
 @pytest.mark.parametrize("estimator", [*EMPTY, REGRESSOR], ids=lambda e: type(e).__name__)

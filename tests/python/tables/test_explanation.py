@@ -80,7 +80,7 @@ def table(n):
 
 def test_they_add_up_to_the_predictions_of_a_regressor():
     frame, y = table(400)
-    model = TableRegressor(["columns", "splines", "gem", "kernel", "forest"]).fit(frame, y)
+    model = TableRegressor(["columns", "splines", "gem_ranks", "kernel", "forest"]).fit(frame, y)
     found = contributions(model, frame[:50], background=frame)
     assert found.classes is None
     assert found.views == [view.name for view in model.views_ if view.weight > 0]
