@@ -10,7 +10,7 @@
 //   P - D = sum_i gap_i,   gap_i = C_i max_y g_i^y - sum_y b_i^y g_i^y >= 0,
 //           g_i^y = margin [y != y_i] + w_y^T x_i
 //
-// is the error bound that is reported. A constant feature is penalised like the others.
+// is the error bound that is reported. A constant feature is penalised like all other features.
 //
 // sequential (Keerthi et al. 2008): one row at a time, D is maximised exactly over b_i, which is the
 //   projection of b_i + g_i / |x_i|^2 on the simplex of size C_i (by sorting). An epoch consists of

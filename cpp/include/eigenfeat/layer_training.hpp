@@ -15,8 +15,8 @@
 // features subtracted, as if z were W^T (f - m) + c.
 //
 // Cost of a step of B rows, in gemm by tiles of fixed size: 10 B d F flops with a shift and 4 B d F
-// without one for the first layer, 12 B d F and 6 B d F for the others; 24 bytes of traffic for each
-// parameter in Adam. Memory: three arrays of the size of the parameters, a tile of a gradient
+// without one for the first layer, 12 B d F and 6 B d F for later layers; 24 bytes of traffic for
+// each parameter in Adam. Memory: three arrays of the size of the parameters, a tile of a gradient
 // (512 x 1024) for each thread, and 2 B rows of all p_l, h_l and their gradients. T is the type of
 // all numbers. Results are bit-for-bit identical for any number of threads. Errors:
 // std::invalid_argument that names the argument.

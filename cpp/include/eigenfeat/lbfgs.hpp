@@ -1,6 +1,7 @@
-// The inverse Hessian of limited-memory BFGS in a metric H (Nocedal and Wright 2006, algorithm 7.4):
-// gamma H^-1, changed so that for each of the last `memory` pairs of a step s and a change y of the
-// gradient B^-1 y = s. gamma = s^T y / y^T H^-1 y of the last pair; 1 without pairs.
+// The inverse Hessian B^-1 of limited-memory BFGS in a metric H (Nocedal and Wright 2006, algorithm
+// 7.4): gamma H^-1, updated by the last `memory` pairs of a step s and the change y of the gradient
+// along it, oldest pair first, so that B^-1 y = s holds for the newest pair. gamma is
+// s^T y / y^T H^-1 y of the newest pair; 1 without pairs.
 //
 // The caller multiplies gradients by H^-1; H^-1 y is the difference of two such products. Vectors
 // have m numbers in double. 3 m `memory` numbers are stored, and a direction takes about 10 m
@@ -16,7 +17,7 @@ class Lbfgs {
  public:
   using Point = VectorView<const double>;
 
-  // Throws std::invalid_argument unless both are positive.
+  // Throws std::invalid_argument unless `size` and `memory` are positive.
   Lbfgs(index_t size, index_t memory);
 
   index_t size() const { return size_; }

@@ -9,7 +9,8 @@
 
 namespace eigenfeat {
 
-// Whether this processor has the instruction.
+// Whether this processor has the instruction, and the tier in use allows it. Otherwise
+// multiply_four does nothing.
 bool has_four_products();
 
 // sums (kStrip, kStrip) row-major += left^T (right - kSigned) of strips with `entries` entries of

@@ -5,8 +5,8 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// A panel is a number of vectors of a row of X. Each of kRows rows of M has a sum for every vector
-// of the panel; the sums, the panel and an entry of M stay in registers.
+// A panel is up to kPanel neighbouring vectors of each row of X. Each of kRows rows of M has a sum
+// for every vector of the panel; the sums, a row of the panel and an entry of M stay in registers.
 constexpr index_t kPanel = kPerLine == 1 ? 2 : 4;
 
 constexpr index_t rows_for(index_t vectors) {
@@ -67,7 +67,7 @@ EIGENFEAT_INLINE void panel_rows(Shape shape, const T* m, index_t stride, index_
   }
 }
 
-// Number of vectors of the narrowest block, and number of vectors to process at a time.
+// Columns of the narrowest block, and the vectors in one of its rows.
 template <class T>
 inline constexpr index_t kMinColumns = kPerLine == 1 ? kWidth<T> : kLane<T> / 2;
 template <class T>
@@ -138,8 +138,8 @@ void narrow_transposed(Shape shape, index_t width, const T* m, index_t stride, i
   });
 }
 
-// Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry to the left
-// of the diagonal block is used twice, for its row and for the row of its column.
+// Rows [i, i + kRows) of a symmetric product, from the entries of M up to the end of the diagonal
+// block. An entry m[r][k] to the left of this block is used twice, for rows r and k of Y.
 template <class T, index_t kRows, index_t kVectors>
 EIGENFEAT_INLINE void symmetric_rows(const T* __restrict m, index_t stride, const T* __restrict x,
                                      index_t apart, index_t i, T* __restrict y) {
@@ -175,7 +175,7 @@ EIGENFEAT_INLINE void symmetric_rows(const T* __restrict m, index_t stride, cons
 template <class T, index_t kVectors>
 EIGENFEAT_INLINE void symmetric_panel(const T* m, index_t stride, index_t d, const T* x,
                                       index_t apart, T* y) {
-  // The rows of X, their sums, a row of X and its sum: 2 (kRows + 1) vectors for each column.
+  // Registers: kRows rows of X and their sums, a row k of X and its sum, 2 (kRows + 1) kVectors.
   constexpr index_t kRows = kRegisters == 32 ? (kVectors == 1   ? 8
                                                 : kVectors == 2 ? 4
                                                                 : 2)

@@ -20,7 +20,7 @@ struct NarrowKernels {
   // triangular M, which is zero below the diagonal, are read from the diagonal on
   void (*transposed)(Shape shape, index_t width, const T* m, index_t stride, index_t n, const T* x,
                      index_t first, index_t last, T* y);
-  // Y <- M X for a symmetric M; only its lower triangle is read
+  // Y <- M X for a symmetric M; above the diagonal only a few entries next to it are read
   void (*symmetric)(index_t width, const T* m, index_t stride, index_t d, const T* x, T* y);
 };
 EIGENFEAT_FAMILY(NarrowKernels<float>);

@@ -21,12 +21,12 @@ namespace eigenfeat {
 template <class T>
 class ReducedOperator {
  public:
-  // A and the factor, prepared for solves, must outlive the operator. It has at least `least`
-  // coordinates, or all.
+  // A and the factor must outlive the operator; the factor is prepared for solves. The operator has
+  // at least `least` coordinates, if A has as many.
   void prepare(const CompactMatrix<T>& a, const Factor<T>& factor, index_t n_vectors,
                index_t least);
 
-  // Prepares only the last two products below, with any factor.
+  // Prepares numerator() and denominator() only; the factor need not be prepared for solves.
   void prepare_products(MatrixView<const T> a, const Factor<T>& factor);
 
   index_t order() const { return coordinates_.size(); }

@@ -38,35 +38,36 @@ class Prover {
 
   Certificate certificate;
 
-  // The bounds that need no divisions.
-  bool open(const Survey& of) {
-    const double length = length_of(of), square = radius_ * radius_;
-    exact_ = radius_ == 0.0 || (of.steepest == 0.0 && of.low >= 0.0);
+  // Bounds from one pass over the terms; returns whether they decide.
+  bool bound_from(const Survey& survey) {
+    const double length = length_of(survey), square = radius_ * radius_;
+    exact_ = radius_ == 0.0 || (survey.steepest == 0.0 && survey.low >= 0.0);
     // |2 g^T x| <= 2 |g| r and x^T A x >= min(a_min, 0) r^2
-    bound_below(2.0 * length * radius_ + std::max(-of.low, 0.0) * square);
+    bound_below(2.0 * length * radius_ + std::max(-survey.low, 0.0) * square);
     if (done()) return true;
-    if (has_squares(of)) {  // upper bound at the best point along -g
-      const double curvature = of.bend / of.gradient;
+    if (squares_are_accurate(survey)) {  // upper bound at the best point along -g
+      const double curvature = survey.bend / survey.gradient;
       const double vertex = curvature > 0.0 ? length / curvature : kInfinity;
       const double reach = std::min(vertex, inside());
       bound_above(reach * (reach * curvature - 2.0 * length),
-                  reach * (reach * of.size + 2.0 * length));
+                  reach * (reach * survey.size + 2.0 * length));
     }
-    if (of.low < 0.0) bound_above(of.low * inside() * inside(), -of.low * square);
+    if (survey.low < 0.0) bound_above(survey.low * inside() * inside(), -survey.low * square);
     return done();
   }
 
-  // Newton steps on the dual; each gives a lower and an upper bound.
-  void search(const Survey& of) {
-    const double base = std::max(of.low, 0.0), length = length_of(of);
-    const double mean = has_squares(of) ? of.bend / of.gradient - of.low : 0.0;
-    // by Jensen's inequality |x| >= r at this shift, unless the shift is below its lower limit
+  // Newton steps on the dual until the bounds decide; each step gives a lower and an upper bound.
+  void search(const Survey& survey) {
+    const double base = std::max(survey.low, 0.0), length = length_of(survey);
+    const double mean =
+        squares_are_accurate(survey) ? survey.bend / survey.gradient - survey.low : 0.0;
+    // At length / radius - mean, |x| >= r by Jensen's inequality.
     double shift = std::max(base, length / radius_ - mean);
     if (!(shift > 0.0)) shift = 1e-3 * length / radius_;
     for (int step = 0; step < 60 && shift > 0.0 && std::isfinite(shift); ++step) {
-      const SecularSums sums = secular_sums(a_, g_, n_, of.low, shift);
+      const SecularSums sums = secular_sums(a_, g_, n_, survey.low, shift);
       ++certificate.passes;
-      weigh(of.low, shift, sums);
+      bound_at(survey.low, shift, sums);
       if (done()) return;
       const double excess = (std::sqrt(sums.second) - radius_) / radius_;
       const double newton = shift + sums.second / sums.third * excess;
@@ -78,12 +79,12 @@ class Prover {
 
  private:
   // Squares of slopes near the smallest numbers have lost their digits.
-  static bool has_squares(const Survey& of) { return of.gradient > 1e-280; }
+  static bool squares_are_accurate(const Survey& survey) { return survey.gradient > 1e-280; }
 
   // |g|, or an upper bound if squares have lost their digits.
-  double length_of(const Survey& of) const {
-    return has_squares(of) ? std::sqrt(of.gradient)
-                           : of.steepest * std::sqrt(static_cast<double>(n_));
+  double length_of(const Survey& survey) const {
+    return squares_are_accurate(survey) ? std::sqrt(survey.gradient)
+                                        : survey.steepest * std::sqrt(static_cast<double>(n_));
   }
 
   bool done() const { return certificate.verdict != Verdict::undecided; }
@@ -106,7 +107,8 @@ class Prover {
     if (upper < 0.0) certificate.verdict = Verdict::negative;
   }
 
-  void weigh(double low, double shift, const SecularSums& sums) {
+  // Bounds at the point x of this shift, moved into the ball or to its sphere.
+  void bound_at(double low, double shift, const SecularSums& sums) {
     const double mu = shift - low, square = radius_ * radius_;
     bound_below(sums.first + mu * square);
     if (done()) return;
@@ -146,27 +148,28 @@ Certificate certify(const double* curvatures, const double* slopes, index_t n, d
     open.upper = kInfinity;
     return open;
   }
-  const Survey of = survey(curvatures, slopes, n);
-  const double largest = std::max(of.size, of.steepest);
+  const Survey original = survey(curvatures, slopes, n);
+  const double largest = std::max(original.size, original.steepest);
   if (radius > 0.0 && largest > 0.0 &&
-      !(moderate(radius) && moderate(of.size) && moderate(of.steepest) &&
+      !(moderate(radius) && moderate(original.size) && moderate(original.steepest) &&
         moderate(std::fabs(constant)))) {
-    const BallScale scale(of.size, of.steepest, radius);
+    const BallScale scale(original.size, original.steepest, radius);
     std::transform(curvatures, curvatures + n, scratch, scale.curvature);
     std::transform(slopes, slopes + n, scratch + n, scale.slope);
     const Survey scaled = survey(scratch, scratch + n, n);
     const double in_units = scale.value(constant);
     if (!std::isfinite(in_units)) return beyond_scale(constant, uncertainty);
-    // Underflow changes q by less than d 2^-1070, in units in which q may be 1/4.
+    // Scaled numbers are about 1, and underflow changes q by less than d 2^-1070 < kUnderflow.
     Prover prover(scratch, scratch + n, n, in_units, scale.radius,
                   scale.value(uncertainty) + kUnderflow);
-    if (prover.certificate.verdict == Verdict::undecided && !prover.open(scaled))
+    if (prover.certificate.verdict == Verdict::undecided && !prover.bound_from(scaled))
       prover.search(scaled);
     bring_back(scale, prover.certificate);
     return prover.certificate;
   }
   Prover prover(curvatures, slopes, n, constant, radius, uncertainty);
-  if (prover.certificate.verdict == Verdict::undecided && !prover.open(of)) prover.search(of);
+  if (prover.certificate.verdict == Verdict::undecided && !prover.bound_from(original))
+    prover.search(original);
   return prover.certificate;
 }
 

@@ -64,12 +64,14 @@ void set_point(const double* a, const double* g, index_t n, double low, double s
 }
 
 // A shift at which |x| >= r, from every component alone, and from their mean by Jensen's inequality.
-double left_of_root(const double* a, const double* g, index_t n, const Survey& of, double radius) {
-  double shift = std::max(of.low, 0.0);
+double left_of_root(const double* a, const double* g, index_t n, const Survey& survey,
+                    double radius) {
+  double shift = std::max(survey.low, 0.0);
   for (index_t i = 0; i < n; ++i)
-    shift = std::max(shift, std::fabs(g[i]) / radius - (a[i] - of.low));
-  if (of.gradient > 0.0)
-    shift = std::max(shift, std::sqrt(of.gradient) / radius - (of.bend / of.gradient - of.low));
+    shift = std::max(shift, std::fabs(g[i]) / radius - (a[i] - survey.low));
+  if (survey.gradient > 0.0)
+    shift = std::max(
+        shift, std::sqrt(survey.gradient) / radius - (survey.bend / survey.gradient - survey.low));
   return shift;
 }
 
@@ -114,29 +116,29 @@ void solve_secular(const double* a, const double* g, index_t n, double low, doub
 
 RegionPoint minimise_diagonal(const double* a, const double* g, index_t n, double radius,
                               double* x) {
-  const Survey of = survey(a, g, n);
+  const Survey terms = survey(a, g, n);
   RegionPoint point;
-  point.shift = std::max(of.low, 0.0);
-  SecularSums sums = careful_sums(a, g, n, of.low, point.shift);
+  point.shift = std::max(terms.low, 0.0);
+  SecularSums sums = careful_sums(a, g, n, terms.low, point.shift);
   bool inside = sums.second <= radius * radius;
   if (!inside) {
-    point.shift = left_of_root(a, g, n, of, radius);
+    point.shift = left_of_root(a, g, n, terms, radius);
     constexpr double kTiny = 1e-290;
     if (point.shift < kTiny) {  // the slopes along the lowest eigenvectors are negligible
       point.shift = kTiny;
-      sums = careful_sums(a, g, n, of.low, kTiny);
+      sums = careful_sums(a, g, n, terms.low, kTiny);
       inside = sums.second <= radius * radius;
     }
   }
   if (!inside) {
-    solve_secular(a, g, n, of.low, radius, x, point);
+    solve_secular(a, g, n, terms.low, radius, x, point);
   } else {
-    point.multiplier = point.shift - of.low;
+    point.multiplier = point.shift - terms.low;
     point.value = -(sums.first + point.multiplier * radius * radius);
-    set_point(a, g, n, of.low, point.shift, x);
-    if (of.low < 0.0 || point.multiplier > 0.0) fill_ball(a, g, n, radius, sums.second, x);
+    set_point(a, g, n, terms.low, point.shift, x);
+    if (terms.low < 0.0 || point.multiplier > 0.0) fill_ball(a, g, n, radius, sums.second, x);
   }
-  point.hard = of.low < 0.0 && point.shift <= static_cast<double>(n) * kRound * of.size;
+  point.hard = terms.low < 0.0 && point.shift <= static_cast<double>(n) * kRound * terms.size;
   return point;
 }
 

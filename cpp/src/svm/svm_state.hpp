@@ -53,7 +53,7 @@ struct CrammerSinger<T>::State {
   SvmOptions options;
   RandomOrder random;
 
-  AlignedBuffer<double> b;                                   // (n, k)
+  AlignedBuffer<double> b;                                   // (n, k): C_i e_{y_i} - a_i
   Vector<std::uint8_t> moved;                                // rows with a_i != 0
   AlignedBuffer<double> exact;                               // W, summed in the last full pass
   AlignedBuffer<T> w;                                        // W, changed by steps

@@ -17,7 +17,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRowsOfTask = 16;  // rows of a task of waves or softmax
+constexpr index_t kRowsOfTask = 16;  // rows that one task standardises, expands or shifts
 
 // Parameters that Adam changes, and the running means of their gradient and of its square.
 template <class T>
@@ -107,8 +107,8 @@ struct LayerTraining<T>::State {
 
   index_t capacity = 0;  // maximum number of rows, original and shifted
   AlignedBuffer<double> sample_weights;
-  AlignedBuffer<T> rows, scores,
-      above;               // above: gradients of the original rows by features of a layer
+  AlignedBuffer<T> rows, scores;
+  AlignedBuffer<T> above;  // gradient of the loss by the features, or by the input, of a layer
   AlignedBuffer<T> tiles;  // tiles of the gradients of directions, one for each thread
   AlignedBuffer<T> weights_gradient;
   AlignedBuffer<T> sums;  // gradients of an offset, or of the intercept
@@ -185,7 +185,7 @@ struct LayerTraining<T>::State {
     return includes_input ? layers[layers.size() - 1].directions.rows : 0;
   }
 
-  // Replaces scores by residuals, the gradient by scores; returns the sum of weighted losses.
+  // Replaces scores by residuals, the gradient of the loss by the scores; returns the loss.
   double residuals(index_t begin, index_t n, VectorView<const std::int32_t> labels,
                    const T* row_weights) {
     sample_weights.reserve(n);
@@ -197,7 +197,8 @@ struct LayerTraining<T>::State {
     return softmax_residuals(z, labels.data, sample_weights.data(), 0.0).loss;
   }
 
-  // Slopes of the projections of all layers from residuals and, on request, of the rows, in `above`.
+  // From residuals, the gradients of the loss by the projections of all layers, in their `slopes`;
+  // with `to_rows`, the gradient by the rows, too, in `above`.
   void backward(index_t begin, index_t n, bool to_rows, int n_threads) {
     const index_t last = layers.size() - 1, before = input_width();
     const auto z = part(scores, classes(), begin, n);
@@ -270,7 +271,7 @@ struct LayerTraining<T>::State {
     move_logit(n, step, n_threads);
   }
 
-  // By tiles of the gradient, which are in the cache when their parameters change.
+  // Computes the gradient tile by tile, so that a tile is in the cache when its parameters change.
   void move_directions(Layer& layer, MatrixView<const T> from, MatrixView<const T> slopes,
                        const AdamStep<T>& step, int n_threads) {
     auto& directions = layer.directions;
@@ -286,7 +287,7 @@ struct LayerTraining<T>::State {
     for_tiles(directions.rows, directions.cols, from.rows, kGradientTile, n_threads, move_tile);
   }
 
-  // The intercept is c - W^T m, where c is changed by its own step.
+  // The intercept is c - W^T m with the centre m: Adam changes W and c.
   void move_logit(index_t n, const AdamStep<T>& step, int n_threads) {
     const index_t last = layers.size() - 1, before = input_width(), k = classes();
     const auto z = part(scores, k, 0, n);
@@ -414,7 +415,7 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
 
 template <class T>
 void LayerTraining<T>::layer(index_t number, MatrixView<T> directions, VectorView<T> offset) const {
-  require(number >= 0 && number < state_->layers.size(), "number", "that of a layer",
+  require(number >= 0 && number < state_->layers.size(), "number", "the index of a layer",
           std::to_string(number));
   const auto& layer = state_->layers[number];
   require(directions.rows == layer.directions.rows && directions.cols == layer.count() &&

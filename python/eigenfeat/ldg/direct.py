@@ -47,7 +47,7 @@ class DirectLDA(WeightedReducer):
     --------
     RegularizedFisher : With a ridge; better with noise.
     GSVDDiscriminant : Exact in the null space.
-    eigenfeat.rayleigh.FisherLDA : Predicts.
+    eigenfeat.rayleigh.FisherLDA : Also a classifier.
 
     References
     ----------
