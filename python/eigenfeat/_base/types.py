@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     )  # number of folds, splitter, or (training, test) rows
     DType: TypeAlias = np.dtype[Any]
     Estimator: TypeAlias = BaseEstimator  # with scikit-learn's interface
-    Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows
+    Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 for float32 rows, else float64
     Pairs: TypeAlias = (
         str | tuple[str, int] | Sequence[tuple[Hashable, Hashable]] | NDArray[Any]
     )  # a name, a name and a number, or (label, label) pairs

@@ -218,7 +218,7 @@ class Sketching(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Returns
         -------
-        (n, m) array of float32 or float64, as `X`
+        (n, m) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)

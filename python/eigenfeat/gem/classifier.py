@@ -94,13 +94,13 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     feature_names_in_ : (d,) array of str
         Names of the input features, if they have names.
     columns_ : TableColumns
-        Encoder of categories; only if `fit` had some.
+        Encoder of categories; only if the training samples have categories.
     completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only if `fit` had some.
+        Gaussian that completes missing entries; only if the training samples have some.
 
     See Also
     --------
-    TableClassifier : For tables with words, gaps and mixed units.
+    TableClassifier : For tables with words, missing entries and mixed units.
     GEMClassifierCV : Search over the parameters.
     GEM : The features alone, for other classifiers.
 
@@ -240,8 +240,8 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
-            results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

@@ -356,11 +356,12 @@ class GEM(FittedDirections, PairFeatures):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; NaN only if `fit` had some. For blocks, an iterator over results is returned.
+            Samples, with NaN only if the training samples had NaN. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------
-        (n, columns) array of float32 or float64, as `X`
+        (n, columns) array, float32 if `X` is float32, else float64
             ``[for s in (+, -): for a in powers: F columns]``, with "with_input" after the columns
             of `X`; with "none" F columns.
         """

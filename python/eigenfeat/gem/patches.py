@@ -201,7 +201,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Returns
         -------
-        (n, cells * features) array of float32 or float64, as `X`
+        (n, cells * features) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self, "gem_")
         images = self._images(X, first=False)

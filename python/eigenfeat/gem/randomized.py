@@ -193,7 +193,7 @@ class RandomizedGEM(PairFeatures):
 
         Returns
         -------
-        (n, columns) array of float32 or float64, as `X`
+        (n, columns) array, float32 if `X` is float32, else float64
             ``[for s in (+, -): for a in powers: F columns]``; "polynomial" has no signs, "none" is
             the projections.
         """

@@ -161,7 +161,7 @@ class KernelLDG(LocalDiscriminant):
 
         Returns
         -------
-        (m, n_components) array of float32 or float64, as `X`
+        (m, n_components) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)

@@ -366,7 +366,7 @@ class LDG(LocalDiscriminant):
 
         Returns
         -------
-        (n, n_components) array of float32 or float64, as `X`
+        (n, n_components) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}

@@ -271,7 +271,7 @@ class TransferLDG(Reducer):
 
         Returns
         -------
-        (n, ell) array of float32 or float64, as `X`
+        (n, ell) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
@@ -290,7 +290,7 @@ class TransferLDG(Reducer):
 
         Returns
         -------
-        (n, ell) array of float32 or float64, as `X`
+        (n, ell) array, float32 if `X` is float32, else float64
         """
         return self.fit(X, y, sample_domain).transform(X, sample_domain)
 

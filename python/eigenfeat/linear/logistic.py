@@ -74,7 +74,7 @@ PENALTY = 0.03  # the default
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # candidates of penalty="auto"
 _MAX_LBFGS_CLASSES = 100  # above it, solver="auto" means "gaussian"
 # `python bench/tables.py` shows the effect of these numbers.
-_FOLDS = ((1_000, 3), (5_000, 2))  # maximum number of samples, folds; one fold beyond
+_FOLDS = ((1_000, 3), (5_000, 2))  # maximum number of samples, folds; one fold above
 _MAX_TRAINED, _MAX_HELD = 20_000, 10_000  # samples of a single fold
 _MAX_LOGITS = 4_000_000  # held-out logits of a single fold
 _MIN_CHOOSING = 60  # held-out samples; with fewer, each fold tries all penalties
@@ -499,8 +499,8 @@ def draw_folds(
 ) -> list[tuple[Codes, Codes]]:
     """Indices of the samples to train on and to hold out, drawn class by class.
 
-    Three folds up to 1,000 samples, two up to 5,000; beyond, one fold of at most 20,000 samples to
-    train on and 10,000 to hold out. The only sample of a class is never held out; no fold if all
+    Three folds up to 1,000 samples, two up to 5,000; with more samples, one fold of at most 20,000
+    samples to train on and 10,000 to hold out. The only sample of a class is never held out; no fold if all
     classes have one sample.
     """
     for most, count in _FOLDS:

@@ -131,7 +131,7 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fro
 
         Returns
         -------
-        (n, m) array of float32 or float64, as `X`
+        (n, m) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self)
         rows, threads = self._rows(X), self.n_threads

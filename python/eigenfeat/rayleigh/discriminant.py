@@ -72,7 +72,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     classes_ : (k,) array
         Labels, sorted.
     completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only if `fit` had some.
+        Gaussian that completes missing entries; only if the training samples have some.
     offset_ : (m,) array
         ``-mean_ @ directions_``.
     mean_ : (d,) array

@@ -94,7 +94,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
     moments_ : ClassMoments
         Moments of the classes.
     completion_ : GaussianImputer
-        The Gaussian that completes missing entries; only if `fit` had some.
+        Gaussian that completes missing entries; only if the training samples have some.
 
     Raises
     ------
@@ -163,7 +163,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
 
         Returns
         -------
-        (n, k) array of float32 or float64, as `X`, or (n,) with two classes
+        (n, k) array, or (n,) with two classes; float32 if `X` is float32, else float64
             With two classes, the logit of the second class over the first. A class without samples
             has minus infinity.
         """

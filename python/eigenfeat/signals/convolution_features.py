@@ -184,7 +184,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         Returns
         -------
-        (n, F) array of float32 or float64, as the series of `fit`
+        (n, F) array, float32 if the series of `fit` were float32, else float64
         """
         check_is_fitted(self, "thresholds_")
         series, lengths = self._series(X)
@@ -202,7 +202,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         Returns
         -------
-        (n, m, F) array of float32 or float64, as the series of `fit`
+        (n, m, F) array, float32 if the series of `fit` were float32, else float64
             ``out[:, j]`` equals ``transform(X[..., : times[j]])``.
         """
         check_is_fitted(self, "thresholds_")

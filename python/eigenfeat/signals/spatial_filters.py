@@ -219,7 +219,7 @@ class SpatialFilters(EpochTransformer):
 
         Returns
         -------
-        (n, F) array of float32 or float64, as `X`
+        (n, F) array, float32 if `X` is float32, else float64
             Natural logarithms of the mean squares over an epoch. For an epoch without power, this
             is the logarithm of the smallest normal number.
         """

@@ -172,7 +172,7 @@ class TangentSpace(EpochTransformer):
 
         Returns
         -------
-        (n, bands * rank (rank + 1) / 2) array of float32 or float64, as `X`
+        (n, bands * rank (rank + 1) / 2) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self, "basis_")
         dtype, n_times, covariances = self._covariances(X, self.n_channels_)

@@ -55,7 +55,7 @@ _Array = NDArray[np.float64]
 _Part = tuple[MemorySamples, MemorySamples]
 
 # bench/tables.py shows the effect of the following numbers.
-MANY_SAMPLES, _MORE_SAMPLES = 5_000, 30_000  # beyond, some views are smaller
+MANY_SAMPLES, _MORE_SAMPLES = 5_000, 30_000  # with more samples, some views are smaller
 _MAX_COLUMNS = 200  # for many samples; "gem" and "forest" take more
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 # Indicators of pairs of columns, and the largest number of samples that has them.

@@ -57,9 +57,9 @@ __all__ = ["TableClassifier"]
 
 _Array = NDArray[np.float64]
 
-_MAX_CLASSES = 100  # "gem" takes more
+_MAX_CLASSES = 100  # with more, only the view "gem" is fitted
 # bench/tables.py shows the effect of the following numbers.
-_PRIOR_SAMPLES = 500.0  # divided by n: weight of the prior of the views' weights, in samples
+_PRIOR_SAMPLES = 500.0  # the prior of the views' weights counts like this number / n samples
 _FEW_SAMPLES = 100  # with fewer, the prior has more weight, and views with small weights stay
 _FOLDS_OF_MANY = 4  # only the first of these folds is held out
 _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held out, and trained on
@@ -68,8 +68,8 @@ _MAX_HELD, _MAX_TRAINED = 5_000, 20_000  # samples of this fold that are held ou
 class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     """Classifier of tables: a pool of views of the columns.
 
-    Use it first for any table: numbers, text, categories and gaps need no preparation, and most
-    tables need no tuning. User guide: :doc:`/guide/tables`.
+    Use it first for any table: numbers, text, categories and missing entries need no preparation,
+    and most tables need no tuning. User guide: :doc:`/guide/tables`.
 
     Each view is a classifier on one representation of the columns. Views are pooled by weights that
     minimise the log loss of out-of-fold probabilities.
@@ -81,14 +81,14 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         features), "gem_ranks" (GEM features of the ranks), "kernel" (Gaussian, of the ranks),
         "interactions" (pairs of columns, in bins), "forest" and "boosting" (trees),
         "boosting_pairs" (trees that also read sums and differences of two numeric columns).
-        "auto" pools all that the samples allow. Classifiers with `predict_proba`, such as
+        "auto" pools all views that suit the samples. Classifiers with `predict_proba`, such as
         ``LGBMClassifier()``, are views of their own.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot, or target statistics if
         there are more than 50 categories; dates become numbers, and text that nearly always
-        differs is left out with a warning. None refuses them.
+        differs is left out with a warning. With None, such columns are an error.
     time_limit : float or None, default=None
-        Seconds of the fit; no further view is tried after 60% of them. The first view always is.
+        Seconds of the fit; no further view is tried after 60% of the limit. The first view is always tried.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0
@@ -114,9 +114,9 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     feature_names_in_ : (d,) array of str
         Names of the input features, if they have names.
     columns_ : TableColumns
-        Encoder of categories; only if `fit` had some.
+        Encoder of categories; only if the training samples have categories.
     completion_ : GaussianImputer
-        The Gaussian that completes missing numbers; only if `fit` had some.
+        Gaussian that completes missing numbers; only if the training samples have some.
 
     See Also
     --------
@@ -144,7 +144,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     _folds = ((300, 10), (MANY_SAMPLES, 5), (10_000, 3))
 
     layers_: list[Layer]
-    # Set for all objects: early classifiers look for it before a fit.
+    # Set before a fit, too: early classifiers recognise pools by this attribute.
     out_of_fold_proba_: NDArray[np.float64] | None = None
 
     def __init__(
@@ -181,7 +181,7 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
             Samples; NaN is a missing entry. Sparse samples, blocks that do not fit into memory and
-            tables of more than 100 classes have the view "gem" alone.
+            tables of more than 100 classes are fitted by the view "gem" alone.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -227,8 +227,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         self.out_of_fold_proba_ = None
         if len(folds.parts) > 1:
             self.out_of_fold_proba_ = softmax(self._out_of_fold(held_out, samples, folds), axis=1)
-        gem = [view.model for view in self.views_ if isinstance(view.model, GemView)]
-        self.layers_ = [one.learned for one in gem if one.inputs == "columns"]
+        models = [view.model for view in self.views_ if isinstance(view.model, GemView)]
+        self.layers_ = [model.learned for model in models if model.inputs == "columns"]
 
     def _fit_gem(self, rows: LabelledSamples, names: list[str], reason: str) -> None:
         """Fit the paper's classifier as the only view."""
@@ -269,8 +269,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
     def _weights(self, held_out: dict[str, _Array], samples: Samples, held: Codes) -> _Array:
         codes, weight = samples.targets[held], samples.weight_of(held)
         prior, n = prior_weights(held_out), len(held)
-        # Few samples say little about weights, which therefore stay near the prior. With many views
-        # the prior of each one is less than `MIN_SHARE`.
+        # Few samples say little about weights: the prior counts more, and views stay even if their
+        # prior weights are below `MIN_SHARE`, as with many views.
         factor = max(_FEW_SAMPLES / n, 1.0)
         prior_samples, min_share = factor * _PRIOR_SAMPLES / n, MIN_SHARE / factor
         logits = list(held_out.values())
@@ -283,8 +283,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
-            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
-            results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
@@ -303,9 +303,9 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
 
 
 def _why_only_gem(rows: LabelledSamples) -> str:
-    """Why the samples can have the view "gem" alone; empty if they can have others."""
+    """Return the reason to fit the view "gem" alone; empty if other views can be fitted."""
     if not isinstance(rows, MemorySamples) or not rows.dense:
-        return "sparse samples and blocks of rows have GEM features of the columns alone"
+        return "sparse samples and blocks of rows allow only the view gem"
     if len(rows.classes) > _MAX_CLASSES:
         return f"more than {_MAX_CLASSES} classes"
     if np.bincount(rows.codes).max() < 2:

@@ -40,7 +40,7 @@ __all__ = ["VIEWS", "reason_against"]
 _Array = NDArray[np.float64]
 
 # bench/regression.py shows the effect of the following numbers.
-_MAX_GEM_COLUMNS = 500  # beyond, moments of all bins take most of the time
+_MAX_GEM_COLUMNS = 500  # with more, moments of all bins take most of the time
 _MAX_MAP_COLUMNS = 200
 _MAX_BOOSTED_OUTPUTS = 5  # each output has its own trees
 _MIN_SAMPLES = 100  # fewer samples mislead boosting and learned maps

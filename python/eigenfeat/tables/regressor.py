@@ -55,7 +55,7 @@ _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     """Regression of tables of any kind: a pool of linear views, kernels and trees.
 
-    Use it first for any table with a continuous target: numbers, text, categories and gaps need no
+    Use it first for any table with a continuous target: numbers, text, categories and missing entries need no
     preparation, and most tables need no tuning. User guide: :doc:`/guide/regression`.
 
     Each view is a regression on its own representation of the columns. Predictions are weighted
@@ -70,12 +70,12 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         "columns" and "splines" (ridge regressions on the columns and on B-splines of them),
         "gem_ranks" (with GEM features of ranks between bins of the target), "kernel" (a Gaussian
         kernel of the columns), "kernel_learned" (of a learned map of their ranks), "forest" and
-        "boosting" (trees). "auto": all that the columns allow. Regressors, such as
+        "boosting" (trees). "auto": all views that suit the columns. Regressors, such as
         ``LGBMRegressor()``, are views of their own, fitted to standardised targets.
     categorical_features : "from_dtype" or None, default="from_dtype"
-        Columns of text and categories in data frames become one-hot. None refuses them.
+        Columns of text and categories in data frames become one-hot. With None, such columns are an error.
     time_limit : float or None, default=None
-        Seconds of the fit; no further view is tried after 60% of them. The first view always is.
+        Seconds of the fit; no further view is tried after 60% of the limit. The first view is always tried.
     random_state : int, RandomState or None, default=0
         Seed for folds, landmarks of kernels, and trees.
     n_threads : int or None, default=None
@@ -86,7 +86,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     Attributes
     ----------
     views_ : list of PooledView
-        Name, weight, score and time of each view, and why one is not used.
+        Name, weight, score and time of each view, and why a view is not used.
     out_of_fold_prediction_ : (n,) or (n, q) array
         Predictions of the training samples by views and weights without their fold; NaN for samples
         of weight 0 and, with more than 20,000 samples, for those outside the one fold.
@@ -99,9 +99,9 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     target_range_ : (2, q) array
         Least and largest predictions, in standard deviations from the mean.
     columns_ : TableColumns
-        Encoder of categories; only if `fit` had some.
+        Encoder of categories; only if the training samples have categories.
     completion_ : GaussianImputer
-        The Gaussian that completes missing numbers; only if `fit` had some.
+        Gaussian that completes missing numbers; only if the training samples have some.
     n_features_in_ : int
         Number of input features.
     feature_names_in_ : (d,) array of str
@@ -176,8 +176,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) array-like, data frame or RowBlocks
-            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
-            results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

@@ -46,7 +46,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        (n, ell) array of float32 or float64, as `X`
+        (n, ell) array, float32 if `X` is float32, else float64
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
