@@ -64,7 +64,7 @@ class RegularizedFisher(WeightedReducer):
 
     See Also
     --------
-    eigenfeat.rayleigh.FisherLDA : Predicts, and takes batches and missing entries.
+    eigenfeat.rayleigh.FisherLDA : Also a classifier; takes batches and missing entries.
     PCAFisher : Principal components instead of a ridge.
     GSVDDiscriminant : No ridge.
 

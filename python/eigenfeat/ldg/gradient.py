@@ -1,4 +1,4 @@
-"""Minimise the discriminative Gaussian objective, of which LDG minimises a bound."""
+"""Minimise the discriminative Gaussian objective directly; LDG minimises a bound of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["DiscriminativeGaussian"]
 class DiscriminativeGaussian(Iterative, Verbose, LDG):
     """Directions that minimise a smooth leave-one-out error of local Gaussians.
 
-    Use it for two or three dimensions; it is slower than `LDG`, by seconds. Set `n_components`
+    Use it for two or three dimensions; it takes seconds longer than `LDG`. Set `n_components`
     first, then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its
     minimisation: :doc:`/guide/objectives`.
 

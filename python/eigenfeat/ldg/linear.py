@@ -1,4 +1,4 @@
-"""Linear LDG: directions in which samples are near to their own class and far from the others."""
+"""Linear LDG: directions in which samples are near their own class and far from other classes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ N_FOLDS = 5
 
 
 class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class: choice of the parameters, and eigenvectors of ``V - gamma A`` in coordinates."""
+    """Base class of LDG: chooses the parameters, and finds eigenvectors of ``V - gamma A``."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [
@@ -83,8 +83,8 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
             Finite samples. Rows of files are read into memory. `LDG` keeps sparse samples sparse if
-            they have at least as many columns as samples; others become dense, except for columns
-            of zeros. A kernel that is "precomputed" is (n, n).
+            they have at least as many columns as samples; other sparse samples become dense, except
+            for columns of zeros. With ``kernel="precomputed"``, the (n, n) kernel matrix.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which contain labels.
 
@@ -133,9 +133,9 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _candidates(self, problem: Problem) -> dict[str, Any]:
         """Check the parameters, and return the candidates of each.
 
-        These are the best ones if held-out samples are needed to choose.
+        If held-out samples are needed to choose, only the best candidate is returned.
         """
-        held_out = problem.spread_out
+        held_out = problem.separates_any_labels
         by_default: dict[str, Sequence[float | None]] = {
             "n_neighbors": selection.FOLD_NEIGHBORS if held_out else selection.NEIGHBORS,
             "gamma": selection.FOLD_GAMMAS if held_out else selection.GAMMAS,
@@ -225,7 +225,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self, problem: Problem, scatters: LocalScatters, candidates: list[int]
     ) -> tuple[Array, Array]:
         """Return eigenvalues and directions in coordinates; their number is given or chosen."""
-        greedy = self._greedy and not problem.spread_out
+        greedy = self._greedy and not problem.separates_any_labels
         most = selection.GREEDY_LIMIT if greedy else max(candidates)
         values, vectors = problem.solve(scatters, self.gamma_, most)
         if greedy:
@@ -265,13 +265,14 @@ class LDG(LocalDiscriminant):
         leave-one-out 3-NN accuracy. "greedy": up to 40, as long as the accuracy does not decrease.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1, or, with at least
-        ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9.
+        ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9 on held-out samples.
     n_neighbors : int, "cv" or sequence of int, default="cv"
         Neighbours of a local mean. "cv": the best of 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA, or, with at least ``n_samples - 1`` columns, of 1, 4 and 16 by that of 3-NN.
+        local QDA, or, with at least ``n_samples - 1`` columns, of 1, 4 and 16 by 3-fold 3-NN.
     fisher_ridge : None, float > 0, "cv" or sequence, default=None
-        With a number, the first directions span those of `RegularizedFisher` with this ridge, and
-        LDG's lie in their complement. "cv": the best of None, 0.01, 0.1 and 1.
+        With a number, the first directions span the directions of `RegularizedFisher` with this
+        ridge, and the LDG directions follow in the orthogonal complement. "cv": the best of None,
+        0.01, 0.1 and 1.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     random_state : int, RandomState instance or None, default=None
@@ -288,7 +289,7 @@ class LDG(LocalDiscriminant):
     scale_ : (d,) array
         Standard deviations of the columns; 1 for constant columns or without `standardize`.
     eigenvalues_ : (n_components,) array
-        ``v^T (V - gamma A) v`` of each direction v; ascending, but Fisher's come first.
+        ``v^T (V - gamma A) v`` of each direction v, ascending; Fisher directions come first.
     gamma_ : float
         The given or chosen `gamma`.
     fisher_ridge_ : float or None
@@ -298,8 +299,8 @@ class LDG(LocalDiscriminant):
     n_components_ : int
         The given or chosen number of directions.
     cv_results_ : dict
-        The candidates of each chosen parameter, by its name, and their accuracies, by the name with
-        "_accuracy". NaN stands for None.
+        Candidates of each chosen parameter under its name, and their accuracies under the name with
+        the suffix "_accuracy". NaN stands for None.
     classes_ : (k,) array
         Labels, sorted.
     short_classes_ : array
@@ -308,9 +309,9 @@ class LDG(LocalDiscriminant):
 
     See Also
     --------
-    SparseLDG : Directions of few columns.
+    SparseLDG : Directions with few nonzero entries.
     DiscriminativeGaussian : Better in two or three dimensions, slower.
-    eigenfeat.rayleigh.FisherLDA : Class means; at most k - 1 directions, and predicts.
+    eigenfeat.rayleigh.FisherLDA : By class means; at most k - 1 directions; also a classifier.
 
     References
     ----------
@@ -335,6 +336,8 @@ class LDG(LocalDiscriminant):
             None,
         ],
     }
+
+    _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
     def __init__(
         self,
@@ -383,8 +386,6 @@ class LDG(LocalDiscriminant):
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-    _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
     def _problem(self, samples: LabelledSamples) -> Problem:
         X = samples.together().X

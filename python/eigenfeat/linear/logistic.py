@@ -500,8 +500,8 @@ def draw_folds(
     """Indices of the samples to train on and to hold out, drawn class by class.
 
     Three folds up to 1,000 samples, two up to 5,000; with more samples, one fold of at most 20,000
-    samples to train on and 10,000 to hold out. The only sample of a class is never held out; no fold if all
-    classes have one sample.
+    samples to train on and 10,000 to hold out. The only sample of a class is never held out; there
+    is no fold if all classes have one sample.
     """
     for most, count in _FOLDS:
         if len(codes) <= most:

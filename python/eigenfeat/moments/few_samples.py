@@ -55,7 +55,7 @@ class FewSamples:
     def added(
         self, rows: RealArray | CsrRows, codes: npt.NDArray[np.int32], weights: _Array | None
     ) -> FewSamples | None:
-        """Return these samples and a copy of a batch; None if they need further checks."""
+        """Return these samples and a copy of a batch; None if the batch needs further checks."""
         if not _are_plain(rows, weights, self.n_features):
             return None
         if isinstance(rows, CsrRows):
@@ -89,14 +89,14 @@ class FewSamples:
         return float(weights[codes == index].sum())
 
     def mean(self, index: int) -> _Array:
-        """Mean (d,) of a class with weight."""
+        """Mean (d,) of a class of positive weight."""
         X, codes, weights = self.samples
         own = codes == index
         mean: _Array = weights[own] @ X[own] / weights[own].sum()
         return mean
 
     def variance(self, index: int) -> _Array:
-        """Variances (d,) of the columns in a class with weight."""
+        """Variances (d,) of the columns in a class of positive weight."""
         X, codes, weights = self.samples
         own = codes == index
         variance: _Array = weights[own] @ (X[own] - self.mean(index)) ** 2 / weights[own].sum()
@@ -104,7 +104,7 @@ class FewSamples:
 
 
 def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int) -> bool:
-    """Whether the samples need no further checks and may be kept."""
+    """Whether the batch needs no further checks and may be kept."""
     if isinstance(rows, CsrRows):
         inside = (rows.indices >= 0) & (rows.indices < n_columns)
         if n_columns > _MAX_SPARSE_COLUMNS or not inside.all():

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class FromMoments(SolvedWhenRead, BaseEstimator):
-    """Base class of estimators that are computed from moments when first needed."""
+    """Base class of estimators whose results are computed from moments when first read."""
 
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
@@ -147,7 +147,7 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fro
         return self.directions_.shape[1]
 
     def _pencil_of(self) -> matrices.PencilOf:
-        """The function from pooled moments to the pencil."""
+        """Return the function that computes the pencil from pooled moments."""
         raise NotImplementedError
 
     def _options(self) -> matrices.Parameters:
@@ -247,7 +247,7 @@ class FromClassMoments(FromMoments):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; NaN is a missing entry, which a continuous target in blocks does not allow.
+            Samples; NaN is a missing entry. Blocks with a continuous target must be complete.
             Blocks are read once, twice for a continuous target, three times with missing entries.
         y : (n,) array-like
             Targets; None with blocks, which contain targets and weights.
@@ -279,8 +279,8 @@ class FromClassMoments(FromMoments):
         X, y, sample_weight
             As in `fit`.
         classes : array-like, optional
-            All labels, given with the first batch; any other label is then an error. Without it,
-            any batch may add labels.
+            All labels, given with the first batch; any other label is then an error. If None, any
+            batch may add labels.
 
         Returns
         -------

@@ -88,7 +88,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         there are more than 50 categories; dates become numbers, and text that nearly always
         differs is left out with a warning. With None, such columns are an error.
     time_limit : float or None, default=None
-        Seconds of the fit; no further view is tried after 60% of the limit. The first view is always tried.
+        Seconds of the fit; no further view is tried after 60% of the limit. The first view is
+        always tried.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0

@@ -55,8 +55,9 @@ _MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
 class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     """Regression of tables of any kind: a pool of linear views, kernels and trees.
 
-    Use it first for any table with a continuous target: numbers, text, categories and missing entries need no
-    preparation, and most tables need no tuning. User guide: :doc:`/guide/regression`.
+    Use it first for any table with a continuous target: numbers, text, categories and missing
+    entries need no preparation, and most tables need no tuning. User guide:
+    :doc:`/guide/regression`.
 
     Each view is a regression on its own representation of the columns. Predictions are weighted
     means of the views' predictions; the nonnegative weights of sum 1 minimise the squared error of
@@ -73,9 +74,11 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         "boosting" (trees). "auto": all views that suit the columns. Regressors, such as
         ``LGBMRegressor()``, are views of their own, fitted to standardised targets.
     categorical_features : "from_dtype" or None, default="from_dtype"
-        Columns of text and categories in data frames become one-hot. With None, such columns are an error.
+        Columns of text and categories in data frames become one-hot. With None, such columns are
+        an error.
     time_limit : float or None, default=None
-        Seconds of the fit; no further view is tried after 60% of the limit. The first view is always tried.
+        Seconds of the fit; no further view is tried after 60% of the limit. The first view is
+        always tried.
     random_state : int, RandomState or None, default=0
         Seed for folds, landmarks of kernels, and trees.
     n_threads : int or None, default=None

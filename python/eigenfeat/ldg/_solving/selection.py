@@ -64,8 +64,8 @@ class Problem:
     coordinates: NDArray[Any]  # (n, r)
     basis: AnyBasis
     columns: Columns
-    first: Array | None = None  # (r, m) orthonormal directions before LDG's
-    results: dict[str, Any] = field(default_factory=dict)  # as `LDG.cv_results_`
+    first: Array | None = None  # (r, m) orthonormal directions before the LDG directions
+    results: dict[str, Any] = field(default_factory=dict)  # see `LDG.cv_results_`
 
     @property
     def n_classes(self) -> int:
@@ -78,8 +78,8 @@ class Problem:
         return int(self.coordinates.shape[1])
 
     @property
-    def spread_out(self) -> bool:
-        """Whether any labels of the samples can be separated: choices need held-out samples."""
+    def separates_any_labels(self) -> bool:
+        """Whether directions separate any labels, so that choices need held-out samples."""
         return len(self.columns.varying) >= len(self.rows) - 1
 
     def scatters(self, n_neighbors: int) -> LocalScatters:
@@ -88,7 +88,7 @@ class Problem:
         return local_scatters(*given, n_threads=self.samples.n_threads)
 
     def solve(self, scatters: LocalScatters, gamma: float, count: int) -> tuple[Array, Array]:
-        """Return directions v, `first` before eigenvectors, after their ``v^T (V - gamma A) v``."""
+        """Return ``v^T (V - gamma A) v`` of the directions v, and v: `first`, then eigenvectors."""
         matrix = scatters.within - gamma * scatters.weighted
         found, vectors = smallest_eigenpairs(preferring(matrix, self.first), min(count, self.rank))
         if self.first is not None:
@@ -245,7 +245,7 @@ def fold_accuracies(
 
 
 def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArray[Any], Array]:
-    """Return coordinates of `known` samples in a basis of their span, and of the other samples."""
+    """Return coordinates of `known` and of other samples in a basis of the span of `known` ones."""
     selected = coordinates[known].astype(np.float64)
     mean = selected.mean(axis=0)
     basis, rows = span_of(np.ascontiguousarray((selected - mean).astype(coordinates.dtype)))
@@ -258,7 +258,7 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
 def _hits(
     rows: Array, codes: Codes, queries: Array, query_codes: Codes, dimensions: Sequence[int]
 ) -> Codes:
-    """Count queries that 3-NN classifies right in their leading columns, of each dimension."""
+    """Count correct 3-NN predictions of queries in the leading columns, for each dimension."""
     hits = np.zeros(len(dimensions), dtype=np.int64)
     for batch in gen_batches(len(queries), max(1, _MAX_DISTANCES // len(rows))):
         part = queries[batch]
