@@ -1,4 +1,4 @@
-// The compiled core as Python sees it: private, used through the facade in python/eigenfeat/.
+// The Python module of the compiled core: private, used through the facade in python/eigenfeat/.
 #include <pybind11/pybind11.h>
 
 #include <stdexcept>

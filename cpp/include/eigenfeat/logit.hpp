@@ -48,8 +48,8 @@ class Metric {
   // features, and accurate enough for a preconditioner.
   enum class Products { single, coarse };
 
-  // scale, diagonal: p positive numbers. positive() is whether the factorisation succeeded; if it
-  // failed, solve() must not be called, and the caller raises the diagonal.
+  // scale, diagonal: p positive numbers. positive() tells whether the factorisation succeeded; if
+  // it failed, solve() must not be called, and the caller raises the diagonal.
   template <class T>
   static std::unique_ptr<Metric> make(const FeatureRows<T>& features,
                                       VectorView<const double> weights,
@@ -82,7 +82,7 @@ class Metric {
 };
 
 // Mean over the rows of the squared distance of sqrt(w_i) D phi_i from the span of the other rows:
-// the variance of a row given the others, 1 / (K^-1)_ii - ridge with K = ridge I + B B^T and
+// the variance of a row given the other rows, 1 / (K^-1)_ii - ridge with K = ridge I + B B^T and
 // B = diag(w)^1/2 Phi D (Rasmussen and Williams 2006, 5.12). Infinite if K is not positive
 // definite. One thread inverts K: n^2 p + n^3 flops, 12 n^2 bytes.
 template <class T>

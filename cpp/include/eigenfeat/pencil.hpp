@@ -2,11 +2,11 @@
 //
 //   A v = lambda B v,   A symmetric, B symmetric positive definite,   v^T B v = 1.
 //
-// A batch has numerators A, denominators B, and items, pairs (numerator, denominator). Each
+// A batch has numerators A, denominators B, and items, which are pairs of them. Each
 // denominator is factorised once, B = L L^T, for all its items. A ridge is added to a copy, B +
 // diag(shifts), so that a matrix may be both a numerator and a denominator. Solvers:
 //
-//   full    LAPACK's sygvd: every eigenpair. The reference for the others. About 9 d^3 flops.
+//   full    LAPACK's sygvd: every eigenpair. The reference for other solvers. About 9 d^3 flops.
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.
 //   tridiagonal  reduction to L^-1 A L^-T, then kernels of the core for few pairs: reduction to
 //           tridiagonal form, multisection, inverse iteration; see largest_eigenpairs.hpp. Items with
@@ -71,8 +71,8 @@ struct PencilProblem {
 // Arrays that the caller owns, n = number of items, m = options.n_vectors.
 template <class T>
 struct PencilSolution {
-  VectorView<T> eigenvalues;       // (n, m), row-major; beyond found[i]: NaN
-  VectorView<T> vectors;           // (n, m, d), vector by vector; beyond found[i]: NaN
+  VectorView<T> eigenvalues;       // (n, m), row-major; NaN after found[i]
+  VectorView<T> vectors;           // (n, m, d), vector by vector; NaN after found[i]
   VectorView<T> residuals;         // (n, m)
   VectorView<index_t> found;       // number of eigenpairs of item i
   VectorView<index_t> iterations;  // operator columns applied (krylov), else 0

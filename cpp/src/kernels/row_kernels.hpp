@@ -5,7 +5,7 @@
 
 namespace eigenfeat {
 
-// `next`, the row that is read after this one, is prefetched; at the end of a range it is this row.
+// next: the row to prefetch, which is read after x; at the end of a range, x.
 template <class T>
 struct RowKernels {
   // sum[j] += weight x[j];  peak[j] = max(peak[j], |x[j]|). NaN or infinity makes sum[j] not finite.

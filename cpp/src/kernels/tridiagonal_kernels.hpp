@@ -18,9 +18,9 @@ inline constexpr index_t kFactorLines = 5;  // lines of a row of the factorised 
 
 struct TridiagonalKernels {
   // Q^T A Q = T, with order = d rounded up to whole lines. scratch: 4 order numbers. a: (order,
-  // order), column-major, on a 64-byte boundary, with magnitudes at most 1; read are the lower
-  // triangle, and the whole lines that cross the diagonal; entries beyond row and column d must be
-  // zero. On return, diagonal (d) and off (d - 1) have T, and column i of `a` from row i + 2 on,
+  // order), column-major, on a 64-byte boundary, with magnitudes at most 1. The lower triangle and
+  // the whole lines that cross the diagonal are read; entries after row and column d must be zero.
+  // On return, diagonal (d) and off (d - 1) have T, and column i of `a` from row i + 2 on,
   // with tau (d - 1), has the reflections, as in sytrd: Q = H_0 H_1 ..., H_i = I - tau_i v v^T,
   // v_(i+1) = 1.
   void (*reduce)(double* a, index_t d, double* diagonal, double* off, double* tau, double* scratch);
@@ -31,11 +31,11 @@ struct TridiagonalKernels {
   void (*count_below)(const double* diagonal, const double* squares, index_t d,
                       const double* shifts, index_t n_shifts, double* below);
 
-  // P L U = T - shift by Gaussian elimination with partial pivoting, for a line of shifts. Smaller
-  // pivots are replaced by `least`. factors: d kFactorLines lines.
+  // P L U = T - shift by Gaussian elimination with partial pivoting, for a line of shifts. Pivots
+  // smaller than `least` are replaced by it. factors: d kFactorLines lines.
   void (*factorise)(const double* diagonal, const double* off, index_t d, double least,
                     const double* shifts, double* factors);
-  // x (d lines) <- U^-1 x or, if all, (P L U)^-1 x, each lane scaled to length 1.
+  // x (d lines) <- U^-1 x or, if `all`, (P L U)^-1 x, each lane scaled to length 1.
   void (*solve)(const double* factors, index_t d, bool all, double* x);
 
   // x (d lines) <- Q x, with Q from `reduce`.

@@ -6,7 +6,7 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kWaves = 6;
+inline constexpr index_t kWaves = 6;  // features of a direction: three powers of two half waves
 inline constexpr index_t kWaveRows =
     64;  // rows of a tile, whose packed projections fit the second cache
 

@@ -178,7 +178,8 @@ void LocalLaplacian::look_for_nearest(const Block& b, index_t first, index_t las
                                               s.limits.data(), k, s.nearest.data());
 }
 
-// If the distance may be a rounding error, the norm stays infinite, and the row has no affinity.
+// If the distance to the k-th neighbour may be a rounding error, the norm stays infinite, and the
+// row has no affinity.
 void LocalLaplacian::set_scales(const Block& b, const Scratch& s) {
   const AffinityClass& c = class_of(b);
   const index_t k = neighbours(c);
@@ -214,7 +215,8 @@ void LocalLaplacian::work_on_kept(const Vector<index_t>& wave) {
   for_each(blocks, [&](const Block& b, Scratch&) { finish_kept(b); });
 }
 
-// Tiles from the first tile of the block on, and their transposes below the diagonal.
+// Products with the tiles from the first tile of the block on, and their transposes below the
+// diagonal.
 void LocalLaplacian::keep_products(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t t = b.first_tile(); t < c.n_tiles(); ++t) multiply(b, t, held(c, t, b.first));

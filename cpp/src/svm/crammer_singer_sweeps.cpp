@@ -33,7 +33,7 @@ void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
   if (!changed.empty()) move(i);
 }
 
-// Visits the active rows once; returns the sum of their gaps before each visit.
+// Visits the active rows once; returns the sum of the gaps that the rows have when visited.
 template <class T>
 double CrammerSinger<T>::State::sweep(double negligible, double wide) {
   constexpr index_t ahead = 4;
@@ -54,8 +54,8 @@ double CrammerSinger<T>::State::sweep(double negligible, double wide) {
   return seen;
 }
 
-// Sweeps until the gap of the active rows is a small part of their gap in the first sweep, or
-// negligible. It is compared with the dual, which approaches the optimum long before the primal.
+// Sweeps until the gap of the active rows is a small part of their gap in the first sweep, or half
+// of the target. The target is relative to the dual, which nears the optimum before the primal.
 template <class T>
 void CrammerSinger<T>::State::sweeps(double tolerance) {
   constexpr int most_sweeps = 20;

@@ -320,7 +320,7 @@ def _distinct(
 def _distinct_integers(
     array: npt.NDArray[Any], low: int, high: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.integer[Any]]]:
-    """As `_distinct` for integers in a narrow range: by counting instead of sorting."""
+    """Like `_distinct`, for integers in a narrow range: counts instead of sorting."""
     shifted = array.astype(np.int64) - low
     present = np.bincount(shifted, minlength=high - low + 1) > 0
     rank = np.cumsum(present) - 1

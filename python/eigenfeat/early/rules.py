@@ -105,12 +105,12 @@ class Linear(Discriminants):
     offsets: _Array
 
     def scores(self, points: _Array) -> _Array:
-        """As `Discriminants.scores`."""
+        """See `Discriminants.scores`."""
         return np.asarray(np.einsum("ni,ki->nk", points, self.slopes) + self.offsets)
 
     @property
     def separable(self) -> Separable:
-        """As `Discriminants.separable`."""
+        """See `Discriminants.separable`."""
         return self.offsets[None], np.ascontiguousarray(self.slopes), None, None
 
 
@@ -128,27 +128,27 @@ class Quadratic(Discriminants):
         return self.precisions.ndim == 3
 
     def take(self, rows: _Codes) -> Quadratic:
-        """As `Discriminants.take`."""
+        """See `Discriminants.take`."""
         if len(self.means) == 1:
             return self
         return Quadratic(self.offsets[rows], self.means[rows], self.precisions[rows])
 
     def pull(self, points: _Array, c: int) -> tuple[_Array, _Array]:
-        """Points less the mean of class c, and the negative gradients of f_c, both (n, d)."""
+        """Points minus the mean of class c, and the negative gradients of f_c, both (n, d)."""
         difference = points - self.means[:, c]
         if self.diagonal:
             return difference, self.precisions[:, c] * difference
         return difference, _products(difference, self.precisions[0, c])
 
     def scores(self, points: _Array) -> _Array:
-        """As `Discriminants.scores`."""
+        """See `Discriminants.scores`."""
         pulls = (self.pull(points, c) for c in range(self.means.shape[1]))
         squares = [np.einsum("ni,ni->n", difference, pull) for difference, pull in pulls]
         return np.asarray(self.offsets - 0.5 * np.stack(squares, axis=1))
 
     @property
     def separable(self) -> Separable | None:
-        """As `Discriminants.separable`."""
+        """See `Discriminants.separable`."""
         if not self.diagonal:
             return None
         arrays = self.offsets, 0.5 * self.precisions, self.means
@@ -180,12 +180,12 @@ class Local(Discriminants):
     model: LocalQDA
 
     def about(self, points: _Array) -> Quadratic:
-        """As `Discriminants.about`."""
+        """See `Discriminants.about`."""
         means, variances = self.model.local_gaussians(points)
         return Quadratic(self.model.offsets(variances), means, 1.0 / variances)
 
     def scores(self, points: _Array) -> _Array:
-        """As `Discriminants.scores`."""
+        """See `Discriminants.scores`."""
         return self.about(points).scores(points)
 
 
@@ -385,11 +385,11 @@ class PairwiseRule(Rule):
     """
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_classes`."""
+        """See `Rule.best_classes`."""
         return np.asarray(rule_input.scores.argmax(axis=1))
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """As `Rule.bound`."""
+        """See `Rule.bound`."""
         conditional = rule_input.conditional
         weights = conditional.weights
         # Components with smaller weights change the sum less than its rounding errors.

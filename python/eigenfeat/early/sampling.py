@@ -75,12 +75,12 @@ class SampledRule(Rule):
         self.seed = seed
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """As `Rule.bound`: all completions are drawn, because no bound reaches 1."""
+        """See `Rule.bound`: all completions are drawn, because no bound reaches 1."""
         n = len(best)
         return self._bounds(rule_input, best, np.zeros(n), np.ones(n))
 
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
-        """As `Rule.decides`."""
+        """See `Rule.decides`."""
         return np.asarray(self._bounds(rule_input, best, tau, tau) >= tau)
 
     def _bounds(
@@ -110,7 +110,7 @@ class SampledRule(Rule):
         return bound
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_classes`: the most frequent class of the first completions."""
+        """See `Rule.best_classes`: the most frequent class of the first completions."""
         n = len(rule_input.conditional.pattern)
         votes = np.zeros((n, len(self.predict.classes)), dtype=np.intp)
         for rows, codes in self._labelled(rule_input, np.arange(n), range(PILOT_SAMPLES)):

@@ -86,7 +86,7 @@ class ChebyshevSet(ConfidenceSet):
     largest_radius = 1e9
 
     def reliability(self, radius: _Array, degrees: _Codes) -> _Array:
-        """As `ConfidenceSet.reliability`; the inequality gives a bound below 0 for small radii."""
+        """See `ConfidenceSet.reliability`; the inequality gives a bound below 0 for small radii."""
         return np.maximum(1.0 - degrees / np.square(radius), 0.0)
 
 
@@ -96,7 +96,7 @@ class MahalanobisSet(ConfidenceSet):
     full_covariance = True
 
     def reliability(self, radius: _Array, degrees: _Codes) -> _Array:
-        """As `ConfidenceSet.reliability`."""
+        """See `ConfidenceSet.reliability`."""
         return np.asarray(chdtr(degrees, np.square(radius)))
 
 
@@ -128,7 +128,7 @@ class BoxSet(ConfidenceSet):
     shape = "box"
 
     def reliability(self, radius: _Array, degrees: _Codes) -> _Array:
-        """As `ConfidenceSet.reliability`."""
+        """See `ConfidenceSet.reliability`."""
         return np.asarray((1.0 - 2.0 * ndtr(-radius)) ** degrees)
 
 
@@ -155,7 +155,7 @@ class SetRule(Rule):
         self.kind = kind
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_classes`: for a mixture, the class of the means with the most weight."""
+        """See `Rule.best_classes`: for a mixture, the class of the means with the most weight."""
         if not self._is_union(rule_input):
             return np.asarray(rule_input.scores.argmax(axis=1))
         weights, part_classes = rule_input.conditional.weights, _part_classes(rule_input)
@@ -165,7 +165,7 @@ class SetRule(Rule):
         return np.asarray(votes.argmax(axis=1))
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """As `Rule.bound`: for a mixture, sum_g p(g|z) t_g over components with mean in `best`."""
+        """See `Rule.bound`: for a mixture, sum_g p(g|z) t_g over components with mean in `best`."""
         if not self._is_union(rule_input):
             return self._probability(rule_input, best, np.zeros(len(best)))
         weights, total = rule_input.conditional.weights, np.zeros(len(best))
@@ -181,7 +181,7 @@ class SetRule(Rule):
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
 
     def decides(self, rule_input: RuleInput, best: _Codes, tau: _Array) -> NDArray[np.bool_]:
-        """As `Rule.decides`; probabilities below tau need not be accurate."""
+        """See `Rule.decides`; probabilities below tau need not be accurate."""
         if self._is_union(rule_input):
             return super().decides(rule_input, best, tau)
         return np.asarray(self._probability(rule_input, best, tau) >= tau)

@@ -108,7 +108,7 @@ class KnownStages:
         return KnownStages(self.times, self.classes, self.probabilities[which])
 
     def after(self, rows: _Array, seen: _Times) -> _Array:
-        """As `Stages.after`, of the training series; `seen` (q,) are among the times."""
+        """Like `Stages.after`, for the training series; `seen` (q,) are among the times."""
         return self.probabilities[:, self.times.searchsorted(seen)]
 
 

@@ -135,7 +135,7 @@ class RandomizedCCA(Sketching):
 
         Returns
         -------
-        (n, m) array of float32 or float64, as `y`
+        (n, m) array, float32 if `y` is float32, else float64
         """
         check_is_fitted(self)
         rows = check_array(y, accept_sparse="csr", dtype=FLOATS, ensure_2d=False, input_name="y")

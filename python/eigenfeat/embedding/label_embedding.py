@@ -165,7 +165,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
-        """Scores of all labels; use `predict_top` where they would need too much memory.
+        """Scores of all labels; use `predict_top` if they need too much memory.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
         -------
         (n, c) array, or (n,) with two classes
             Logarithms of class probabilities up to a constant per sample; with two classes, the
-            second less the first; with an indicator matrix, log odds of each label.
+            score of the second minus the first; with an indicator matrix, log odds of each label.
         """
         scores = np.concatenate(list(self._score_blocks(X)))
         two = len(self.classes_) == 2 and not self.multilabel_
@@ -213,7 +213,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
         X : (n, d) array-like, sparse matrix or RowBlocks
             Finite samples.
         k : int, default=5
-            Number of labels, at most all.
+            Number of labels, at most the number of classes.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
 
 
 def _are_indicators(X: Any, y: Any) -> bool:
-    """Whether targets are an indicator matrix; ValueError if they are another matrix."""
+    """Whether targets are an indicator matrix; ValueError for a matrix of other values."""
     if y is None and is_blocks(X) and not isinstance(X, Iterator):
         y = next(iter(as_blocks(X))).y
     if is_collection(X) or y is None:
@@ -267,11 +267,12 @@ def _discriminants(pairs: LeadingPairs, multilabel: bool) -> tuple[_Array, _Arra
     r"""Weights (c, m) and constants (c,) of the labels' discriminants.
 
     The mean of the features of label l is :math:`\mu_l = \Sigma v_l / p_l`, and :math:`n_l` the
-    weight of its samples. S is the covariance within a class, or of all samples with several labels
-    per sample. In coordinates where S is the identity and the excess covariance of the means a
-    diagonal matrix f, entry j of a mean is multiplied by :math:`n_l f_j / (n_l f_j + 1)`, which
-    gives its posterior mean (Efron and Morris 1973). With several labels per sample, each label has
-    the discriminant of two classes whose common covariance is :math:`S - p / (1 - p) \mu \mu^T`.
+    weight of its samples. S is the covariance within classes; with several labels per sample, the
+    covariance of all samples. In coordinates where S is the identity and the excess covariance of
+    the means a diagonal matrix f, entry j of a mean is multiplied by
+    :math:`n_l f_j / (n_l f_j + 1)`, which gives its posterior mean (Efron and Morris 1973). With
+    several labels per sample, each label has the discriminant of two classes whose common
+    covariance is :math:`S - p / (1 - p) \mu \mu^T`.
     """
     share, n = pairs.target_mean, pairs.weight
     counts = share * n

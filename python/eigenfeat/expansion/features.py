@@ -93,8 +93,8 @@ def expand(
 ) -> RealArray:
     """Project samples and expand the projections, tile by tile.
 
-    The columns are ``[X | for s in (+, -): for a in powers: F columns]``, as the parameters of
-    `ExpandedFeatures` say; "polynomial" has no signs. float32 samples stay float32, other types
+    The columns are ``[X | for s in (+, -): for a in powers: F columns]``, with the parameters
+    of `ExpandedFeatures`; "polynomial" has no signs. float32 samples stay float32, other types
     become float64. ValueError if shapes do not fit, or a parameter is out of range.
     """
     rows = _in_core_form(X)
@@ -111,7 +111,7 @@ def expand(
 
 
 def _in_core_form(X: Any) -> RealArray | CsrRows:
-    """As `check_rows`; arrays in the form of the core need no checks."""
+    """See `check_rows`; arrays in the form of the core need no checks."""
     is_array = type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in _CORE_ROWS
     return X if is_array and X.flags.carray else check_rows(X)
 
@@ -463,7 +463,7 @@ def layer_features(
 def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> CoreRows | None:
     """Return features of up to 512 checked samples, with the constant, for the core.
 
-    As `layer_features`, but without checks and blocks, which take longer than the prediction of a
+    Like `layer_features`, but without checks and blocks, which take longer than the prediction of a
     sample. None for more samples, several layers, or features that include the input.
     """
     last = layers[-1]

@@ -165,7 +165,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return self._nested[part]() if given is None else given
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """As in scikit-learn, with the parameters of default estimators."""
+        """Return parameters as scikit-learn does, including those of default estimators."""
         params: dict[str, Any] = super().get_params(deep)
         if deep:
             for part, make in self._nested.items():
@@ -175,7 +175,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """As in scikit-learn; a parameter of a default estimator replaces None by the estimator."""
+        """Set parameters; to set one of a default estimator replaces None by this estimator."""
         for part, make in self._nested.items():
             named = any(name.startswith(f"{part}__") for name in params)
             if named and params.get(part, getattr(self, part)) is None:
@@ -251,7 +251,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return self.logits_of(X if is_valid(self, X) else self.validated(X))
 
     def logits_of(self, X: Any) -> Floats:
-        """As `decision_function`, for samples that are checked and complete."""
+        """Like `decision_function`, for checked and complete samples."""
         rows = few_features(X, self.layers_, self.n_threads)
         if rows is not None:
             return self.logit_.scores_of(rows)

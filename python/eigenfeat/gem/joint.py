@@ -184,7 +184,7 @@ class JointGEMClassifier(GEMClassifier):
     def prepare(
         self, X: Any, y: Any, sample_weight: Any, *, moments: bool = True
     ) -> LabelledSamples:
-        """As `GEMClassifier.prepare`; ValueError for samples that cannot be read in any order."""
+        """See `GEMClassifier.prepare`; ValueError for samples that cannot be read in any order."""
         samples = super().prepare(X, y, sample_weight, moments=moments)
         blocks = getattr(samples, "blocks", None)
         if blocks is not None and not isinstance(blocks, ArrayBlocks):

@@ -275,7 +275,7 @@ class DelimitedSource(TableSource):
         return pc.if_else(pc.is_in(texts, pa.array(self._missing)), None, texts)
 
     def _words(self, cells: Any) -> Any:
-        """As `_texts`, with a decimal point in place of a decimal comma in numbers."""
+        """Like `_texts`, with a decimal point in place of a decimal comma in numbers."""
         texts = self._texts(cells)
         if self._options.decimal == ".":
             return texts

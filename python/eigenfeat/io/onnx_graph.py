@@ -143,7 +143,7 @@ def layer_features(graph: Graph, layer: Layer, rows: str) -> str:
 
 
 def _compressed(graph: Graph, projections: str, shares: NDArray[Any]) -> str:
-    """As `eigenfeat.expansion.features.compressed`."""
+    """See `eigenfeat.expansion.features.compressed`."""
     sizes = graph.affine(graph.node("Abs", projections), shares, None)
     tiny = graph.scalar(float(np.finfo(np.float32).tiny))
     roots = graph.node("Sqrt", graph.node("Max", sizes, tiny))

@@ -77,7 +77,7 @@ def _other_texts(text: str | None) -> list[str]:
 
 
 def completed(graph: Graph, model: Any, rows: str) -> str:
-    """Samples with conditional means in place of NaN, as `samples.estimator.complete`."""
+    """Samples with conditional means in place of NaN; see `samples.estimator.complete`."""
     gaussian = getattr(model, "completion_", None)
     if gaussian is None:
         return rows

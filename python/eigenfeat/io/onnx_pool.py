@@ -255,7 +255,7 @@ def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[
 
 
 def _ranks(graph: Graph, stat: TableStatistics, rows: str) -> str:
-    """Ranks of the columns with spread, as `Table.ranks`."""
+    """Ranks of the columns with spread; see `Table.ranks`."""
     varying = np.flatnonzero(stat.scale > 0)
     is_indicator = stat.indicator[varying]
     blocks = []
@@ -303,7 +303,7 @@ def _kernel(graph: Graph, kernel: Kernel, W: _Array, ranks: str) -> str:
 def _interactions(
     graph: Graph, learned: Interactions, stat: TableStatistics, W: _Array, rows: str
 ) -> list[str]:
-    """Terms of the weights of finer bins, of bins and of cells, as `Interactions.features`."""
+    """Terms of the weights of finer bins, of bins and of cells; see `Interactions.features`."""
     terms, offset = [], stat.n_fine
     if offset:
         edges = stat.fine_edges

@@ -466,7 +466,7 @@ class _Frame:
     """Layout of data frames of samples: names and kinds of their columns."""
 
     names: list[str]
-    kinds: list[str]  # as `TableColumns.kinds_`, or "declared" for the option `categorical`
+    kinds: list[str]  # see `TableColumns.kinds_`, or "declared" for the option `categorical`
     all_names: list[str]  # all columns of a frame, which are empty unless they are in `names`
 
     @property

@@ -78,7 +78,7 @@ class SvmlightSource(Source):
         self.label_kind, self.facts = label_kind, {"zero_based": base == 0}
 
     def first_labels(self) -> npt.NDArray[Any]:
-        """The first labels."""
+        """Labels of the first lines."""
         return next((self._parsed(lines)[1] for lines, _ in self._pieces()), np.zeros(1))
 
     @property
@@ -163,7 +163,7 @@ class SvmlightSource(Source):
         return BadRowError(self.path, "line", number, "label", self.unfit_label(label))
 
     def _fault(self, line: bytes) -> str | None:
-        """Return what is wrong with a line; None for a good line."""
+        """Return the fault of a line; None for a good line."""
         try:
             X, y = self._loaded(line)
         except (ValueError, OverflowError) as error:

@@ -1,7 +1,7 @@
 """Fisher's discriminant for few samples: with a ridge, or after PCA.
 
-Parrish (2012), section 3.5. With more samples than columns `eigenfeat.FisherLDA` computes the first
-from moments: it streams, and accepts sparse samples.
+Parrish (2012), section 3.5. With more samples than columns, `eigenfeat.rayleigh.FisherLDA`
+computes the discriminant with a ridge from moments: it streams, and accepts sparse samples.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class RegularizedFisher(WeightedReducer):
     guide: :doc:`/guide/lda`.
 
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
-    k - 1. They are those of `eigenfeat.FisherLDA` with that ridge and ``scale="none"``. With fewer
-    samples than features they are computed in the span of the samples, where they all lie:
-    O(n^2 d) instead of O(d^3).
+    k - 1. `eigenfeat.rayleigh.FisherLDA` with this ridge and ``scale="none"`` has equal directions.
+    With fewer samples than features they are computed in the span of the samples, which contains
+    them: O(n^2 d) instead of O(d^3).
 
     Parameters
     ----------
     n_components : int or None, default=None
         Directions to keep; by default the rank of the scatter between classes.
     ridge : float >= 0, default=1e-3
-        Multiple of the mean eigenvalue of S_w that is added to its diagonal. Where S_w is zero,
+        Multiple of the mean eigenvalue of S_w that is added to its diagonal. If S_w is zero,
         the mean eigenvalue of S_b is used.
 
     Attributes

@@ -261,7 +261,7 @@ def features_of(metric: Array) -> Array:
 def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[np.intp]:
     """Return indices of the best `count` features, by maximal relevance and minimal redundancy.
 
-    The criterion of Peng et al. (2005): mutual information with the codes (n,), less the mean
+    The criterion of Peng et al. (2005): mutual information with the codes (n,), minus the mean
     mutual information with the features chosen before. Features (n, d) are split at their means;
     ties go to the lower index.
     """

@@ -62,7 +62,7 @@ class TwoDomains:
     target_codes: NDArray[np.int64]
     n_neighbors: int
     n_threads: int | None = None
-    results: dict[str, Any] = field(default_factory=dict)  # as `TransferLDG.cv_results_`
+    results: dict[str, Any] = field(default_factory=dict)  # see `TransferLDG.cv_results_`
 
     def __post_init__(self) -> None:
         self.n_classes = int(self.source_codes.max()) + 1

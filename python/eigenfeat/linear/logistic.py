@@ -403,7 +403,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         folds: Sequence[tuple[Codes, Codes]],
         energies: Sequence[float],
     ) -> PenaltyChoice:
-        """Penalty and temperature of the least held-out log loss."""
+        """Penalty and temperature with the smallest held-out log loss."""
         started = time.perf_counter()
         fixed = None if self.temperature == "auto" else float(self.temperature)
         problems = (problem.fold(train, held) for train, held in folds)
@@ -490,7 +490,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
 #
 # Held-out logits come from folds. The weights of a fold are searched from zero, because weights of
 # all samples would leak the labels. The penalty is the one whose held-out logits, divided by their
-# temperature, have the least log loss. The first fold follows the path from the largest penalty
+# temperature, have the smallest log loss. The first fold follows the path from the largest penalty
 # until the log loss rises; later folds try only the best penalty and its neighbours.
 
 
@@ -515,7 +515,7 @@ def draw_folds(
 
 @dataclass(frozen=True, eq=False)
 class PenaltyChoice:
-    """The penalty of the least held-out log loss."""
+    """The penalty with the smallest held-out log loss."""
 
     number: int  # index in the path of penalties
     temperature: float
@@ -530,10 +530,10 @@ def choose_penalty(
     fixed: float | None = None,
     log_prior: Sequence[float] | None = None,
 ) -> PenaltyChoice:
-    """Choose among penalties, from large to small, by the least held-out log loss.
+    """Choose among penalties, from large to small, by the smallest held-out log loss.
 
     Each fold has the problem of its training samples, and its held-out samples. `fixed` is the
-    temperature, by default that of the least log loss. `log_prior` has the logarithms of prior
+    temperature, by default that with the smallest log loss. `log_prior` has the logarithms of prior
     probabilities of the penalties, which are added to the log likelihood.
     """
     tried, n_held = range(len(penalties)), 0

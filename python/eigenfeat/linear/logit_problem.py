@@ -728,7 +728,7 @@ Logits: TypeAlias = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[A
 
 
 def temperature(logits: Logits) -> float:
-    """Temperature T of the least log loss of ``logits / T`` on smoothed targets.
+    """Temperature T with the smallest log loss of ``logits / T`` on smoothed targets.
 
     It lies between 1/50 and 50, and is 1 without logits.
     """

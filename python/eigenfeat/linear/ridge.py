@@ -1,4 +1,4 @@
-r"""Ridge regression with the penalty of the least leave-one-out error.
+r"""Ridge regression with the penalty of the smallest leave-one-out error.
 
 Features are centred, and divided by their weighted standard deviations or by a common one. With
 the shares :math:`s_i` of the weights, the eigenvalues :math:`\lambda_j` of the weighted Gram
@@ -39,7 +39,7 @@ _Array = NDArray[np.float64]
 
 _PENALTIES = np.logspace(2, -8, 41)
 _RISE = 0.05  # relative rise of the error after which no smaller penalty is tried
-_MIN_REMAINDER = 1e-10  # of 1 - h_i
+_MIN_REMAINDER = 1e-10  # smallest 1 - h_i
 _ROWS_AT_ONCE = 2_048  # samples whose features are in memory
 _PRODUCTS_AT_ONCE = 41  # penalties times outputs whose residuals are in memory
 
@@ -50,7 +50,7 @@ class Ridge:
 
     coef: _Array  # (p, q) in the units of the features
     intercept: _Array  # (q,)
-    penalty: float  # the chosen one
+    penalty: float  # chosen or given
     error: float = np.nan  # weighted mean square of leave-one-out residuals, added over outputs
 
     def predict(self, features: Floats, n_threads: int | None = None) -> _Array:
@@ -70,8 +70,8 @@ def fit_ridge(
 ) -> tuple[Ridge, Callable[[Codes], _Array]]:
     """Fit a ridge regression of targets (n, q); also return its leave-one-out predictions.
 
-    These are a function of the samples' indices. Predictions are with the means and scales of all
-    samples. All targets share the penalty.
+    The predictions are returned as a function of the samples' indices. They use the means and
+    scales of all samples. All targets share the penalty.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def solve_ridge(
 def _kept_if_few(
     features: Callable[[Codes | slice], Floats], n: int
 ) -> Callable[[Codes | slice], Floats]:
-    """The function of the features, which computes those of few samples once."""
+    """Return `features`, or, for few samples, a look-up in features that are computed once."""
     if n <= max(_ROWS_AT_ONCE, features(slice(1)).shape[1]):
         kept: Floats = features(slice(None))
         return kept.__getitem__
@@ -199,7 +199,7 @@ def _problem(
 def _decompose(problem: _Problem) -> tuple[_Array, _Array, _Array]:
     """Eigenvectors (p, r) divided by scales, eigenvalues (r,), and products (r, q) with targets.
 
-    They are those of the weighted Gram matrix (p, p) without its null space.
+    The eigenpairs belong to the weighted Gram matrix (p, p), without its null space.
     """
     values, vectors = np.linalg.eigh(problem.gram)
     larger = max(len(problem.gram), len(problem.size))

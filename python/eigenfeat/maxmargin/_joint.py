@@ -86,7 +86,9 @@ class JointMoves:
         with np.errstate(over="ignore"):
             self._variance = sigma2 / self._scale**4
         if not np.isfinite(self._variance):
-            raise ValueError(f"sigma2: expected a smaller scale for such samples, got {sigma2:g}")
+            raise ValueError(
+                f"sigma2: expected a smaller scale for samples of this size, got {sigma2:g}"
+            )
         first, _ = self._evaluate(self._weights)
         unit = max(first, np.finfo(float).tiny)
         self.history = [self.objective]

@@ -125,7 +125,7 @@ class ClassMoments:
 
     @property
     def active_classes(self) -> Labels:
-        """Labels of the classes with weight."""
+        """Labels of the classes of positive weight."""
         with self._lock:
             classes, positions = self.classes_, self._table.positions
             active = [self._weight_at(positions[c]) > 0 for c in classes.tolist()]
@@ -393,7 +393,7 @@ class ClassMoments:
         return self._accumulated.mean_high(index) + self._accumulated.mean_low(index)
 
     def weights_and_means(self, classes: Sequence[Hashable]) -> tuple[_Array, _Array]:
-        """Weights (k,) and means (k, d) of classes with weight."""
+        """Weights (k,) and means (k, d) of classes of positive weight."""
         with self._lock:
             indices = self._with_weights(classes)
             weights = np.array([self._weight_at(i) for i in indices])
@@ -607,7 +607,7 @@ def moments_of_groups(
     result = ClassMoments(feature_names=moments._names)
     with moments._lock:
         theirs, table = moments._core, moments._table
-        assert theirs is not None  # `moments` has classes with weight
+        assert theirs is not None  # `moments` has classes of positive weight
         places = [table.index(label) for label in moments.classes_.tolist()]
         merged = core.ClassMoments(len(names), theirs.n_features)
         for partition in groups:

@@ -105,7 +105,7 @@ def confusion_pairs(
     Parameters
     ----------
     moments : ClassMoments
-        Moments of at least two classes with weight; classes without weight are ignored.
+        Moments of at least two classes of positive weight; classes without weight are ignored.
     n_pairs : int, optional
         Number of pairs. Every class is placed in some pair first, which may take more pairs; the
         nearest pairs follow. Rounded up to an even number. By default each class is paired with the
@@ -123,7 +123,7 @@ def confusion_pairs(
     Raises
     ------
     ValueError
-        If there are fewer than two classes with weight, or an argument is out of range.
+        If there are fewer than two classes of positive weight, or an argument is out of range.
     numpy.linalg.LinAlgError
         If the pooled covariance is singular and `ridge` 0.
     """

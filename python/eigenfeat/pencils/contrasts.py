@@ -210,7 +210,7 @@ def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Cont
     Parameters
     ----------
     moments : ClassMoments
-        Moments of at least two classes with weight.
+        Moments of at least two classes of positive weight.
     scale : array-like of shape (d,), optional
         Positive column scales; the means are divided by them.
 
@@ -223,7 +223,7 @@ def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Cont
     Raises
     ------
     ValueError
-        If there are fewer than two classes with weight, or `scale` is invalid.
+        If there are fewer than two classes of positive weight, or `scale` is invalid.
     """
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")

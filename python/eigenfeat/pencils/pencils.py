@@ -83,7 +83,7 @@ class PencilResult:
     Attributes
     ----------
     eigenvalues : ndarray of shape (n, m)
-        Descending; NaN beyond ``n_eigenpairs``.
+        Descending; NaN after the first ``n_eigenpairs``.
     vectors : ndarray of shape (n, d, m)
         Eigenvectors in columns, as in `scipy.linalg.eigh`. The entry of largest magnitude is
         positive.
@@ -281,7 +281,7 @@ def pair_directions(
     Parameters
     ----------
     moments : ClassMoments
-        Moments of at least two classes with weight; classes without weight are ignored.
+        Moments of at least two classes of positive weight; classes without weight are ignored.
     pairs : str, tuple, sequence of (label, label) or Contrasts
         As in :class:`eigenfeat.GEM`.
     ridge : float >= 0 or "auto"
@@ -362,7 +362,7 @@ def measure_pairs(moments: ClassMoments, options: PencilOptions) -> PairConditio
 
 
 def _active_classes(moments: ClassMoments) -> Labels:
-    """Labels of the classes with weight, at least two."""
+    """Labels of the classes of positive weight, at least two."""
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
     labels = moments.active_classes

@@ -320,7 +320,7 @@ def problems_of(
     options: PencilOptions,
     span: Span | None = None,
 ) -> Problems:
-    """The problems of the option `pairs`, for the classes with weight, `labels`.
+    """The problems of the option `pairs`, for the classes of positive weight, `labels`.
 
     With a span, problems are between the moments of its coordinates.
     """

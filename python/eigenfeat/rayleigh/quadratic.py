@@ -44,7 +44,7 @@ Array = matrices.Array
 
 @dataclass(frozen=True, eq=False)
 class ClassGaussians:
-    """Gaussians of the k classes with weight, by the maps that whiten their samples.
+    """Gaussians of the k classes of positive weight, by the maps that whiten their samples.
 
     ``(x - means[c]) @ whiteners[c]`` has covariance I in class c; the Jacobian is
     ``exp(log_whiteners[c])``, up to a common factor. With fewer samples than features, whiteners

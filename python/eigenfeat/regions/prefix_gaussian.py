@@ -111,7 +111,7 @@ class PrefixGaussian:
         return self._spectra[t]
 
     def _spectrum(self, correlation: _Float64s) -> _Float64s:
-        """As `correlation_spectrum`, of the correlation of the features that vary."""
+        """Like `correlation_spectrum`, for the correlation of the features that vary."""
         if len(self.feature_mean) > MAX_EIGENVALUES:
             norm = np.sqrt((correlation**2).sum())
             rows = np.abs(correlation).sum(axis=1).max(initial=0.0)  # Gershgorin

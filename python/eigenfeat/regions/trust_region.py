@@ -73,7 +73,7 @@ class SignCertificate:
     upper : ndarray of shape (n,)
         Upper bounds of the minimum, including rounding, only as tight as the sign required.
     passes : ndarray of int, shape (n,)
-        Number of evaluations of the secular equation; 0 if bounds without divisions sufficed.
+        Number of evaluations of the secular equation; 0 if the first bounds sufficed.
     """
 
     sign: Any
@@ -194,7 +194,7 @@ def certified_sign(
     Raises
     ------
     ValueError
-        As `trust_region_minimum`.
+        See `trust_region_minimum`.
 
     Examples
     --------

@@ -305,8 +305,8 @@ def _spectrum(evidence: Evidence) -> Html | None:
         "10 separates them well."
     )
     caption = (
-        "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
-        "A pair with a large eigenvalue is separated by its first direction alone."
+        "Left: eigenvalues of each pair of classes by rank. Right: the largest eigenvalue of each "
+        "pair. A pair with a large eigenvalue is separated by its first direction alone."
     )
     display = SpectrumDisplay.from_estimator(evidence.model)
     return Html(paragraph(text) + picture(display.figure_, caption))
@@ -396,7 +396,10 @@ def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
         + table(("true class", "series", "share", "standard error"), lines)
     )
     if getattr(inner, "correction_", None) is None:
-        note = "The rule is not corrected on held-out series: tau holds if the completion is right."
+        note = (
+            "The rule is not corrected on held-out series: tau holds if the model of the "
+            "completion is right."
+        )
         content = Html(content + paragraph(note, kind="soft"))
     return content
 
@@ -434,7 +437,7 @@ def _standard_error(share: float, n: int) -> float:
 
 
 def _listed(value: Any) -> Any:
-    """A parameter with lists in place of tuples and arrays, which loaded models have as lists."""
+    """Convert tuples and arrays in a parameter to lists, as loading a model does."""
     value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
     return [*map(_listed, value)] if isinstance(value, (tuple, list)) else value
 

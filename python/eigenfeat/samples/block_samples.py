@@ -55,9 +55,9 @@ class Piece:
 
     start: int
     n_samples: int
-    codes: Codes  # (m,) indices into `labels`, of the samples with weight
+    codes: Codes  # (m,) indices into `labels`, of the samples of positive weight
     labels: tuple[Hashable, ...]
-    weighted: npt.NDArray[np.bool_] | None  # mask of the samples with weight; None: all
+    weighted: npt.NDArray[np.bool_] | None  # mask of the samples of positive weight; None: all
     weights: _Array  # sums of the samples' weights by label
 
 
@@ -70,7 +70,7 @@ class BlockScan:
     sparse: bool  # whether some blocks are sparse
     n_samples: int  # including samples without weight
     bits: int  # see `sum_of_bits`
-    table: LabelTable  # labels of samples with weight
+    table: LabelTable  # labels of samples of positive weight
     weight: float | None  # sum of the weights; None without weights
     heaviest: float  # largest weight; 0 without weights
     pieces: list[Piece] = field(default_factory=list)  # one per block, in any order
@@ -226,7 +226,7 @@ class BlockSamples:
         return np.dtype(np.float32) if self.reading.layers else self.scan.dtype
 
     def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> BlockSamples:
-        """As `MemorySamples.mapped`; layers are applied in each pass."""
+        """See `MemorySamples.mapped`; layers are applied in each pass."""
         return self._read_as(layers=tuple(layers), hidden=hidden)
 
     def centred(self, centre: _Array) -> BlockSamples:

@@ -119,7 +119,7 @@ class RowBlocks(ABC):
         return None
 
     def table(self) -> Block | None:
-        """As `in_memory`, with a data frame as `X`; None also for columns without names."""
+        """Like `in_memory`, with a data frame as `X`; None also for columns without names."""
         return None
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:

@@ -162,7 +162,7 @@ class DaskBlocks(RowBlocks):
         merge: Callable[[_Result, _Result], _Result],
         *arguments: object,
     ) -> _Result:
-        """As `RowBlocks.reduce`, on the workers.
+        """Like `RowBlocks.reduce`, but on the workers.
 
         `merge` receives copies of results, which it may change: Dask may use a result twice.
         """

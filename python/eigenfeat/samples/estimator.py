@@ -85,13 +85,16 @@ __all__ = [
 ]
 
 DOCUMENTATION_URL = ""  # with a slash at its end; if empty, representations have no link
-# Folders that are part of the addresses of their pages.
+# Folders whose names are part of the addresses of API pages.
 FAMILIES = ("ldg", "early", "maxmargin", "embedding")
 PAGE = "api/generated/{estimator_module}.{estimator_name}.html"
 try:
     from sklearn import callback as _sklearn_callback
 except ImportError:
     _sklearn_callback = None
+# Samples of these types, checked with no other options, may need no checks; see `is_valid`.
+_PLAIN_TYPES = frozenset(np.dtype(kind) for kind in FLOATS)
+_PLAIN_OPTIONS = {"reset", "dtype", "order", "accept_sparse", "ensure_all_finite"}
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _Base: Any = object if _sklearn_callback is None else _sklearn_callback.CallbackSupportMixin
 
@@ -202,7 +205,7 @@ def without_names(estimator: Any) -> Any:
 def validate_data(
     estimator: sklearn.base.BaseEstimator, X: Any, y: Any = "no_validation", **options: Any
 ) -> Any:
-    """As ``sklearn.utils.validation.validate_data``, with more kinds of input and errors.
+    """Call ``sklearn.utils.validation.validate_data`` after further conversions and checks.
 
     Masked entries are missing if NaN is allowed, else errors. Complex numbers, dates, malformed
     sparse matrices and missing labels are errors. Messages name the row and the column of a data
@@ -218,15 +221,15 @@ def validate_data(
         raise ValueError("X: expected at least one column, got none")
     with naming_text(X):
         if options.get("reset", True):
-            estimator.__dict__.pop("file_layout_", None)  # of an earlier fit
+            estimator.__dict__.pop("file_layout_", None)  # left by an earlier fit
         return validation.validate_data(estimator, X, y, **options)
 
 
 def is_valid(estimator: sklearn.base.BaseEstimator, X: Any, dtypes: Any = FLOATS) -> bool:
     """Whether samples to predict are a finite array of a floating-point type in `dtypes`.
 
-    Such samples need none of scikit-learn's checks, which take longer than a few predictions. False
-    may also mean that the sum of the squares is not finite.
+    scikit-learn's checks are skipped for them, because they take longer than a few predictions. The
+    result is also False if the sum of squares overflows.
     """
     fitted = estimator.__dict__
     return (
@@ -244,12 +247,8 @@ def is_valid(estimator: sklearn.base.BaseEstimator, X: Any, dtypes: Any = FLOATS
     )
 
 
-_PLAIN_TYPES = frozenset(np.dtype(kind) for kind in FLOATS)
-_PLAIN_OPTIONS = {"reset", "dtype", "order", "accept_sparse", "ensure_all_finite"}
-
-
 def check_array(X: Any, **options: Any) -> Any:
-    """As ``sklearn.utils.validation.check_array``, with the input and errors of `validate_data`."""
+    """Call ``sklearn.utils.validation.check_array`` after the checks of `validate_data`."""
     X = _in_memory(X, options)
     with naming_text(X, name=options.get("input_name") or "X"):
         return validation.check_array(X, **options)
@@ -308,7 +307,7 @@ def validate_columns(
     reset: bool,
     **options: Any,
 ) -> Any:
-    """As `validate_data`, for estimators that encode the categories of tables.
+    """Like `validate_data`, for estimators that encode the categories of tables.
 
     With ``categorical_features="from_dtype"``, a fit to a table with columns of text or categories
     sets their encoder, `columns_`.

@@ -36,7 +36,7 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 _MIN_REGRESSION_VALUES = 21  # distinct numbers in the target of a regression
-_MIN_SAMPLES_PER_CLASS = 10  # mean number of samples of a whole number that is a class
+_MIN_SAMPLES_PER_CLASS = 10  # mean number of samples per whole number, if these are classes
 _MAX_NUMBERED_CLASSES = 100  # distinct whole numbers above which the task is unclear
 _MAX_COMPONENTS = 20  # principal components of the samples; they have 210 products
 _MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest variance
@@ -67,8 +67,8 @@ def discretize_target(
     Raises
     ------
     ValueError
-        If targets are not finite, or constant over the samples with weight, if there are several
-        outputs, or a length does not match.
+        If targets are not finite, or constant over the samples of positive weight, if there are
+        several outputs, or a length does not match.
 
     See Also
     --------
@@ -128,7 +128,7 @@ def target_groups(
     Raises
     ------
     ValueError
-        As `discretize_target`.
+        See `discretize_target`.
 
     Examples
     --------

@@ -151,7 +151,7 @@ class SessionAlignment(SessionMeans):
     Attributes
     ----------
     names, means, sizes : arrays
-        As of `SessionMeans`; the sizes are numbers of epochs.
+        See `SessionMeans`; the sizes are numbers of epochs.
     typical : (bands, channels, channels) array
         Mean of the training sessions' mean covariances, each divided by its trace.
     """

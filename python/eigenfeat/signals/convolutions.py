@@ -337,7 +337,7 @@ class _Ridge:
 def _best_ridge(
     spectra: Iterable[tuple[float, _Array, _Array]], Y: _Array, alphas: _Array
 ) -> _Ridge:
-    """The ridge of least leave-one-out loss among all weights and penalties."""
+    """The ridge with the smallest leave-one-out loss among all weights and penalties."""
     found = []
     for weight, spectrum, U in spectra:
         projected, squares = U.T @ Y, np.square(U)
@@ -355,7 +355,7 @@ def _best_ridge(
 def _nearby_ridge(
     grams: list[_Array], Y: _Array, first: _Ridge, weights: Sequence[float], alphas: _Array
 ) -> _Ridge:
-    """The ridge of least leave-one-out loss near one that was fitted to some of the series.
+    """The ridge with the smallest leave-one-out loss near one that was fitted to some series.
 
     Each step moves to the best of the adjacent weights and penalties, until none is better. With
     ``C = (Z Z^T + alpha I)^-1``, the errors are ``alpha C Y / (alpha diag(C) - 1 / n)``.
@@ -458,7 +458,7 @@ def prefix_probabilities(
 
 
 def _logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:
-    """Factor in `_FACTORS` of leave-one-out scores (n, k) with the least log loss."""
+    """Factor in `_FACTORS` of leave-one-out scores (n, k) with the smallest log loss."""
     rows = np.arange(len(codes))
 
     def loss(exponent: float) -> float:

@@ -378,7 +378,7 @@ class BoostingClassifierView(BoostingView):
     is_final = False  # whether `cross_fit` made the final fit
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        """As `View.cross_fit`, with the number of steps of the least log loss."""
+        """Like `View.cross_fit`, with the number of steps of the smallest log loss."""
         most = max(_MAX_TREES // len(samples.rows.classes), _STEP)
         self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
         parts, staged = folds.parts, []
@@ -399,7 +399,7 @@ class BoostingClassifierView(BoostingView):
         return chosen
 
     def fit(self, samples: Samples) -> None:
-        """As `View.fit`."""
+        """See `View.fit`."""
         if not self.is_final:
             super().fit(samples)
 

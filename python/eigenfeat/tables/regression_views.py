@@ -119,7 +119,7 @@ class KernelView(LinearView):
         return left_out if drawn is samples else self.fit_ridge(samples, common_scale=True)
 
     def choose_kernel(self, samples: Samples, tried: tuple[float, ...]) -> LeftOut:
-        """Fit with the kernel of the least leave-one-out error; return as `fit_ridge`."""
+        """Fit the kernel that has the smallest leave-one-out error; return as `fit_ridge`."""
         trials = []
         for sharpness in tried:
             self.set_kernel(samples, sharpness)

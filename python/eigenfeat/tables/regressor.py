@@ -351,7 +351,7 @@ def _round_relative(weight: _Array) -> _Array:
 
 
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:
-    """Nonnegative weights (v,) of sum 1, with the least squared error of the weighted mean.
+    """Nonnegative weights (v,) of sum 1, with the smallest squared error of the weighted mean.
 
     A ridge with the weight of thirty samples pulls them to shares in proportion to `prior` over the
     square of each view's mean squared error. With n < 100 samples, whose errors say little about

@@ -94,7 +94,7 @@ class TableStatistics(OmitsCaches):
         Columns of one group share their bins: the indicators of one column of categories, and a
         column of numbers with the indicator of its gaps.
     one_hot : (D,) array of int
-        As `groups`, but neighbouring indicators that are never 1 together form one group.
+        Like `groups`, but neighbouring indicators that are never 1 together form one group.
     n_gaps : int
         Number of columns, the last ones, that are indicators of gaps.
     reach : float

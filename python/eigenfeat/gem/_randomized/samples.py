@@ -55,7 +55,7 @@ class SparseRows(OmitsCaches):
         return self
 
     def in_columns(self, columns: NDArray[np.int64]) -> SparseRows:
-        """The entries of these rows in `columns`, which are numbered from 0."""
+        """These rows restricted to `columns`, which are renumbered from 0."""
         number = np.full(self.n_columns, -1, dtype=np.int32)
         number[columns] = np.arange(len(columns), dtype=np.int32)
         indices = number[self.indices]

@@ -286,7 +286,7 @@ AnyBasis = Basis | SpanBasis | KernelRoot
 
 
 def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
-    """As `standardise`, for a CSR matrix, which stays sparse and is not centred."""
+    """Like `standardise`, for a CSR matrix, which stays sparse and is not centred."""
     n, d = X.shape
     deviation, X = deviations(X), X.astype(np.float64)
     mean = np.bincount(X.indices, X.data / n, minlength=d).astype(np.float64)
