@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
@@ -164,6 +165,12 @@ def over_blocks(method: _Method) -> _Method:
             return method(estimator, rows, *arguments, **options)
 
         if is_blocks(X):
+            container = _get_output_config("transform", self)["dense"]
+            if method.__name__ == "transform" and container != "default":
+                raise ValueError(
+                    "set_output: expected transform='default' for samples in blocks, got "
+                    f"{container!r}"
+                )
             blocks = as_blocks(X).prepared_for(self, fitted=True)
             plain = without_names(self)
             return (_of_block(with_arguments, plain, rows) for rows in _checked(plain, blocks))

@@ -187,3 +187,12 @@ def test_memory_does_not_grow_with_the_file(tmp_path, dtype):
     right, most = map(float, done.stdout.split())
     assert right > 0.9
     assert 1e6 < most < 150e6  # some 60e6; how soon memory goes back depends on the machine's load
+
+
+def test_containers_of_set_output_need_samples_in_memory(digits):
+    X, y = digits
+    model = GEM(n_directions=1).fit(X, y).set_output(transform="pandas")
+    message = "^set_output: expected transform='default' for samples in blocks, got 'pandas'$"
+    with pytest.raises(ValueError, match=message):
+        model.transform(ArrayBlocks(X, block_rows=250))
+    assert list(model.transform(X)) == list(model.get_feature_names_out())
