@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from eigenfeat._base import threads
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import warn_caller
-from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.linear.logistic import Features, LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.moments.columns import deviations
@@ -175,7 +174,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             given = np.asarray(sample_weight)
             if weight is None or given.ndim == 0:
                 given = np.ones(len(codes))
-            rows = rows.toarray() if isinstance(rows, ExpandedFeatures) else rows
             rows = _without_constants(rows) if self.fit_intercept else rows
             costs = hinge_costs(self, codes, weight)
             random = check_random_state(self.random_state)

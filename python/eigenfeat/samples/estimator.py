@@ -393,14 +393,14 @@ def prepare(
     MemorySamples or BlockSamples
         Samples of at least two classes.
     """
-    n_threads = getattr(estimator, "n_threads", None)
-    blocks, block = read_blocks(estimator, X, y, sample_weight, in_memory=in_memory)
     if isinstance(X, MemorySamples | BlockSamples):
         keep_columns(estimator, None, X.n_features)
         check_two_labels(X.classes)
         return X
     if isinstance(X, ExpandedFeatures) and (in_memory or dense):
         X = X.toarray()
+    n_threads = getattr(estimator, "n_threads", None)
+    blocks, block = read_blocks(estimator, X, y, sample_weight, in_memory=in_memory)
     samples: LabelledSamples
     if blocks is not None and (block is None or block.y is None):
         samples = scan_blocks(
@@ -450,17 +450,17 @@ def read_blocks(
     Both are None for samples that are not in blocks. With `in_memory`, sparse samples become one
     block, too, and ValueError is raised for samples that are not small.
     """
-    if type(X) is np.ndarray or isinstance(X, ExpandedFeatures | MemorySamples):
+    if type(X) is np.ndarray or isinstance(X, ExpandedFeatures):
         return None, None
     blocks, block = None, None
     if isinstance(X, RowBlocks) and y is None and sample_weight is None:
         encodes = getattr(estimator, "categorical_features", None) is not None
         blocks, block = X, X.table() if encodes else None
-    if block is None and not isinstance(X, BlockSamples):
+    if block is None:
         blocks = given_blocks(X, y, sample_weight, estimator=estimator)
         if blocks is not None and not (blocks.encoder is not None and blocks.encoder.coded):
             block = blocks.in_memory(sparse=in_memory)
-    if in_memory and block is None and (blocks is not None or isinstance(X, BlockSamples)):
+    if in_memory and blocks is not None and block is None:
         raise ValueError(
             f"X: expected samples that fit into memory, got {type(X).__name__}, which is read in "
             "blocks; fit to an array or a data frame, as Dask's compute returns, or set the "
