@@ -1,5 +1,5 @@
 // A by (3.25): with E_ij = p_j D_ij, sum_ij E_ij D_ij^T = X_q^T sum_j E_ij - X_r^T Z, where row q
-// of Z is the sum of E_ij / k over the pairs (i, j) of which q is a neighbour. If the queries are
+// of Z is the sum of E_ij / k over the pairs (i, j) that have q as a neighbour. If the queries are
 // the references, this is X^T (L X) with the graph Laplacian L = sum_j p_j (I - N_j - N_j^T + N_j^T
 // N_j).
 #include <algorithm>
@@ -89,7 +89,7 @@ void weighted_by_graph(const PairRows<T>& rows, VectorView<const double> priors,
   constexpr index_t tile = TileSums<T>::kTile;
   const index_t fit = kWaveBytes / (static_cast<index_t>(sizeof(T)) * std::max<index_t>(held, 1));
   const index_t most = std::min(d, std::max<index_t>(fit / tile, 1) * tile);
-  const index_t stride = most + 16;  // no multiple of a page
+  const index_t stride = most + 16;  // not a multiple of a page
   AlignedBuffer<T> buffer(std::max<index_t>(held, 1) * stride);
   AlignedBuffer<T> panel(std::min(kPanel, std::max<index_t>({m, n, 1})) * d);
   TileSums<T> sums(d, n_threads);

@@ -17,7 +17,7 @@ bool shared(const BallProblem& problem);
 // A of an item: (d, d), or (1, d) if it is diagonal.
 MatrixView<const double> curvature_of(const BallProblem& problem, index_t item);
 
-// The eigenvectors of the dense matrix if enough items share it; otherwise none.
+// The eigenvectors of the dense matrix if enough items share it; null otherwise.
 std::unique_ptr<Eigenbasis> basis_of(const BallProblem& problem, int n_threads);
 
 double work_of(const BallProblem& problem);

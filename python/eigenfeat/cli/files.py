@@ -259,7 +259,8 @@ def naming_files(rows: FileRows, model: str = "") -> Iterator[None]:
 def naming_model(path: str | os.PathLike[str] | None) -> Iterator[None]:
     """Raise ValueError that names a model's file for errors that its attributes cause.
 
-    The attributes of a loaded model may have other types than those of a fit. None changes nothing.
+    The attributes of a loaded model may have other types than those of a fit. If `path` is None,
+    errors are raised unchanged.
     """
     try:
         yield

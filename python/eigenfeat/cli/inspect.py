@@ -33,7 +33,13 @@ __all__ = ["inspect", "plain", "saved_versions"]
 _MAX_ENTRIES = 10  # entries of a list that are printed
 _MAX_ROWS = 20_000  # rows by which importances are measured
 _FORMAT_OPTIONS = (
-    *("format", "delimiter", "header", "encoding", "decimal", "comment", "keep_default_na"),
+    "format",
+    "delimiter",
+    "header",
+    "encoding",
+    "decimal",
+    "comment",
+    "keep_default_na",
 )
 
 

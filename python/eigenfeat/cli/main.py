@@ -79,7 +79,7 @@ def program() -> None:
 def _command(
     module: str, *params: click.Parameter, examples: str
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Add a command: the docstring is its help, the function of its name in `module` its code."""
+    """Add a command with the docstring as its help; it calls its namesake in `module`."""
     data = any(param.name == "data" for param in params)
 
     def add(declared: Callable[[], None]) -> Callable[[], None]:

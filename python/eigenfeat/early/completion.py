@@ -390,7 +390,7 @@ class RunningStatistics:
         self.n_known[rows] = t
 
     def _include(self, rows: Codes, X: _Array, s: int, t: int) -> None:
-        """Include entries s, ..., t - 1 of series of which the first s are included."""
+        """Include entries s, ..., t - 1 of series whose first s entries are included."""
         for g, model in enumerate(self.models):
             e = model.further_innovations(self._innovations[g, rows, :s], X[rows, s:t])
             self._innovations[g, rows, s:t] = e

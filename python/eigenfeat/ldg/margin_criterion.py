@@ -25,8 +25,8 @@ class MaximumMarginCriterion(WeightedReducer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most the rank of the samples. By default those with positive
-        eigenvalues, of which there are fewer than classes, or one if there is none.
+        Directions to keep, at most the rank of the samples. By default all directions
+        with positive eigenvalues (fewer than classes), or one if no eigenvalue is positive.
 
     Attributes
     ----------

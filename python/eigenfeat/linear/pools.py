@@ -7,7 +7,7 @@ probability distributions", Statistical Science 1, 1986) is
 
 The weights minimise the held-out log loss, which is convex in w, plus |w - prior|^2 / 2 with the
 weight of `prior_samples`, on targets smoothed as in `logit_problem`. Their sum is an inverse
-temperature. As each log p_v is a row of logits less its normaliser, the pool of multinomial logits
+temperature. As each log p_v is a row of logits minus its normaliser, the pool of multinomial logits
 is a multinomial logit on their features, side by side.
 """
 
@@ -62,11 +62,11 @@ class PooledView:
     n_features : int
         Number of features of its linear model; 0 for other models and views that are not used.
     penalty : float
-        Penalty of its linear model; NaN for others.
+        Penalty of its linear model; NaN for other models.
     temperature : float
         Divisor of its logits before they are weighted.
     note : str
-        Why the view is not used; empty for others.
+        Why the view is not used; empty for a used view.
     model : View or None
         The fitted view; None if it is not used.
     """
@@ -94,9 +94,9 @@ def asked_views(
 
     `given` is "auto", a name, or a list of names and estimators; names are returned in the order of
     `known`, in which they are tried. Estimators are named by their classes; a second estimator of a
-    class has the number 2, and so on. `is_kind` is whether an object may be a view; messages call
-    such estimators `kind`. ValueError if nothing is given, a name is unknown or repeated, or an
-    estimator is of another kind.
+    class has the number 2, and so on. `is_kind` tells whether an object may be a view;
+    messages call these objects `kind`. ValueError if nothing is given, a name is unknown or
+    repeated, or an estimator is of another kind.
     """
     asked = known if isinstance(given, str) and given == "auto" else given
     asked = [asked] if isinstance(asked, str) else list(asked)
@@ -129,7 +129,7 @@ def pool_weights(
 
     A penalty with the weight of `prior_samples` samples pulls the weights to `prior` (V,), of sum
     1; equal shares by default. Classifiers with less than `min_share` of the sum of weights, or
-    with equal probabilities for all samples, get 0. Where no classifier is better than equal
+    with equal probabilities for all samples, get 0. If no classifier is better than equal
     probabilities, the best one has weight 0.02.
     """
     L = np.stack([log_probabilities(z) for z in logits])

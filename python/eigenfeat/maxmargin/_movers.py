@@ -249,6 +249,6 @@ def _accepted(
         if not len(waiting):
             return draws.reshape(n, n_copies, rank)
     raise ValueError(
-        f"sigma2: expected noise of which corrupted copies are accepted, got {show(sigma**2)} with "
+        f"sigma2: expected noise whose corrupted copies are accepted, got {show(sigma**2)} with "
         f"{len(waiting)} of {n * n_copies} copies refused {_MAX_DRAWS} times"
     )

@@ -203,8 +203,8 @@ def one_vs_rest(labels: ArrayLike) -> Contrasts:
 def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Contrasts:
     """Problems of a binary tree of classes: left against right, both ways, at each node.
 
-    The classes with weight are split along the principal axis of their means, at the widest gap
-    that leaves at least a quarter on either side. Splitting continues down to single classes, which
+    The classes of positive weight are split along the principal axis of their means, at the widest
+    gap that leaves at least a quarter of them on either side. Splitting continues down to single classes, which
     gives ``2 (k - 1)`` problems. The tree depends neither on the order nor on the sizes of classes.
 
     Parameters
@@ -340,7 +340,7 @@ def _names(names: Any, n: int) -> npt.NDArray[np.str_]:
     return called
 
 
-# ---- contrasts of the classes with weight --------------------------------------------------------
+# ---- contrasts of the classes of positive weight -------------------------------------------------
 
 
 def without_empty_classes(

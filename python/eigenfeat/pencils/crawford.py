@@ -33,7 +33,7 @@ __all__ = [
 _Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_TANGENTS = 100  # angles; about ten are usual
-_TOLERANCE = 1e-6  # difference of the bounds, relative to the upper one
+_TOLERANCE = 1e-6  # difference of the bounds, relative to the upper bound
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike) -> CrawfordNumber:
     -------
     CrawfordNumber
         The bounds differ by at most 1e-6 of the upper bound. An allowance for rounding errors of
-        eigenvalues is subtracted from the lower one.
+        eigenvalues is subtracted from the lower bound.
 
     Raises
     ------

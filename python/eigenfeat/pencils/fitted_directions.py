@@ -89,7 +89,7 @@ class ScaleReport:
         reasons = ["as given"] if self.basis == "given" else []
         if "columns" in self.errors and "none" in self.errors:
             reasons.append(
-                f"held-out error {100 * self.errors['none']:.2f}% as they are, "
+                f"held-out error {100 * self.errors['none']:.2f}% unscaled, "
                 f"{100 * self.errors['columns']:.2f}% by columns; {self.n_samples} samples"
             )
         if self.basis == "rule":
@@ -105,7 +105,7 @@ class ScaleReport:
 
 
 def settle_scale(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> ScaleReport:
-    """The choice of the caller, of the trial, or of the rule, with the deviations of `moments`."""
+    """Return the choice of the trial or, without one, of the caller or the rule."""
     deviations = column_deviations(moments)
     if trial is not None:
         report = scale_report(trial.choice, trial.basis, deviations)

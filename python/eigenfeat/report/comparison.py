@@ -57,7 +57,7 @@ def compare(
     Parameters
     ----------
     X : (n, d) data frame or array
-        Samples; the columns may be text, categories, dates, and have gaps.
+        Samples; the columns may be text, categories or dates, and have missing entries.
     y : (n,) array-like
         Labels, or targets of a regression.
     task : {"auto", "classification", "regression"}, default="auto"

@@ -117,7 +117,7 @@ class SessionMeans:
     def parts(
         self, sessions: NDArray[Any] | None, n: int, mean_of: MeanOf
     ) -> Iterator[tuple[NDArray[np.intp], _Array, float]]:
-        """Yield indices, means and size of each session of n epochs; None is one new session."""
+        """Yield indices, means and size of each session of n epochs; None means a new session."""
         known, weight = self._by_name(), np.ones(n)
         for name, rows in session_parts(sessions, n):
             if name in known:
@@ -130,7 +130,8 @@ class SessionMeans:
         count = int(np.count_nonzero(weight[rows] > 0))
         if count < self.min_epochs:
             raise ValueError(
-                f"groups: expected at least 2 epochs of each session, got {count} of {text}"
+                f"groups: expected at least {self.min_epochs} epochs of each session, "
+                f"got {count} of {text}"
             )
         return mean_of(rows, text)
 
@@ -177,7 +178,7 @@ class SessionAlignment(SessionMeans):
     def aligned(
         self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any] | None
     ) -> list[NDArray[Any]]:
-        """Epochs whitened by the covariances of their sessions; None is one new session."""
+        """Whiten epochs by the covariances of their sessions; without `sessions`, as a new one."""
         n_bands, centres = len(banks), []
         mean_of = partial(_riemannian_means, banks)
         for rows, all_means, size in self.parts(sessions, len(banks[0]), mean_of):
