@@ -62,7 +62,7 @@ struct Piece {
   }
 };
 
-// As above for a whole piece, in vectors.
+// Like Piece, for a piece whose columns all exist, in vectors.
 constexpr index_t kVectors = 4;
 
 template <class T>

@@ -207,7 +207,7 @@ class FittedModel:
         return tau if self.is_target is None else np.where(self.is_target[best], tau, 0.0)
 
     def bound(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        """Largest tau (n,) at which each sample is decided as its class `best`; 0 if at no tau."""
+        """Largest tau (n,) at which each sample is decided as its class `best`, else 0."""
         tau = self.score(rule_input, best)
         if self.correction is None:
             return tau
@@ -365,7 +365,7 @@ def _discriminants(name: str, classifier: Any, inputs: _Array) -> Discriminants 
 
 
 def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
-    """Linear discriminants, less their mean, as a map of samples.
+    """Linear discriminants minus their mean, as a map of samples.
 
     Without a common term of the scores, differences of scores do not suffer from cancellation.
     """

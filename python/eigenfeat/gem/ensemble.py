@@ -181,7 +181,8 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite samples. For blocks, an iterator over the results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

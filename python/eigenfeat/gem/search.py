@@ -46,8 +46,11 @@ Trial = dict[str, Any]
 # Scores do not depend on the temperature, are comparable only with equal class weights, and are
 # computed before joint training.
 _NOT_SEARCHED = (
-    *("logit__temperature", "class_weight"),
-    *("epochs", "perturbation", "learning_rate"),
+    "logit__temperature",
+    "class_weight",
+    "epochs",
+    "perturbation",
+    "learning_rate",
 )
 
 GRID = {
@@ -76,7 +79,7 @@ class GEMClassifierCV(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     validation_fraction : float, default=1/6
         Fraction of samples held out with ``cv=None``, class by class.
     scoring : {"error", "log_loss"}, default="error"
-        Criterion to minimise; the other one breaks ties.
+        Criterion to minimise; the other criterion breaks ties.
     refit : bool, default=True
         Whether the best candidate is fitted to all samples.
     random_state : int, RandomState or None, default=0
@@ -84,7 +87,7 @@ class GEMClassifierCV(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     verbose : int, default=0
         1 prints a line for each candidate and split on stderr.
     n_threads : int or None, default=None
-        Number of threads; None means that of `estimator`.
+        Number of threads; None means the `n_threads` of `estimator`.
 
     Attributes
     ----------
@@ -109,7 +112,7 @@ class GEMClassifierCV(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     See Also
     --------
     GEMClassifier : Needs no search on most tables.
-    sklearn.model_selection.GridSearchCV : Any estimator; shares nothing.
+    sklearn.model_selection.GridSearchCV : For any estimator; shares no computations.
 
     References
     ----------
@@ -172,8 +175,8 @@ class GEMClassifierCV(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite samples. Blocks are read many times, as by `GEMClassifier`, and once more to
-            score each candidate.
+            Samples; NaN is a missing entry. Blocks are read many times, as by `GEMClassifier`, and
+            once more to score each candidate.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -272,7 +275,7 @@ class GEMClassifierCV(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True  # as GEMClassifier's
+        tags.input_tags.allow_nan = True  # as in GEMClassifier
         return tags
 
 

@@ -204,8 +204,9 @@ def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Cont
     """Problems of a binary tree of classes: left against right, both ways, at each node.
 
     The classes of positive weight are split along the principal axis of their means, at the widest
-    gap that leaves at least a quarter of them on either side. Splitting continues down to single classes, which
-    gives ``2 (k - 1)`` problems. The tree depends neither on the order nor on the sizes of classes.
+    gap that leaves at least a quarter of them on either side. Splitting continues down to single
+    classes, which gives ``2 (k - 1)`` problems. The tree depends neither on the order nor on the
+    sizes of classes.
 
     Parameters
     ----------
