@@ -18,7 +18,7 @@ constexpr index_t kSmall = 512;  // smaller matrices are factorised by one call 
 constexpr int kNormSteps = 8;
 constexpr index_t kBlock = 192;  // rows of a step of substitution
 
-// W_jj, column-major, which is its transpose in row-major order.
+// The inverse of a diagonal block of L, column-major: its transpose in row-major order.
 template <class F>
 auto* inverse_of(F& factor, index_t block) {
   return factor.inverses.data() + block * kBlock * kBlock;
@@ -125,8 +125,7 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   return norm * unit;
 }
 
-// Rows [first, first + n) of L^T to the right of their diagonal block, and the transpose of their
-// W_jj.
+// Rows [first, first + n) of L^T to the right of their diagonal block, and the inverse of the block.
 template <class T>
 struct BlockRow {
   BlockRow(const Factor<T>& factor, index_t block)

@@ -69,8 +69,8 @@ class CategoryTargets:
     ) -> CategoryTargets:
         """Targets of classes (k,) with total weights (k,).
 
-        `used` (n,) is the mask of the samples with weight, and `codes` their classes. There is one
-        column for two classes, and one column per class for three to ten classes. With more
+        `used` (n,) is the mask of the samples of positive weight, and `codes` their classes. There
+        is one column for two classes, and one column per class for three to ten classes. With more
         classes, the ten classes with the largest variance have columns.
         """
         first = int(len(classes) == 2)

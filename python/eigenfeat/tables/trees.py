@@ -24,7 +24,7 @@ __all__ = ["CHOSEN", "SCREENED", "Trees", "chosen_features", "forest_trees", "gr
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
 _ROUNDING = 1e-6  # relative difference of values of a feature that counts as rounding
-_DRAWN_AT_ONCE = 100_000  # samples of all trees of scikit-learn's that are in memory
+_DRAWN_AT_ONCE = 100_000  # samples of all scikit-learn trees that are in memory
 CHOSEN = 16  # number of features that trees read besides the required ones
 SCREENED = 4_000  # samples of the short boosting that selects these features
 _STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31
@@ -53,7 +53,7 @@ def chosen_features(
     weight: NDArray[np.float64] | None,
     required: NDArray[np.bool_],
 ) -> NDArray[np.intp]:
-    """The required features, and the 16 others of the largest gain in a short boosting."""
+    """The required features, and 16 other features with the largest gains in a short boosting."""
     leaves = min(boosting.max_leaf_nodes, _MAX_LEAVES_OF_SCREEN)
     short = clone(boosting).set_params(max_iter=_STEPS_OF_SCREEN, max_leaf_nodes=leaves)
     gains, others = np.zeros(len(required)), np.flatnonzero(~required)
@@ -73,7 +73,7 @@ def grow(
 ) -> list[Any]:
     """Fit scikit-learn's histogram gradient boosting, and return the trees of each step.
 
-    The trees read the features `read`. scikit-learn copies features but those of float64.
+    The trees read the features `read`. scikit-learn copies features that are not float64.
     """
     from threadpoolctl import threadpool_limits
 
@@ -116,7 +116,7 @@ class Trees:
     roots : (T,) array of int
         First node of each tree.
     feature, threshold : (N,) arrays
-        A sample goes to the left node where its feature is at most the threshold.
+        A sample goes to the left node if its feature is at most the threshold.
     left, right : (N,) arrays of int
         Nodes below each node; a leaf is below itself.
     values : (N, q) array
@@ -215,7 +215,7 @@ class Trees:
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Sums (n, q) of all trees' outputs."""
-        X = np.ascontiguousarray(X, dtype=np.float32)  # as scikit-learn compares features
+        X = np.ascontiguousarray(X, dtype=np.float32)  # scikit-learn compares float32 features
         out = np.empty((len(X), self.values.shape[1]))
         size = max(_NODES_AT_ONCE // len(self.roots), 1)
         for start in range(0, len(X), size):
