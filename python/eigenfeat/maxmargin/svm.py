@@ -171,9 +171,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             samples = prepare(self, X, y, sample_weight, in_memory=True)
             block, self.classes_ = samples.together(), samples.classes
             rows, codes, weight = block.X, block.y, block.weight
-            given = np.asarray(sample_weight)
-            if weight is None or given.ndim == 0:
-                given = np.ones(len(codes))
             rows = _without_constants(rows) if self.fit_intercept else rows
             costs = hinge_costs(self, codes, weight)
             random = check_random_state(self.random_state)
@@ -190,8 +187,11 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             self._run(svm)
             self.class_coef_, intercepts = svm.weights()
             self._keep(np.vstack([self.class_coef_.T, intercepts]))
-            self.dual_coef_ = np.zeros((len(given), len(self.classes_)))
-            self.dual_coef_[given > 0] = svm.duals()  # samples of weight 0 were left out
+            self.dual_coef_ = svm.duals()
+            if sample_weight is not None:  # samples of weight 0 were left out
+                positive = np.asarray(sample_weight) > 0
+                self.dual_coef_ = np.zeros((len(positive), len(self.classes_)))
+                self.dual_coef_[positive] = svm.duals()
         return self
 
     @over_blocks
