@@ -158,6 +158,11 @@ def over_blocks(method: _Method) -> _Method:
         if not (is_collection(X) or is_blocks(X) or stays_on_disk(X)):
             return method(self, X, *arguments, **options)
         check_is_fitted(self)
+        container = _get_output_config("transform", self)["dense"]
+        if method.__name__ == "transform" and container != "default" and not stays_on_disk(X):
+            raise ValueError(
+                f"set_output: expected transform='default' for samples in blocks, got {container!r}"
+            )
         if is_collection(X):
             return _on_partitions(self, method.__name__, X, *arguments, **options)
 
@@ -165,12 +170,6 @@ def over_blocks(method: _Method) -> _Method:
             return method(estimator, rows, *arguments, **options)
 
         if is_blocks(X):
-            container = _get_output_config("transform", self)["dense"]
-            if method.__name__ == "transform" and container != "default":
-                raise ValueError(
-                    "set_output: expected transform='default' for samples in blocks, got "
-                    f"{container!r}"
-                )
             blocks = as_blocks(X).prepared_for(self, fitted=True)
             plain = without_names(self)
             return (_of_block(with_arguments, plain, rows) for rows in _checked(plain, blocks))

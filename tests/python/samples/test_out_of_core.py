@@ -190,9 +190,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path, dtype):
 
 
 def test_containers_of_set_output_need_samples_in_memory(digits):
+    da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
     X, y = digits
     model = GEM(n_directions=1).fit(X, y).set_output(transform="pandas")
     message = "^set_output: expected transform='default' for samples in blocks, got 'pandas'$"
-    with pytest.raises(ValueError, match=message):
-        model.transform(ArrayBlocks(X, block_rows=250))
+    for rows in (ArrayBlocks(X, block_rows=250), da.from_array(X, chunks=(250, -1))):
+        with pytest.raises(ValueError, match=message):
+            model.transform(rows)
     assert list(model.transform(X)) == list(model.get_feature_names_out())
