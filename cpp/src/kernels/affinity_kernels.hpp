@@ -8,7 +8,7 @@ namespace eigenfeat {
 inline constexpr index_t kTileWidth = 32;
 
 // |x|^2 of rows and reciprocals of their sigmas, on 64-byte boundaries. A row with an infinite norm
-// has affinity 0 to all others.
+// has affinity 0 to all other rows.
 struct AffinityNorms {
   const double* norms = nullptr;
   const double* inverse = nullptr;

@@ -43,7 +43,7 @@ index_t panel_rows(index_t d) {
   return std::min<index_t>(std::max<index_t>(fit, 2 * kChunkRows), 4096);
 }
 
-// Leading dimension of a panel: whole cache lines, but no multiple of 2 KB, which would use few
+// Leading dimension of a panel: whole cache lines, but not a multiple of 2 KB, which would use few
 // cache sets.
 template <class T>
 index_t panel_stride(index_t d) {

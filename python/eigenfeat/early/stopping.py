@@ -85,7 +85,7 @@ class Policy:
 def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
     """Learn when to stop from out-of-fold probabilities, by backward induction.
 
-    Probabilities (n, G) are by time; costs (T, n) are of deciding each series at each time.
+    Each time has probabilities (n, G); `costs` (T, n) has the costs of deciding each series then.
     """
     regressions: list[Regression] = []
     value = costs[-1].copy()

@@ -110,7 +110,7 @@ class TwoDomains:
         return accuracies
 
     def _hits(self, directions: Array, known: NDArray[np.intp], held_out: NDArray[np.intp]) -> int:
-        """Number of `held_out` target samples that 3-NN with the other samples classifies right."""
+        """Number of `held_out` target samples that 3-NN on other samples classifies correctly."""
         references = np.vstack([self.source, self.target[known]])
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
         correct = knn_correct(
@@ -162,8 +162,8 @@ class TransferLDG(Reducer):
     n_components_ : int
         The given or chosen number of directions.
     cv_results_ : dict
-        The candidates of each chosen parameter, by its name, and their accuracies, by the name with
-        "_accuracy".
+        Candidates of each chosen parameter under its name, and their accuracies under the name with
+        the suffix "_accuracy".
     classes_ : (k,) array
         Labels of the source, sorted.
     mean_ : (d,) array

@@ -25,7 +25,7 @@ _Array = npt.NDArray[np.float64]
 class Span:
     r"""Coordinates of the scaled samples in an orthonormal basis of their span.
 
-    Let Z (n, d) be samples, less an origin and divided by column scales, n < d, and :math:`Z^T
+    Let Z (n, d) be samples minus an origin, divided by column scales, n < d, and :math:`Z^T
     = Q R` with orthonormal columns of Q (d, r), r = n. All second moments and covariances of
     the samples about points of their span are :math:`Q S Q^T`, where S (r, r) is the matrix of the
     coordinates :math:`R^T`, and with a ridge :math:`B = Q (S_j + \rho I) Q^T + \rho (I - Q
@@ -38,8 +38,8 @@ class Span:
         v = Q u, \quad S_i u = \lambda (S_j + \rho I) u,
 
     where :math:`v^T B v = u^T (S_j + \rho I) u`. Directions equal those of the (d, d) matrices up
-    to rounding. A ridge relative to the mean eigenvalue trace / d is r / d times as large relative
-    to trace / r. Cost: 4 n^2 d operations and 8 n d bytes.
+    to rounding. A ridge relative to the mean eigenvalue trace / d is multiplied by r / d to be
+    relative to trace / r. Cost: 4 n^2 d operations and 8 n d bytes.
     """
 
     moments: ClassMoments  # in coordinates (r,): ``((x - origin) / scale) @ basis``

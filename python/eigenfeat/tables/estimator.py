@@ -223,7 +223,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         samples: Samples,
         folds: Folds,
     ) -> None:
-        """Fit the views with weight to all samples, and add them to `found`.
+        """Fit the views of positive weight to all samples, and add them to `found`.
 
         A view that raises an error leaves `held_out` with a warning, and the others are weighed
         again. The only view raises its error.

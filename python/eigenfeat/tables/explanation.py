@@ -40,7 +40,7 @@ class Contributions:
     baseline : (k,) array
         Mean logits or predictions of the background samples.
     views : list of str
-        Names of the V views with weight.
+        Names of the V views of positive weight.
     by_view : (n, V, k) array
         Contributions of the views: ``baseline + by_view.sum(axis=1)`` are the logits or the
         predictions. The logits of a sample, which are defined up to a constant, sum to 0 over the
@@ -73,10 +73,10 @@ def contributions(
 
     Use it to see which representation of the columns, which contrast of two classes, and which
     columns a prediction rests on. The split by views is exact: a pool's logits and predictions are
-    sums over views. So is that by pairs, since the logits of GEM views are linear in their
-    features, and that by columns of the views "columns" and "splines", except where a view's
-    prediction is clipped near the range of the target, or its probability to exp(-30). User guide:
-    :doc:`/guide/explain`.
+    sums over views. The split by pairs is exact, too, because the logits of GEM views are linear in
+    their features. The split by columns of the views "columns" and "splines" is exact unless a
+    view's prediction is clipped near the range of the target, or its probability to exp(-30). User
+    guide: :doc:`/guide/explain`.
 
     Parameters
     ----------
@@ -221,6 +221,6 @@ def _by_pair(
     of_feature = [None] * n_inputs + pairs * (layer.width // max(len(pairs), 1))
     out: _Scores = {}
     for pair in dict.fromkeys(of_feature):
-        some = np.flatnonzero([one == pair for one in of_feature])
-        out[_Part(name, pair)] = features[:, some].astype(np.float64) @ coef[:, some].T
+        own = np.flatnonzero([other == pair for other in of_feature])
+        out[_Part(name, pair)] = features[:, own].astype(np.float64) @ coef[:, own].T
     return out, intercept

@@ -64,7 +64,7 @@ class PairOperator:
     def solved(self, U: Array, *, exactly: bool = False) -> tuple[Array, Array, Array]:
         """Parts of ``r B^-1 Y^T U = inner - centre sums^T``, without the constant.
 
-        If `exactly`, the residuals of B are small, too, as `Denominator.solve` says.
+        If `exactly`, the residuals of B are small, too; see `Denominator.solve`.
 
         Returns
         -------
