@@ -1,6 +1,6 @@
 """
-A table with numbers, words and gaps
-====================================
+A table with numbers, words and missing values
+==============================================
 
 This example fits ``TableClassifier`` to simulated parcels, without preparing the columns, and
 compares it with models of scikit-learn on the same folds.

@@ -35,7 +35,7 @@ def demo(options: SimpleNamespace, output: Output) -> None:
 
 
 def _table(options: SimpleNamespace, console: Console) -> list[str]:
-    """Compare models on a table with words and gaps, and write a report of `TableClassifier`."""
+    """Compare models on a table of parcels, and write a report of `TableClassifier`."""
     import numpy as np
     from threadpoolctl import threadpool_limits
 
@@ -53,7 +53,7 @@ def _table(options: SimpleNamespace, console: Console) -> list[str]:
     # Fits of small tables are faster without threads of OpenMP and BLAS.
     with console.status("comparing models on a table"), threadpool_limits(limits=1):
         models = compare(X, y, cv=2, random_state=options.seed)
-    title = f"Parcels: {N_TRAIN} rows with words and gaps, three classes, two folds"
+    title = f"Parcels: {N_TRAIN} rows with words and missing values, three classes, two folds"
     _print(console, title, models_table(models[models["n_folds"] > 0]))
     with console.status("writing a report"):
         model = TableClassifier(random_state=options.seed).fit(X, y)

@@ -1,4 +1,4 @@
-"""The demonstration of tables: simulated parcels, with numbers, words and gaps."""
+"""The demonstration of tables: simulated parcels, with numbers, words and missing values."""
 
 from __future__ import annotations
 

@@ -550,7 +550,7 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
 
 
 def shares_and_means(moments: ClassMoments) -> tuple[Labels, _Array, _Array]:
-    """Return the classes with weight, their shares (k,) of the total, and their means (k, d)."""
+    """Return classes of positive weight, their shares (k,) of the total, and means (k, d)."""
     labels = moments.active_classes
     weights, means = moments.weights_and_means(labels.tolist())
     return labels, weights / weights.sum(), means

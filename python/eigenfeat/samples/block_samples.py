@@ -230,7 +230,7 @@ class BlockSamples:
         return self._read_as(layers=tuple(layers), hidden=hidden)
 
     def centred(self, centre: _Array) -> BlockSamples:
-        """Dense samples less a centre (d,), which each pass subtracts."""
+        """Dense samples minus a centre (d,), which each pass subtracts."""
         return self._read_as(centre=centre)
 
     def _read_as(self, **changes: Any) -> BlockSamples:

@@ -212,7 +212,7 @@ class MemorySamples:
         return self.with_features(layer_features(self.block.X, layers, self.n_threads))
 
     def centred(self, centre: npt.NDArray[np.float64]) -> MemorySamples:
-        """Dense samples less a centre (d,)."""
+        """Dense samples minus a centre (d,)."""
         X = self.block.X
         shifted = np.subtract(X, centre, out=np.empty_like(X), casting="same_kind")
         return self.with_features(shifted)
