@@ -219,8 +219,8 @@ template <class T>
 void scores_of(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
                const AlignedBuffer<T>& w, MatrixView<T> out, int n_threads) {
   const index_t n = features.rows(), k = layout.k;
-  require(out.rows == n && out.cols == k && out.is_row_major(), "out", "one row a feature row",
-          std::to_string(out.rows) + " rows");
+  require(out.rows == n && out.cols == k && out.is_row_major(), "out",
+          "one row for each feature row", std::to_string(out.rows) + " rows");
   const Groups groups = layout.groups(n);
   const int threads = threads_for(product_work(features, k), n_threads);
   PerThread<TileScratch<T>> scratch(threads);

@@ -160,8 +160,8 @@ void check_shapes(const DominanceProblem& p) {
   require(k > 0, "offsets", "at least one class", "none");
   lines(p.points, d, "points");
   lines(p.widths, d, "widths");
-  require(p.offsets.rows == n || p.offsets.rows == 1, "offsets", "one row, or one a point",
-          std::to_string(p.offsets.rows));
+  require(p.offsets.rows == n || p.offsets.rows == 1, "offsets",
+          "one row, or one row for each point", std::to_string(p.offsets.rows));
   require(p.radii.size == n, "radii", std::to_string(n) + " entries", std::to_string(p.radii.size));
   require((p.precisions.data == nullptr) == (p.centres.data == nullptr), "centres",
           "both precisions and centres, or neither", "one");
@@ -171,7 +171,7 @@ void check_shapes(const DominanceProblem& p) {
   }
   require(p.slopes.data == nullptr ||
               (p.slopes.rows == k && p.slopes.cols == d && p.slopes.is_row_major()),
-          "slopes", "one row a class", std::to_string(p.slopes.rows));
+          "slopes", "one row for each class", std::to_string(p.slopes.rows));
 }
 
 double work_of(const DominanceProblem& p) {

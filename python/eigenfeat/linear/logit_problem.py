@@ -108,7 +108,7 @@ _RECENT_SHARE, _MIN_RECENT = 8, 2
 _ROUGH_GAP, _ROUGH_NOISE = 1e-6, float(np.finfo(np.float32).eps)  # of the objective in float32
 _FIRST_GAP = 8.0  # factor of the first estimates, because the metric may be too large
 # Temperature.
-_MAX_TEMPERATURE = 50.0  # the least temperature is its inverse
+_MAX_TEMPERATURE = 50.0  # its inverse is the smallest temperature
 _TEMPERATURE_ERROR = 1e-6  # relative
 LOG_FLOOR = -30.0  # least log probability, so that no single sample decides
 _PIECE = 1 << 22  # entries converted to a dense array at a time
@@ -297,7 +297,7 @@ class LogitProblem(FeaturePasses):
         peak, constant = self._ranges_of(asked)
         _check_no_loss(asked[flat[asked] & (peak > 0)], "vanish")
         flat[asked] = constant & (small[asked] | self.constant)
-        # Rounding errors, as of a centred constant, are small multiples of a last digit, unlike
+        # Rounding errors, such as a centred constant, are small multiples of a last digit, unlike
         # columns in a small unit. Columns of counts are small multiples of 1 and are not flat.
         left = small[asked] & ~flat[asked]
         if left.any():
