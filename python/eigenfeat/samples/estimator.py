@@ -255,10 +255,12 @@ def check_array(X: Any, **options: Any) -> Any:
 
 
 def _in_memory(X: Any, options: dict[str, Any]) -> Any:
-    """`plain_rows` of X with the options of a check; ValueError for blocks."""
+    """`plain_rows` of X with the options of a check; an error for blocks, and for sparse X."""
     name = options.get("input_name") or "X"
     if type(X) is not np.ndarray and is_blocks(X):
         raise ValueError(f"{name}: expected samples in memory, got {type(X).__name__}")
+    if hasattr(X, "tocsr") and not options.get("accept_sparse"):
+        raise TypeError(f"{name}: expected dense samples, got sparse ones")
     return plain_rows(X, name, missing=options.get("ensure_all_finite", True) is not True)
 
 

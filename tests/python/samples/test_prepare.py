@@ -100,7 +100,13 @@ def test_weights_of_blocks_in_memory_count(name):
     assert K not in getattr(found, "svm_", found).classes_
 
 
-@pytest.mark.parametrize("name", ["TransferLDG", "LocalQDA", "PCAFisher", "LocalFisher"])
+@pytest.mark.parametrize(
+    "name", ["TransferLDG", "LocalQDA", "PCAFisher", "LocalFisher", "TableRegressor"]
+)
 def test_estimators_of_dense_samples_refuse_sparse_ones(name):
-    with pytest.raises(TypeError, match=r"^X: expected dense samples, got sparse ones$"):
-        ESTIMATORS[name]().fit(sp.csr_array(X), Y)
+    model, rows = ESTIMATORS[name](), sp.csr_array(X)
+    fitted = ESTIMATORS[name]().fit(X, Y)
+    method = fitted.predict if hasattr(fitted, "predict") else fitted.transform
+    for call in (lambda: model.fit(rows, Y), lambda: method(rows)):
+        with pytest.raises(TypeError, match=r"^X: expected dense samples, got sparse ones$"):
+            call()
