@@ -148,9 +148,10 @@ class LearnedKernelView(KernelView):
         return np.ascontiguousarray(np.einsum("ij,jk->ik", table.ranks, self.map), np.float32)
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        drawn, options = self._start(samples), []
+        drawn = self._start(samples)
         if len(samples) < _MIN_SAMPLES:
             return super().cross_fit(samples, folds)
+        options = []
         for _ in range(_MAP_STEPS):
             self.choose_kernel(drawn, _MAP_SHARPNESS)
             options.append((self.sharpness, self.penalty))
@@ -211,7 +212,7 @@ class GemView(LinearView):
     """
 
     def features(self, table: Table) -> Floats:
-        X = super().features(table).astype(np.float64)
+        X = table.ranks.astype(np.float64)
         layers = (layer.transform(X, table.n_threads) for layer in self.layers)
         return np.hstack([table.splines, *layers])
 
