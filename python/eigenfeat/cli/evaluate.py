@@ -49,12 +49,8 @@ def evaluate(options: SimpleNamespace, output: Output) -> None:
         with naming_files(rows, options.model):
             measures = held_out_measures(options, model, read.X, read.y, read.weight)
     else:
-        seen = seen_in_fit(model, rows)
         measures, more = _of_saved_model(options, model, rows, output)
-        if seen:
-            output.say(
-                f"warning: the fit has read a file of DATA: measures are too good; {_ADVICE}"
-            )
+        seen = seen_in_fit(model, rows, f"measures are too good; {_ADVICE}")
     name, sentence = origin(seen, options.holdout, options.cv, "rows")
     result = measures.as_dict() | more
     result["rows"] = result.pop("n_samples") + sum(more.get("unknown_labels", {}).values())

@@ -23,7 +23,7 @@ from sklearn import base
 
 from eigenfeat._base.file_errors import naming
 from eigenfeat._base.validation import show
-from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.output import Output, UsageError, show_warning
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import OptionError, damage_named, open_bytes
 from eigenfeat.io.opening import format_of, listed_files, open_rows
@@ -282,13 +282,21 @@ def remember_files(model: Any, rows: FileRows) -> None:
     model.file_layout_ = layout | {"files": files, "rows": rows.n_rows}
 
 
-def seen_in_fit(model: Any, rows: FileRows) -> bool | None:
-    """Whether a file was in the fit of a model; None if the model was not fitted to files."""
+def seen_in_fit(model: Any, rows: FileRows, effect: str = "") -> bool | None:
+    """Whether a file was in the fit of a model; None if the model was not fitted to files.
+
+    With `effect`, the effect on the measures, a warning names the file.
+    """
     known = (getattr(model, "file_layout_", None) or {}).get("files")
     if known is None:
         return None
     sizes = {size for size, _ in known}
-    return any(size in sizes and [size, _checksum(path)] in known for path, size in _sizes(rows))
+    for path, size in _sizes(rows):
+        if size in sizes and [size, _checksum(path)] in known:
+            if effect:
+                show_warning(f"{path}: the fit has read this file: {effect}")
+            return True
+    return False
 
 
 def _sizes(rows: FileRows) -> list[tuple[Path, int]]:

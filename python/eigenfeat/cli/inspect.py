@@ -67,8 +67,7 @@ def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
     """Permutation importances of the columns of labelled rows."""
     options.model, options.threads = options.file, None
     model, rows = opened_with_model(options, "predict", labelled=True)
-    if seen_in_fit(model, rows):
-        output.say("warning: the fit has read a file of DATA: importances are too large")
+    seen_in_fit(model, rows, "importances are too large")
     drawn = sample_rows(options, rows, _MAX_ROWS, output)
     with quietly(), naming_files(rows, str(options.model)):
         evidence = evidence_of(model, drawn.X, drawn.y)

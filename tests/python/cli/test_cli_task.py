@@ -124,9 +124,9 @@ def test_columns_without_a_value_are_left_out_by_name(houses):
 
 def test_inspect_says_that_rows_of_the_fit_are_measured(houses):
     run(*QUICK, "--task", "regression")
-    warning = "the fit has read a file of DATA: importances are too large"
-    assert warning in run("inspect", "m.efm", "train.csv")[2]
-    assert warning not in run("inspect", "m.efm", "new.csv")[2]
+    warning = "warning: train.csv: the fit has read this file: importances are too large\n"
+    assert run("inspect", "m.efm", "train.csv")[2].startswith(warning)
+    assert "the fit has read" not in run("inspect", "m.efm", "new.csv")[2]
 
 
 def test_errors_of_numbers_have_equal_decimals(houses):
