@@ -194,7 +194,8 @@ def fit() -> None:
         ["--coverage"],
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         metavar="SHARE",
-        help="For regressions, also write intervals that contain about this SHARE of the targets.",
+        help="For regressions, also write intervals that contain about this SHARE of the targets; "
+        "they are at least 0 if no target of the fit is negative.",
     ),
     *opt.ROWS,
     examples="""\

@@ -194,8 +194,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         """Predict intervals that contain the targets of new samples with a given probability.
 
         The ends are the prediction plus and minus a local spread of the out-of-fold residuals,
-        times a quantile of these residuals relative to their spread. Intervals are symmetric and
-        reach beyond the range of the targets in `fit`.
+        times a quantile of these residuals relative to their spread. Intervals may reach beyond the
+        range of the targets in `fit`, but ends of a target without negative values are at least 0.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
             As in `predict`.
         coverage : float, default=0.9
             Share of new samples whose target lies in its interval, between 0 and 1. With fewer than
-            ``coverage / (1 - coverage)`` training samples, intervals are infinite.
+            ``coverage / (1 - coverage)`` training samples, intervals are unbounded.
 
         Returns
         -------
@@ -275,9 +275,11 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         return table, self._pooled(table)
 
     def _in_units(self, outputs: _Array) -> _Array:
-        """Outputs (n, q) in the units of the targets."""
+        """Outputs (n, q) in the units of the targets, at least 0 if no target was negative."""
         scaled: _Array = self.target_mean_ + self.target_scale_ * outputs
-        return scaled
+        # Targets of the fit without negative values have a least prediction of at least 0.
+        zero = -self.target_mean_ / self.target_scale_
+        return np.maximum(scaled, np.where(self.target_range_[0] >= zero, 0.0, -np.inf))
 
     def _takes(self, estimator: Any) -> bool:
         return hasattr(estimator, "predict") and not is_classifier(estimator)

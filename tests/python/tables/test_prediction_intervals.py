@@ -63,6 +63,20 @@ def test_too_few_samples_have_infinite_intervals():
     assert np.isfinite(model.predict_interval(X, 0.88)).all()
 
 
+def test_ends_of_a_target_without_negative_values_are_not_negative():
+    X, y = noisy(4, 600)
+    Y = np.column_stack([np.exp(3 * y), y])  # a price, and a target of both signs
+    model = TableRegressor(FAST).fit(X[:400], Y[:400])
+    ends = model.predict_interval(X[400:])
+    half = (ends[:, 0, 1] - model.predict(X[400:])[:, 0])[:, None]
+    unclipped = model.predict(X[400:])[:, 0, None] + half * [-1, 1]
+    assert (unclipped < 0).any()
+    assert_allclose(ends[:, 0], np.maximum(unclipped, 0), atol=1e-12)
+    assert ends[:, 1].min() < 0
+    prices = TableRegressor("columns").fit(X[:8], Y[:8, 0])
+    assert_array_equal(prices.predict_interval(X[:2]), [[0, np.inf]] * 2)
+
+
 def test_intervals_contain_the_prediction_and_grow_with_the_coverage():
     X, y = noisy(1, 400)
     model = TableRegressor(FAST).fit(X[:200], y[:200])
