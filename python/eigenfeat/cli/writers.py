@@ -55,23 +55,26 @@ def open_writer(path: Path, names: list[str]) -> Iterator[_Write]:
     """
     if str(path) == STANDARD:
         with naming(STANDARD_OUTPUT):
-            yield _csv_lines(_escaped(sys.stdout), names)
+            with _csv_lines(_escaped(sys.stdout), names) as write:
+                yield write
             sys.stdout.flush()
     elif _is_device(path):
-        with naming(str(path)), open(path, "w", newline="", encoding="utf-8") as stream:
-            yield _csv_lines(stream, names)
+        with naming(str(path)), _to_csv(path, names, "w") as write:
+            yield write
     else:
         with taking_the_place_of(path) as new, _WRITERS[path.suffix.lower()](new, names) as write:
             yield write
 
 
-def _csv_lines(stream: Any, names: list[str]) -> _Write:
-    """Write a line of names; return a function that writes lines of fields.
+@contextmanager
+def _csv_lines(stream: Any, names: list[str]) -> Iterator[_Write]:
+    """Yield a function that writes lines of fields; the first line has the names.
 
-    Numbers have enough digits to be read back exactly.
+    Nothing is written if there is an error before the first rows. Numbers have enough digits to be
+    read back exactly.
     """
     lines = csv.writer(stream, lineterminator="\n")
-    lines.writerow(names)
+    header = [names]
 
     def write(*columns: npt.NDArray[Any], missing: _Missing = None) -> None:
         # In the column's own type: float32 needs fewer digits than float64.
@@ -79,9 +82,12 @@ def _csv_lines(stream: Any, names: list[str]) -> _Write:
         for text in texts:
             if missing is not None:
                 text[missing] = ""
+        lines.writerows(header)
+        header.clear()
         lines.writerows(chain(*row) for row in zip(*(t.tolist() for t in texts), strict=True))
 
-    return write
+    yield write
+    lines.writerows(header)
 
 
 def _escaped(stream: TextIO) -> Any:
@@ -92,9 +98,9 @@ def _escaped(stream: TextIO) -> Any:
 
 
 @contextmanager
-def _to_csv(path: Path, names: list[str]) -> Iterator[_Write]:
-    with open(path, "x", newline="", encoding="utf-8") as file:
-        yield _csv_lines(file, names)
+def _to_csv(path: Path, names: list[str], mode: str = "x") -> Iterator[_Write]:
+    with open(path, mode, newline="", encoding="utf-8") as file, _csv_lines(file, names) as write:
+        yield write
 
 
 @contextmanager

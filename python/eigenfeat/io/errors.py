@@ -22,8 +22,8 @@ MISSING_LABEL = "expected a label, got a missing value"
 MISSING_NUMBER = "expected a number, got a missing value"
 MISSING_ENTRY = "expected a finite number, got NaN or a missing value"
 COMPLETE_FIT = (
-    "; the model was fitted to rows without missing values: complete the rows first, or fit the "
-    "model to rows with missing values"
+    "; the fit had no missing values: fit the model to rows with missing values, or replace the "
+    "missing values in the file"
 )
 
 

@@ -148,9 +148,8 @@ def complete(estimator: Any, X: Floats | csr_array) -> Floats | csr_array:
     if has_missing(X) and gaussian is None:
         raise ValueError(
             "X: expected complete samples, as in fit, got NaN in "
-            f"{first_missing(X, encoded_names(estimator))}; fit to "
-            "samples that include missing entries, or complete the samples first, for example with "
-            "eigenfeat.early.GaussianCompletion"
+            f"{first_missing(X, encoded_names(estimator))}; fit to samples with missing entries, "
+            "or replace the missing entries, for example by a pipeline with SimpleImputer"
         )
     return X if gaussian is None else gaussian.filled(X, estimator.n_threads)
 

@@ -1,5 +1,6 @@
 """Files with text, booleans and missing cells give the results of data frames."""
 
+import re
 import warnings
 
 import numpy as np
@@ -121,7 +122,7 @@ def test_missing_numbers_after_a_fit_without_missing_numbers(tmp_path, credit):
     whole = credit[credit["age"].notna()]
     model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
     ef.save(model, tmp_path / "m.efm")
-    why = "a missing value; the model was fitted to rows without missing values: complete the rows"
+    why = "a missing value; the fit had no missing values: fit the model to rows with missing val"
     for form in ("csv", "parquet"):
         new = written(credit, tmp_path / f"new.{form}")
         rows = open_rows(new, "kind")
@@ -132,7 +133,13 @@ def test_missing_numbers_after_a_fit_without_missing_numbers(tmp_path, credit):
         for command in (("evaluate", tmp_path / "m.efm", new), page):
             status, _, err = run(*command)
             assert (status, why in err) == (1, True)
-            assert err.endswith("to rows with missing values; --skip-bad leaves such rows out\n")
+            assert err.endswith("the missing values in the file; --skip-bad leaves such rows out\n")
+        status, out, err = run("predict", tmp_path / "m.efm", new, "-o", "-")
+        assert (status, out) == (1, "")
+        line = rf"new\.{form}: (line|row) [0-9]+, column 'age': expected .*--skip-bad leaves such"
+        assert re.search(line, err)
+    with pytest.raises(ValueError, match=r"in row [0-9]+, column 'age'; fit .* SimpleImputer$"):
+        model.predict(credit.drop(columns="kind"))
 
 
 def test_arrays_are_refused_after_a_fit_to_a_table(tmp_path, model):
