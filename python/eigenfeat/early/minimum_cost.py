@@ -60,11 +60,12 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         for each time. None: `ConvolutionClassifier` with ``differences=False, contests=False,
         intervals=True, random_state=0``.
     delay_cost : float or (T,) array-like, default=1.2
-        Cost of waiting for the whole series, in proportion for shorter times; or the costs of
-        deciding after 1, ..., T values. The default leads to about the largest harmonic mean of
-        accuracy and 1 - earliness.
+        Nonnegative cost of waiting for the whole series, in proportion for shorter times; or the
+        costs of deciding after 1, ..., T values, which do not decrease. The default leads to about
+        the largest harmonic mean of accuracy and 1 - earliness.
     misclassification_cost : float, (G, G) array-like or None, default=None
-        Cost of a wrong label, or a table by true class and decided class. None: 1.
+        Cost of a wrong label, or a table with a row for each true class and a column for each
+        decided class, in the order of `classes_`. None: 1.
     times : ascending integers in 1..T or None, default=None
         Times of decision; T is always included. None: up to `n_times`, equally spaced.
     n_times : int, default=20
@@ -302,14 +303,25 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"delay_cost: expected a number or shape ({d},), got shape {delay.shape}"
             )
+        if (np.diff(delay, prepend=0.0, axis=-1) < 0 if delay.ndim else delay < 0).any():
+            raise ValueError(
+                "delay_cost: expected nonnegative costs that do not decrease with time, got "
+                f"{show(self.delay_cost)}"
+            )
         by_time = delay * self.times_ / d if delay.ndim == 0 else delay[self.times_ - 1]
         table: Any = self.misclassification_cost
         table = _finite(1.0 if table is None else table, "misclassification_cost")
         if table.ndim == 0:
+            if table < 0:
+                raise ValueError(
+                    f"misclassification_cost: expected a nonnegative cost, got {show(table.item())}"
+                )
             table = np.where(np.eye(k) > 0, 0.0, table)
         if table.shape != (k, k):
             raise ValueError(
-                f"misclassification_cost: expected a number or shape {(k, k)}, got {table.shape}"
+                f"misclassification_cost: expected a number or shape {(k, k)}, rows for true and "
+                f"columns for decided classes in the order {show(self.classes_.tolist())}, got "
+                f"shape {table.shape}"
             )
         return np.asarray(table + by_time[:, None, None])
 

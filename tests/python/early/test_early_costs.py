@@ -155,3 +155,32 @@ def test_series_that_never_differ():
     X, y = idle_series()
     with pytest.raises(ValueError, match=r"^X: expected series that differ, got equal series"):
         MinimumCostClassifier().fit(np.ones_like(X), y)
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ({"delay_cost": -1}, r"^delay_cost: expected nonnegative costs that do not .* got -1$"),
+        ({"delay_cost": np.linspace(-1, 0, 10)}, "^delay_cost: expected nonnegative costs that"),
+        ({"delay_cost": np.arange(10, 0, -1)}, "^delay_cost: expected nonnegative costs that do n"),
+        ({"delay_cost": [0.0] * 9 + [np.nan]}, "^delay_cost: expected finite costs, got .*nan"),
+        ({"delay_cost": np.arange(9)}, r"^delay_cost: expected a number or shape \(10,\), got "),
+        ({"misclassification_cost": -1}, "^misclassification_cost: expected a nonnegative cost, "),
+        (
+            {"misclassification_cost": np.eye(3)},
+            r"^misclassification_cost: expected .* shape \(2, 2\), .*true and .*decided classes in "
+            r"the order \['no', 'yes'\], got shape \(3, 3\)$",
+        ),
+    ],
+)
+def test_costs_that_make_no_sense(costs, message):
+    X, y, _ = shown_late(np.random.default_rng(0), 60)
+    with pytest.raises(ValueError, match=message):
+        MinimumCostClassifier(GaussianNB(), **costs).fit(X, np.where(y == 1, "yes", "no"))
+
+
+def test_equal_costs_of_all_times_allow_waiting():
+    X, y, _ = shown_late(np.random.default_rng(0), 60)
+    for free in 0, np.zeros(10):
+        model = MinimumCostClassifier(GaussianNB(), delay_cost=free).fit(X, y)
+        assert model.predict_early(X).time.max() > 1
