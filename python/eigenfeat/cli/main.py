@@ -314,9 +314,10 @@ def compare() -> None:
     Compares TableClassifier or TableRegressor with models of scikit-learn (constant, logistic
     regression or ridge, random forest, HistGradientBoosting; SVM up to 5,000 rows) and with
     LightGBM, CatBoost and XGBoost, if they are installed, with default parameters, on the same
-    folds. For models of other packages categories are one-hot, numeric or native, as each model
-    requires, and medians replace missing numbers for models that do not take NaN. The lowest log
-    loss, or root mean squared error, comes first; a model that fails has a line with the reason.
+    folds. Categories are one-hot for scikit-learn's linear models, SVM and random forest, and
+    native for boosting; medians replace missing numbers for models that do not take NaN. The lowest
+    log loss, or root mean squared error, comes first; a model that fails has a line with the
+    reason.
     """
 
 

@@ -49,10 +49,10 @@ def compare(
 
     The models are `TableClassifier` or `TableRegressor`, models of scikit-learn, and LightGBM,
     CatBoost and XGBoost if they are installed, with default parameters and on the same folds.
-    Columns are prepared for each model of another package: categories are one-hot for linear models
-    and SVM, numeric for the forest and native for boosting, and medians replace missing numbers for
-    models that do not take NaN. If all missing numbers of a column are in the held-out fold, the
-    mean of the other folds replaces them.
+    Columns are prepared for each model of another package: categories are one-hot for linear
+    models, SVM and the forest, and native for boosting; columns of more than 250 categories become
+    numeric codes. Medians replace missing numbers for models that do not take NaN. If all missing
+    numbers of a column are in the held-out fold, the mean of the other folds replaces them.
 
     Parameters
     ----------

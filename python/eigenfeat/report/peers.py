@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from eigenfeat.samples.categories import category_codes, distinct_values
@@ -77,17 +77,7 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     """The models to compare with on a table of `peer_table`, with reasons for those left out."""
     n_jobs = -1 if n_threads is None else n_threads
     seed = {"random_state": random_state}
-    one_hot = _prepared(
-        OneHotEncoder(
-            handle_unknown="infrequent_if_exist", max_categories=_MAX_ONE_HOT, sparse_output=False
-        ),
-        StandardScaler(),
-    )
-    ordinal = _prepared(
-        OrdinalEncoder(
-            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1
-        )
-    )
+    one_hot = _one_hot()
     if regression:
         forest, boosting = RandomForestRegressor, HistGradientBoostingRegressor
         constant = Peer("mean", DummyRegressor())
@@ -103,7 +93,7 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     result = [
         constant,
         linear,
-        Peer("random forest", make_pipeline(ordinal, forest(n_jobs=n_jobs, **seed))),
+        Peer("random forest", make_pipeline(one_hot, forest(n_jobs=n_jobs, **seed))),
         Peer("HistGradientBoosting", boosting(categorical_features="from_dtype", **seed)),
     ]
     if len(table) <= _MAX_SVM_SAMPLES:
@@ -133,10 +123,13 @@ def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | N
     return result
 
 
-def _prepared(categories: Any, *scaling: Any) -> Any:
-    """Transformer that imputes and optionally scales numbers, and encodes categories."""
+def _one_hot() -> Any:
+    """Transformer that imputes and scales numbers, and encodes categories as indicators."""
     medians = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    indicators = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_ONE_HOT, sparse_output=False
+    )
     return make_column_transformer(
-        (make_pipeline(medians, *scaling), make_column_selector(dtype_include=np.number)),
-        (categories, make_column_selector(dtype_include=_CATEGORICAL)),
+        (make_pipeline(medians, StandardScaler()), make_column_selector(dtype_include=np.number)),
+        (indicators, make_column_selector(dtype_include=_CATEGORICAL)),
     )

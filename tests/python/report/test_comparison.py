@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from eigenfeat import TableClassifier, TableRegressor
 from eigenfeat.report import compare, comparison_figure
 from eigenfeat.report.held_out import cross_predict, held_out_parts
+from eigenfeat.report.peers import peer_table, peers
 
 PEERS = {
     *("class shares", "logistic regression", "random forest", "HistGradientBoosting", "SVM"),
@@ -55,6 +56,15 @@ def loans():
     frame.loc[3, "job"] = None
     wrong = random.random(150) < 0.1
     return frame, np.where((job == "smith") ^ wrong, "bad", "good"), 10 * (job == "smith") + age
+
+
+def test_the_forest_gets_the_columns_of_the_linear_model(loans):
+    """One-hot categories: codes would order words by the alphabet."""
+    table = peer_table(loans[0])
+    found = {peer.name: peer for peer in peers(table, regression=True, random_state=0, n_threads=1)}
+    for name in ("ridge", "random forest"):
+        # The age, whether it is missing, 4 parts of the date, and 3 words or none.
+        assert found[name].model.fit(table, np.arange(150.0))[-1].n_features_in_ == 10
 
 
 def test_a_table_with_words_gaps_and_dates(loans):
