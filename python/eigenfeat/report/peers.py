@@ -52,7 +52,7 @@ def peer_table(X: Any) -> Any:
     """A data frame of numbers and categories of a table that may have text, dates and gaps.
 
     Columns without any value, and those that `TableClassifier` leaves out, are left out; the others
-    are named f0, f1, ...
+    are named f0, f1, ... Text of which `TableClassifier` uses only the gaps becomes indicators.
     """
     import pandas as pd
 
@@ -62,7 +62,7 @@ def peer_table(X: Any) -> Any:
     columns: list[Any] = []
     for at in encoder.used:
         name = encoder.names_[at]
-        if encoder.kinds_[at] == "category":
+        if encoder.kinds_[at] == "category" and encoder.categories_[name].texts != [None]:
             codes, texts = category_codes(*distinct_values(frame[name].astype(object).to_numpy()))
             values = np.array([*texts, None], dtype=object)[codes]
             is_native = len(texts) <= _MAX_NATIVE

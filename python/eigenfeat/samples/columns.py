@@ -5,7 +5,8 @@ become days since 1970, month, weekday and hour. A column of text becomes number
 cells are numbers, unless these are codes; numbers may have separators of thousands, a sign of
 currency or percent. All other columns are categories. Missing cells are a category. Categories that
 occur once are pooled with each other; values that `fit` has not seen are encoded like pooled ones.
-Columns of many categories are encoded by target statistics.
+Columns of many categories are encoded by target statistics. Of text whose values nearly all differ,
+such as free text, only the missing cells are a category.
 """
 
 from __future__ import annotations
@@ -176,9 +177,10 @@ class TableColumns:
         Warns
         -----
         UserWarning
-            If columns are left out (columns without values, and text whose values nearly all
-            differ), if text becomes numbers, and if text that looks like numbers or dates is not
-            read as such. The message names the columns.
+            If columns are left out (columns without values, and text without gaps whose values
+            nearly all differ), if only the gaps of such text are used, if text becomes numbers, and
+            if text that looks like numbers or dates is not read as such. The message names the
+            columns.
         """
         rows = None
         if sample_weight is not None and (sample_weight == 0).any():
@@ -193,6 +195,7 @@ class TableColumns:
         self.categories_: dict[Hashable, Categories] = {}
         self.signs_: dict[Hashable, str] = {}
         left_out: dict[str, list[Any]] = {}
+        with_gaps: list[Any] = []  # columns of which only the missing cells are a category
         numeric: dict[Any, Mapping[str | None, int]] = {}
         written: dict[str, dict[Any, str]] = {"numbers": {}, "dates": {}}
         for name, (kind, counts) in zip(names, counted, strict=True):
@@ -204,6 +207,11 @@ class TableColumns:
                     texts = [text for text in counts if text is not None]
                     others = (text for text in texts if not _NUMBER.fullmatch(text))
                     written[looks_like][name] = next(others, texts[0])
+            if kind == "identifier" and counts[None] >= _MIN_SAMPLES:
+                with_gaps.append(name)
+                self.categories_[name] = Categories([None], pools=True)
+                self.kinds_.append("category")
+                continue
             if kind in _LEFT_OUT:
                 left_out.setdefault(kind, []).append(name)
                 kind = "left out"
@@ -213,6 +221,7 @@ class TableColumns:
                 self.categories_[name] = _categories(counts)
             self.kinds_.append(kind)
         _warn_left_out(left_out)
+        _warn_gaps(with_gaps)
         _warn_numeric(numeric, self.signs_)
         _warn_written(written)
         self._name_features()
@@ -716,6 +725,16 @@ def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
         warn_caller(
             f"X: {' and '.join(texts)} are left out; drop them, or derive numbers or categories "
             "from them first",
+            UserWarning,
+        )
+
+
+def _warn_gaps(names: Sequence[Any]) -> None:
+    """Warn of columns whose values are not used, only which of their cells are missing."""
+    if names:
+        warn_caller(
+            f"X: of columns whose values nearly all differ ({', '.join(map(repr, names))}), only "
+            "whether a cell is missing is used; derive numbers or categories from their values",
             UserWarning,
         )
 

@@ -85,8 +85,9 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         ``LGBMClassifier()``, are views of their own.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot, or target statistics if
-        there are more than 50 categories; dates become numbers, and text that nearly always
-        differs is left out with a warning. With None, such columns are an error.
+        there are more than 50 categories; dates become numbers. Of text that nearly always
+        differs, only the missing cells are used, with a warning. With None, such columns are an
+        error.
     time_limit : float or None, default=None
         Seconds of the fit; no further view is tried after 60% of the limit. The first view is
         always tried.

@@ -317,6 +317,38 @@ def test_row_numbers_and_identifiers_are_reported(name, values):
 # ---- names ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("declared", [False, True])
+def test_gaps_of_text_whose_values_all_differ_are_a_category(tmp_path, declared):
+    """As in the cabins of passengers, most of which are unknown."""
+    rng = np.random.default_rng(0)
+    filled = rng.random(300) < 0.3
+    cabin = pd.Series([f"C{i}" if known else None for i, known in enumerate(filled)], dtype=object)
+    frame = pd.DataFrame({"cabin": cabin, "age": rng.uniform(20, 70, 300)})
+    y = np.where(filled, "yes", "no")
+    frame.assign(y=y).to_csv(tmp_path / "fit.csv", index=False)
+    if declared:
+        frame["cabin"] = frame["cabin"].astype("category")
+    gaps = r"of columns whose values nearly all differ \('cabin'\), only whether a cell is missing"
+    with pytest.warns(UserWarning, match=gaps):
+        model = classifier().fit(frame, y)
+    assert list(model.columns_.feature_names_) == ["cabin_None", "cabin_infrequent", "age"]
+    assert (model.columns_.kinds_, list(model.columns_.groups_)) == (
+        ["category", "number"],
+        [0, 0, 1],
+    )
+    assert model.score(frame, y) == 1
+    new = pd.DataFrame({"cabin": ["Z9", None, ""], "age": 40.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict(new).tolist() == ["yes", "no", "no"]
+    with pytest.warns(UserWarning, match=gaps):
+        of_file = classifier().fit(open_rows(tmp_path / "fit.csv", "y"))
+    np.testing.assert_array_equal(of_file.predict_proba(new), model.predict_proba(new))
+    complete = frame.assign(cabin=[f"C{i}" for i in range(300)])
+    with pytest.warns(UserWarning, match=r"values nearly all differ \('cabin'\) are left out"):
+        assert TableColumns().fit(complete).kinds_ == ["left out", "number"]
+
+
 def test_the_regressor_takes_words():
     frame, _ = credit(300)
     frame = frame.fillna({"age": 40.0, "debts": 0}).assign(phone=True)
