@@ -475,7 +475,7 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 @contextmanager
 def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
-    """If the block raises, raise an error that names the column of X with invalid entries.
+    """If the block raises, raise an error that names the row and column of an invalid entry of X.
 
     Invalid entries are text, dates, complex numbers, infinity and NaN. Messages call X `name`;
     `start` is the index of the first row of X.
@@ -504,7 +504,7 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
 
 
 def refuse_infinity(X: Any, start: int, name: str = "X") -> None:
-    """Raise ValueError that names the first infinite number in a data frame's columns of floats."""
+    """Raise ValueError that names the first infinite number of a data frame or a dense array."""
     _refuse_cells(np.isinf, X, start, name)
 
 
@@ -512,12 +512,18 @@ def _refuse_cells(
     wrong: Callable[[Any], Any], X: Any, start: int, name: str, advice: str = ""
 ) -> None:
     """Raise ValueError that names the first cell with a `wrong` number."""
-    for column in column_names(X) if is_table(X) else ():
-        values = np.asarray(X[column])
+    columns: Iterable[tuple[Any, NDArray[Any]]]
+    if is_table(X):
+        columns = ((column, np.asarray(X[column])) for column in column_names(X))
+    else:
+        array = np.asarray(X) if isinstance(X, (np.ndarray, list, tuple)) else np.empty(0)
+        columns = enumerate(array.T if array.ndim == 2 else ())
+    for column, values in columns:
         if values.dtype.kind == "f" and (rows := np.flatnonzero(wrong(values))).size:
+            value = values[rows[0]]
             raise ValueError(
-                f"{name}: expected finite numbers, got {show(values[rows[0]])} in row "
-                f"{start + rows[0]}, column {column!r}{advice}"
+                f"{name}: expected finite numbers, got {'NaN' if np.isnan(value) else value} in "
+                f"row {start + rows[0]}, column {column!r}{advice}"
             )
 
 

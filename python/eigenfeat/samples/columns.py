@@ -133,8 +133,10 @@ def warn_identifiers(X: Any) -> None:
 
 def _looks_like_identifiers(column: _Column) -> bool:
     values = column.numbers()
+    if not np.isfinite(values).all() or not np.array_equal(values, np.rint(values)):
+        return False
     steps = np.diff(values)
-    if not steps.any() or not np.array_equal(values, np.rint(values)):  # NaN is not a whole number
+    if not steps.any():
         return False
     if (steps > 0).all() or (steps < 0).all():
         return True

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -99,7 +100,7 @@ def test_missing_cells_of_a_frame_and_targets_are_named(problem):
     frame = pd.DataFrame(X, columns=list("abcd"))
     holes, target = frame.copy(), X[:, 0].copy()
     holes.loc[7, "c"] = target[4] = np.nan
-    text = r"^X: expected finite numbers, got nan in row 7, column 'c'; complete or leave out such"
+    text = r"^X: expected finite numbers, got NaN in row 7, column 'c'; complete or leave out such"
     with pytest.raises(ValueError, match=text):
         ef.LDG().fit(holes, y)
     text = r"^y: expected a target for every sample, got 1 missing value, the first in row 4; leave"
@@ -190,3 +191,26 @@ def test_methods_before_fit(name):
             arguments["y"] = Y
         with pytest.raises(NotFittedError):
             getattr(estimator, method)(**arguments)
+
+
+@pytest.mark.parametrize("name", ["TableRegressor", "TableClassifier", "LDG", "GEM", "FisherLDA"])
+def test_infinite_cells_are_named(name, problem):
+    X, y = problem
+    X = X.copy()
+    X[5, 2] = np.inf
+    for given, column in ((X, 2), (X.tolist(), 2), (pd.DataFrame(X, columns=list("abcd")), "'c'")):
+        text = rf"^X: expected finite numbers, got inf in row 5, column {column}$"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(ValueError, match=text):
+                ESTIMATORS[name]().fit(given, y)
+
+
+def test_missing_cells_of_an_array_are_named(problem):
+    X, y = problem
+    X = X.copy()
+    X[7, 2] = np.nan
+    with pytest.raises(
+        ValueError, match=r"^X: expected finite numbers, got NaN in row 7, column 2"
+    ):
+        ef.LDG().fit(X, y)

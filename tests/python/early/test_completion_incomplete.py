@@ -61,7 +61,7 @@ def test_classes_are_estimated_separately_with_one_ridge(holes):
     [
         (lambda X: X.__setitem__((slice(None), 3), np.nan), "NaN only in column 3"),
         (lambda X: X.__setitem__(slice(0, 40), np.nan), "NaN only in class 0$"),
-        (lambda X: X.__setitem__((0, 0), np.inf), "infinity"),
+        (lambda X: X.__setitem__((0, 0), np.inf), "got inf in row 0, column 0"),
     ],
 )
 def test_errors_leave_the_estimator_as_it_was(holes, spoil, message):
