@@ -229,7 +229,7 @@ def test_gaps_that_the_fit_had_not_are_named_by_their_column(model):
         fitted, gaps = model.fit(rows, y), rows[:5].copy()
         getattr(gaps, "iloc", gaps)[2, 3] = np.nan
         name = "3" if isinstance(rows, np.ndarray) else r"'petal width \(cm\)'"
-        with pytest.raises(ValueError, match=f"in row 2, column {name}; fit to samples that i"):
+        with pytest.raises(ValueError, match=f"in row 2, column {name}; fit to samples with"):
             getattr(fitted, call)(gaps)
 
 
