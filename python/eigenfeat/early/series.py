@@ -96,9 +96,9 @@ def training_rows(
 
 def ended_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Series:
     """Rows of series that have ended."""
-    series = series_of(X)
+    series = series_of(X, layout.length)
     if series is None:
-        _check_one_channel(X, layout)
+        _check_rows(estimator, X, layout)
         return _complete(estimator, validate_data(estimator, X, reset=False, **_VALIDATION_OPTIONS))
     return _laid_out(series, layout, ended=True)
 
@@ -123,9 +123,9 @@ def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
 
 def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array:
     """Rows of the known values of running series, or of incomplete samples; NaN is missing."""
-    series = series_of(X)
+    series = series_of(X, layout.length)
     if series is None:
-        _check_one_channel(X, layout)
+        _check_rows(estimator, X, layout)
         options = {**_VALIDATION_OPTIONS, "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(estimator, X, reset=False, **options))
     return _laid_out(series, layout, ended=False).rows
@@ -157,12 +157,17 @@ def _complete(estimator: Any, rows: _Array, *, fit: bool = False) -> Series:
     return Series(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
 
 
-def _check_one_channel(X: Any, layout: Layout) -> None:
-    """ValueError if rows are given for series of channels: the order of entries is not known."""
+def _check_rows(estimator: Any, X: Any, layout: Layout) -> None:
+    """ValueError if the order of the entries is not known, or for an array of too few columns."""
     if layout.channels > 1:
         raise ValueError(
             f"X: expected series of shape (n, {layout.channels}, times) as in fit, got shape "
             f"{np.shape(X)}"
+        )
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] < layout.length:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{layout.length} features as input; pass shorter series as X[:, None]"
         )
 
 
@@ -194,11 +199,14 @@ def carried(series: _Array) -> _Array:
     return np.take_along_axis(series, np.maximum.accumulate(place, axis=1), axis=1)
 
 
-def series_of(X: Any) -> list[_Array] | None:
-    """Arrays (channels, times) if X is a list of series or a 3-D array; None for other samples."""
+def series_of(X: Any, length: int = 0) -> list[_Array] | None:
+    """Arrays (channels, times) if X is a list of series or a 3-D array; None for other samples.
+
+    A list of vectors of one length is a matrix of samples, unless they are shorter than `length`.
+    """
     refuse_nested(X)
     X = _array_of_epochs(X)
-    if not _are_series(X):
+    if not _are_series(X, length):
         return None
     series = []
     for i, item in enumerate(X):
@@ -225,17 +233,16 @@ def _array_of_epochs(X: Any) -> Any:
     return array if array.ndim == 3 else X
 
 
-def _are_series(X: Any) -> bool:
-    """Whether X is an array of three dimensions or a list of series.
-
-    A list of vectors of equal lengths is a matrix of samples instead.
-    """
+def _are_series(X: Any, length: int) -> bool:
+    """Whether X is an array of three dimensions or a list of series: see `series_of`."""
     if isinstance(X, np.ndarray) and X.dtype != object:
         return X.ndim == 3
     if not isinstance(X, (list, tuple, np.ndarray)) or not len(X) or np.ndim(X[0]) == 0:
         return getattr(X, "ndim", 0) == 3
     shapes = {_shape(item) for item in X}
     dimensions = {len(shape) for shape in shapes}
+    if len(shapes) == 1 and dimensions == {1}:
+        return 0 < shapes.pop()[0] < length
     return dimensions == {2} or (dimensions <= {1, 2} and len(shapes) > 1)
 
 

@@ -237,6 +237,31 @@ def test_series_of_a_list_end_and_series_with_nan_at_the_end_go_on(rng, kind):
     assert_array_equal(convolutions.predict_proba(ended), convolutions.predict_proba(missing))
 
 
+@pytest.mark.parametrize("kind", [lda, minimum_cost])
+@pytest.mark.parametrize("given", [np.array, list, lambda X: X[:, None]])
+def test_shorter_series_of_one_channel_in_a_list_or_with_an_axis_of_channels(rng, kind, given):
+    X, y = sensors(rng, 90)
+    X = X[:, 0]
+    model = kind().fit(given(X), y)
+    expected = model.predict_early(X[:, None, :4])
+    assert expected.time.max() == 4
+    for series in (list(X[:, :4]), X[:, :4].tolist(), tuple(X[:, :4])):
+        found = model.predict_early(series)
+        assert_array_equal(found.time, expected.time)
+        assert_array_equal(found.label, expected.label)
+        assert_array_equal(model.predict(series), model.predict(X[:, None, :4]))
+    with pytest.raises(
+        ValueError, match=r"^X has 4 feat.* input; pass shorter series as X\[:, None"
+    ):
+        model.predict_early(X[:, :4])
+    if kind is lda:
+        running = np.where(np.arange(T) < 4, X, np.nan)
+        found = model.decide(list(X[:, :4]))
+        assert_array_equal(found.reliability, model.decide(running).reliability)
+        with pytest.raises(ValueError, match=r"^X has 4 .* pass shorter series as X\[:, None\]$"):
+            model.decide(X[:, :4])
+
+
 def test_nested_frames_are_refused(rng):
     X, y = sensors(rng, 12)
     nested = pd.DataFrame({c: [pd.Series(x[c]) for x in X] for c in range(3)})
