@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenfeat._base.validation import counted, show
 from eigenfeat.cli.files import (
@@ -20,17 +21,22 @@ from eigenfeat.cli.files import (
     seen_in_fit,
 )
 from eigenfeat.cli.moments import checkpoint_of
-from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
-from eigenfeat.io.opening import described, format_of
+from eigenfeat.cli.output import WIDTH, Output, UsageError, show_warning, wrapped
+from eigenfeat.io.opening import described, format_of, open_rows
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.report.card import columns_by_kind, kinds_in_words, reasons
 from eigenfeat.report.columns import column_importances
 from eigenfeat.report.evidence import evidence_of, quietly
+from eigenfeat.samples.blocks import joined
+from eigenfeat.samples.columns import TableColumns, warn_identifiers
+from eigenfeat.samples.targets import task_of
 
 __all__ = ["inspect", "plain", "saved_versions"]
 
 _MAX_ENTRIES = 10  # entries of a list that are printed
+_MAX_COLUMNS = 40  # columns of a file of rows that are printed
+_MAX_CELLS = 5_000_000  # cells from which the columns of a file are described
 _MAX_ROWS = 20_000  # rows by which importances are measured
 _FORMAT_OPTIONS = (
     "format",
@@ -52,7 +58,9 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
     if not _is_saved(path) and (options.format is not None or format_of(path) is not None):
         values = {name: getattr(options, name) for name in _FORMAT_OPTIONS}
         given = {name: value for name, value in values.items() if value is not None}
-        summary |= described(path, **given, na_values=tuple(listed(options.na_values)))
+        given["na_values"] = listed(options.na_values)
+        summary |= described(path, **given)
+        _describe_columns(options, given, summary)
     else:
         with naming_model(path):
             summary |= _saved(load(path), path) | {"versions": saved_versions(path)}
@@ -61,6 +69,75 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
     if options.data:
         summary |= _importances(options, output)
     output.result(summary, "\n".join(_lines(summary.copy())))
+
+
+def _describe_columns(
+    options: SimpleNamespace, given: dict[str, Any], summary: dict[str, Any]
+) -> None:
+    """Add how a fit reads the columns of a file, and their values in the first rows.
+
+    Warns of what would end a fit.
+    """
+    chosen = {"columns": listed(options.columns) or None, "drop": listed(options.drop)}
+    given = given | chosen | {"labels": options.labels, "missing": True, "skip_bad": True}
+    rows = open_rows(options.file, options.target, **given)
+    if rows.sources[0].sparse:
+        return
+    try:
+        source = rows.frames() or rows
+        parts, skipped = [], 0
+        for block, position in source.blocks():
+            parts.append(block)
+            skipped = position.skipped
+            if position.rows * rows.n_features >= _MAX_CELLS:
+                summary["rows_read"] = position.rows + skipped
+                break
+        else:
+            source.check_not_empty(len(parts))
+            skipped = source.n_skipped or 0
+            summary["rows"] = source.n_rows + skipped
+        summary |= {"bad_rows": skipped} if skipped else {}
+        block = joined(parts)
+        kinds = _column_kinds(block.X, rows.feature_names) if "columns" in summary else {}
+        if options.target is not None:
+            name = rows.sources[0].target_name
+            summary["target"] = {"name": name} | _target(block.y)
+            kinds[name] = {"kind": "target"}
+    except ValueError as error:
+        show_warning(str(error))
+        return
+    for column in summary.get("columns", []):
+        column |= kinds.get(column["name"], {"kind": "not used"} if kinds else {})
+
+
+def _column_kinds(X: Any, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Kind, missing and distinct values, and range of each column, by its name."""
+    import pandas as pd
+
+    frame = X if hasattr(X, "iloc") else pd.DataFrame(X, columns=names)
+    encoder = TableColumns().fit(frame)
+    warn_identifiers(frame)
+    found: dict[str, dict[str, Any]] = {}
+    for name, kind in zip(encoder.names_, encoder.kinds_, strict=True):
+        values = frame[name].dropna()
+        about: dict[str, Any] = {"kind": kind if len(values) else "left out"}
+        about |= {"missing": len(frame) - len(values), "distinct": int(values.nunique())}
+        if len(values) and kind == "number":
+            about |= {"min": float(values.min()), "max": float(values.max())}
+        elif len(values) and kind == "date":
+            about |= {"min": str(values.min()), "max": str(values.max())}
+        found[name] = about
+    return found
+
+
+def _target(labels: NDArray[Any]) -> dict[str, Any]:
+    """Classes and their numbers of rows, or the range of a target of numbers."""
+    task, n_distinct = task_of(labels)
+    if task != "classification" and labels.dtype.kind in "iuf":
+        return {"distinct": n_distinct, "min": labels.min().item(), "max": labels.max().item()}
+    classes, counts = np.unique(labels, return_counts=True)
+    pairs = zip(classes.tolist(), counts.tolist(), strict=True)
+    return {"classes": [{"label": label, "rows": count} for label, count in pairs]}
 
 
 def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
@@ -178,8 +255,9 @@ def _lines(described: dict[str, Any]) -> list[str]:
     for name, value in described.items():
         title = name.removeprefix("n_").replace("_", " ")
         entries: list[str] = []
+        most = _MAX_ENTRIES
         if name == "columns":
-            entries = [f"{c['name'] or '(no name)'}: {c['type']}" for c in value]
+            entries, most = [*map(_column_in_words, value)], _MAX_COLUMNS
         elif name == "categories":
             title = "columns of categories"
             entries = [f"{key}: {len(all_)} ({_listed(all_, 50)})" for key, all_ in value.items()]
@@ -195,6 +273,12 @@ def _lines(described: dict[str, Any]) -> list[str]:
             entries = wrapped(reasons(value))
         elif isinstance(value, str) and value.startswith("array of shape"):
             continue  # only in JSON
+        elif name == "rows_read":
+            lines.append(f"  {title}: {value:,}, the first rows of the file")
+        elif name == "bad_rows":
+            lines.append(f"  {title}: {value:,}, at which a fit stops without --skip-bad")
+        elif name == "target" and isinstance(value, dict):
+            lines.append(f"  {title}: {_target_in_words(value)}")
         elif name == "classes" and value and isinstance(value[0], dict):
             title = f"{len(value)} classes"
             entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]
@@ -206,11 +290,52 @@ def _lines(described: dict[str, Any]) -> list[str]:
         elif value is not None:
             lines.append(f"  {title}: {value:,}" if type(value) is int else f"  {title}: {value}")
         if entries:
-            shown = [_shortened(entry) for entry in entries[:_MAX_ENTRIES]]
-            if len(entries) > _MAX_ENTRIES:
-                shown.append(f"... and {len(entries) - _MAX_ENTRIES} more")
+            shown = [_shortened(entry) for entry in entries[:most]]
+            if len(entries) > most:
+                shown.append(f"... and {len(entries) - most} more")
             lines += [f"  {title}:", *(f"    {entry}" for entry in shown)]
     return lines
+
+
+def _column_in_words(column: dict[str, Any]) -> str:
+    """A column of a file as "age: number, 0.5 to 80, 88 distinct values, 177 missing"."""
+    kind, name = column.get("kind", column["type"]), column["name"] or "(no name)"
+    distinct = counted(column.get("distinct", 0), "distinct value")
+    parts = {
+        "number": ["number", _range(column), distinct],
+        "numeric text": ["text read as numbers", distinct],
+        "date": ["date", _range(column), distinct],
+        "category": [f"category, {counted(column.get('distinct', 0), 'level')}"],
+        "left out": ["left out", f"text of {distinct}" if column.get("distinct") else "no value"],
+    }.get(kind, [kind])
+    parts += [f"{column['missing']:,} missing"] if column.get("missing") else []
+    return f"{name}: {', '.join(parts)}"
+
+
+def _range(values: dict[str, Any]) -> str:
+    """Bounds of numbers or dates; whole numbers with all their digits."""
+    bounds = [values.get("min", ""), values.get("max", "")]
+    return " to ".join(
+        f"{bound:.6g}"
+        if isinstance(bound, float) and not (bound.is_integer() and abs(bound) < 1e15)
+        else str(bound).removesuffix(".0")
+        for bound in bounds
+    )
+
+
+def _target_in_words(target: dict[str, Any]) -> str:
+    """The target of a file as "survived, 2 classes: 0 (549), 1 (342)"."""
+    if "classes" not in target:
+        distinct = counted(target["distinct"], "distinct number")
+        return f"{target['name']}, {_range(target)}, {distinct}"
+    classes, text = target["classes"], ""
+    for each in sorted(classes, key=lambda each: -each["rows"]):
+        more = f"{', ' if text else ''}{each['label']!r} ({each['rows']:,})"
+        if len(text) + len(more) > 3 * WIDTH:
+            text += ", ..."
+            break
+        text += more
+    return f"{target['name']}, {counted(len(classes), 'class')}: {text}"
 
 
 def _shortened(line: str) -> str:

@@ -329,7 +329,7 @@ def compare() -> None:
     opt.JSON,
     *opt.READING,
     examples="""\
-eigenfeat inspect rows.csv
+eigenfeat inspect rows.csv --target kind
 eigenfeat inspect model.efm --json
 eigenfeat inspect model.efm test.csv""",
 )
@@ -339,8 +339,12 @@ def inspect() -> None:
     For a model: its class, parameters, columns, labels and fitted attributes; with labelled rows of
     DATA that the fit has not seen, also permutation importances: how much worse predictions get if
     the values of a column are permuted among the rows. For moments and checkpoints: labels, weights
-    and position; for a file of rows: its columns, types and, if the format stores it, the number of
-    rows.
+    and position.
+
+    For a file of rows: the number of rows, and how a fit reads each column (number, date, category
+    or left out), with its range, distinct and missing values; with --target also the classes and
+    their numbers of rows, or the range of the target. Of a file of more than 5 million cells only
+    the first rows are described; the output states their number.
     """
 
 

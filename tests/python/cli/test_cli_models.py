@@ -241,17 +241,67 @@ def test_inspecting_moments_and_others(files, problem):
     assert (found["estimator"], found["parameters"]["n_components"]) == ("LDG", 2)
 
 
+@pytest.mark.filterwarnings("default")
+def test_inspecting_rows_says_how_a_fit_reads_them(tmp_path, rng):
+    n = 100
+    table = pd.DataFrame({
+        "id": [f"person {i}" for i in range(n)],
+        "age": np.r_[20:119, np.nan],
+        "born": pd.date_range("2020-01-01", periods=n).astype(str),
+        "town": np.resize(["Ulm", "Bern", None, "Ulm"], n),
+        "void": np.nan,
+        "price": np.arange(n) * 1.5,
+        "kind": np.resize(["u", "v", "u"], n),
+    })  # fmt: skip
+    for form in ("csv", "parquet"):
+        path = tmp_path / f"rows.{form}"
+        table.to_csv(path, index=False) if form == "csv" else table.to_parquet(path)
+        status, out, err = run("inspect", path, "--target", "kind", "--drop", "price")
+        assert (status, err.count("\n")) == (0, 1)
+        assert err.startswith("warning: columns whose values nearly all differ ('id')")
+        lines = out.splitlines()
+        assert "  rows: 100" in lines
+        start = lines.index("  columns:")
+        assert lines[start + 1 :] == [
+            "    id: left out, text of 100 distinct values",
+            "    age: number, 20 to 118, 99 distinct values, 1 missing",
+            "    born: date, 2020-01-01 to 2020-04-09, 100 distinct values",
+            "    town: category, 2 levels, 25 missing",
+            "    void: left out, no value, 100 missing",
+            "    price: not used",
+            "    kind: target",
+            "  target: kind, 2 classes: 'u' (67), 'v' (33)",
+        ]
+        found = json.loads(run("inspect", path, "--target", "price", "--json")[1])
+        assert found["target"] == {"name": "price", "distinct": 100, "min": 0, "max": 148.5}
+    (tmp_path / "bare.csv").write_text("u,1.5,2\nv,2.5,3\n")
+    found = json.loads(run("inspect", tmp_path / "bare.csv", "--target", "0", "--json")[1])
+    assert [column["kind"] for column in found["columns"]] == ["target", "number", "number"]
+    text = (tmp_path / "rows.csv").read_text().replace(",25.0,", ",old,")
+    (tmp_path / "rows.csv").write_text(text)
+    out = run("inspect", tmp_path / "rows.csv")[1]
+    assert "  rows: 100\n" in out
+    assert "  bad rows: 1, at which a fit stops without --skip-bad\n" in out
+
+
+def test_inspecting_the_first_rows_of_a_large_file(tmp_path):
+    rows = pd.DataFrame(np.zeros((300_000, 30), np.float32), columns=[f"x{j}" for j in range(30)])
+    rows.to_parquet(tmp_path / "rows.parquet")
+    found = json.loads(run("inspect", tmp_path / "rows.parquet", "--json")[1])
+    assert found["rows"] == 300_000
+    assert 160_000 < found["rows_read"] < 300_000
+    assert found["columns"][3]["distinct"] == 1
+
+
 def test_inspecting_rows(files):
     status, said, _ = run("inspect", files / "rows.csv", "--json")
     found = json.loads(said)
     assert status == 0
-    assert (found["format"], found["rows"], found["n_columns"]) == ("csv", None, 6)
+    assert (found["format"], found["rows"], found["n_columns"]) == ("csv", 400, 6)
     assert (found["delimiter"], found["header"]) == (",", True)
-    assert found["columns"][4:] == [
-        {"name": "x4", "type": "double"},
-        {"name": "kind", "type": "string"},
-    ]
-    assert "    kind: string" in run("inspect", files / "rows.csv")[1]
+    values = {"kind": "category", "missing": 0, "distinct": 3}
+    assert found["columns"][5] == {"name": "kind", "type": "string"} | values
+    assert "    kind: category, 3 levels\n" in run("inspect", files / "rows.csv")[1]
     found = json.loads(run("inspect", files / "new.parquet", "--json")[1])
     assert (found["format"], found["rows"], found["row_groups"]) == ("parquet", 200, 1)
     found = json.loads(run("inspect", files / "rows.npy", "--json")[1])
