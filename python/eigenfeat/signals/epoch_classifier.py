@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -42,6 +43,8 @@ from eigenfeat.signals.epoch_views import (
 )
 from eigenfeat.signals.epochs import (
     MIN_FILTERED,
+    constant_channels,
+    epoch_blocks,
     filter_bank,
     read_groups,
     read_labels,
@@ -192,7 +195,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If a session has epochs of one class alone.
+            If a channel is constant, or a session has epochs of one class alone.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -296,6 +299,10 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_two_labels(self.classes_)
         self._check_counts(codes)
+        power = np.zeros(self.n_channels_)
+        for rows in epoch_blocks(data):
+            power += data[rows].var(axis=2, dtype=np.float64).sum(axis=0)
+        constant_channels(power)
         self.components_ = principal_components(data)
         frequencies = self._frequencies()
         self.bands_, no_bands = self._choose_bands(data, frequencies)
@@ -307,7 +314,9 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             _warn_of_single_classes(codes, sessions)
             banks = self.alignment_.aligned(banks, sessions)
         targets = WeightedLabels(codes, weight / weight.mean(), len(self.classes_))
-        self._fit_pool(views, banks, targets, sessions)
+        with warnings.catch_warnings():  # each view of each fold would warn of its own channels
+            warnings.filterwarnings("ignore", "X: constant channels", UserWarning)
+            self._fit_pool(views, banks, targets, sessions)
         self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
 
     def _check_counts(self, codes: Codes) -> None:

@@ -12,9 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, show
+from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, show, warn_caller
 
 _BLOCK = 1 << 18  # entries of a block of epochs that fits into the cache
+_FLAT = 1e-20  # a channel with a smaller share of the largest power is constant
 _ORDER = 4  # order of the Butterworth filters
 MIN_FILTERED = 3 * (2 * _ORDER + 1) + 1  # samples; `sosfiltfilt` extends both ends by less
 
@@ -92,6 +93,16 @@ def check_finite(X: NDArray[Any], what: str) -> None:
                 f"X: expected finite numbers, got {X[rows][item, channel, time]} in {what} "
                 f"{item + rows.start}, channel {channel}, sample {time}"
             )
+
+
+def constant_channels(power: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Warn of channels without power, and return their indices; `power` is (channels,)."""
+    constant = np.flatnonzero(power <= _FLAT * power.max())
+    if len(constant) == len(power):
+        raise ValueError("X: expected channels that vary, got constant ones alone")
+    if len(constant):
+        warn_caller(f"X: constant channels are left out: {show(constant.tolist())}", UserWarning)
+    return constant
 
 
 def listed(X: Any) -> Any:

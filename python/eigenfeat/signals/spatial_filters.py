@@ -15,14 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import mean_covariances, rank_tolerance, whitened
 from eigenfeat.signals.epoch_transformer import EpochTransformer
-from eigenfeat.signals.epochs import epoch_blocks, read_groups, read_labels
+from eigenfeat.signals.epochs import constant_channels, epoch_blocks, read_groups, read_labels
 from eigenfeat.signals.means import epoch_covariances
 
 __all__ = ["SpatialFilters"]
@@ -305,13 +304,7 @@ class SpatialFilters(EpochTransformer):
         power = np.sum(
             [np.diag(m.second_moment(c)) for m in moments for c in m.active_classes], axis=0
         )
-        constant = np.flatnonzero(power <= 1e-20 * power.max())
-        if len(constant) == len(power):
-            raise ValueError("X: expected channels that vary, got constant ones alone")
-        if len(constant):
-            warn_caller(
-                f"X: constant channels are left out: {show(constant.tolist())}", UserWarning
-            )
+        constant_channels(power)
 
     def _aligned(
         self, banks: list[NDArray[Any]], sessions: NDArray[Any] | None

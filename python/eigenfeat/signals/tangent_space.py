@@ -13,12 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import rank_tolerance
 from eigenfeat.signals.epoch_transformer import EpochTransformer
-from eigenfeat.signals.epochs import read_groups
+from eigenfeat.signals.epochs import constant_channels, read_groups
 from eigenfeat.signals.means import (
     epoch_covariances,
     inverse_root,
@@ -29,7 +28,6 @@ from eigenfeat.signals.means import (
 __all__ = ["TangentSpace"]
 
 _Array = NDArray[np.float64]
-_FLAT = 1e-20  # a channel with a smaller share of the largest power is flat
 _UNITS = 1e3  # channels with a larger ratio of amplitudes have different units
 
 
@@ -274,10 +272,7 @@ def _span(covariances: list[_Array], weight: _Array, tol: float) -> tuple[_Array
         raise ValueError("X: expected channels that vary, got constant ones alone")
     total = np.tensordot(1.0 / size, means, axes=1)
     power = np.diag(total)
-    flat = np.flatnonzero(power <= _FLAT * power.max())
-    if len(flat):
-        warn_caller(f"X: constant channels are left out: {show(flat.tolist())}", UserWarning)
-    varying = np.setdiff1d(np.arange(len(power)), flat)
+    varying = np.setdiff1d(np.arange(len(power)), constant_channels(power))
     scale = np.sqrt(power[varying])
     correlations = total[np.ix_(varying, varying)] / np.outer(scale, scale)
     values = np.linalg.eigvalsh(correlations)

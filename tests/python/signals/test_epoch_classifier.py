@@ -340,6 +340,19 @@ def test_unusual_epochs(rng, kind):
     assert (model.components_ is not None) == (kind == "many")
 
 
+@pytest.mark.parametrize("channels", [6, 70])
+@pytest.mark.parametrize("sessions", [None, np.arange(80) // 40])
+def test_constant_channels_lead_to_one_warning(rng, channels, sessions):
+    X, y = with_power(rng, channels=channels)
+    X[:, 4] = 3.0
+    model = EpochClassifier(SFREQ, views=["filters", "tangent_bands", "xdawn"])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        model.fit(X, y, groups=sessions).predict(X, sessions)
+    assert [str(one.message) for one in found] == ["X: constant channels are left out: [4]"]
+    assert found[0].filename == __file__
+
+
 def test_small_classes_and_sessions_without_a_class(rng):
     X, y = with_power(rng, n=46, k=3)
     few = np.flatnonzero((y < 2) | (np.arange(46) < 6))  # two epochs of the third class
