@@ -408,11 +408,16 @@ def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
     """Return `X` without a mask; unsorted sparse matrices are copied, other objects unchanged.
 
     With `missing`, masked entries become NaN. ValueError for complex numbers, columns of dates,
-    masked entries without `missing`, and malformed sparse matrices.
+    masked entries without `missing`, and malformed sparse matrices. TypeError for dictionaries.
     """
     if hasattr(X, "tocsr"):
         refuse_complex(X.dtype, name)
         return well_formed(X, name)
+    if isinstance(X, dict):
+        raise TypeError(
+            f"{name}: expected an array or a data frame, got dict; "
+            f"pandas.DataFrame({name}) makes one"
+        )
     if isinstance(X, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in X):
         try:
             X = np.ma.stack(X)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from every_estimator import ESTIMATORS, OF_SERIES, X, Y, new
+from every_estimator import ESTIMATORS, OF_SERIES, X, Y, good_rows, new
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 
@@ -214,3 +214,17 @@ def test_missing_cells_of_an_array_are_named(problem):
         ValueError, match=r"^X: expected finite numbers, got NaN in row 7, column 2"
     ):
         ef.LDG().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", sorted({*NAMES} - OF_SERIES))
+def test_a_dict_is_no_table(name):
+    estimator, more = new(name)
+    columns = dict(zip("abcd", X.T, strict=False))
+    text = r"^X: expected an array or a data frame, got dict; pandas\.DataFrame\(X\) makes one$"
+    with pytest.raises(TypeError, match=text):
+        estimator.fit(columns, Y, **more)
+    estimator.fit(good_rows(name), Y, **more)
+    method = estimator.predict if hasattr(estimator, "predict") else estimator.transform
+    with pytest.raises(TypeError, match=text):
+        method(columns)
