@@ -12,7 +12,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
     column_or_1d,
 )
@@ -240,7 +239,9 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._validate_params()
         images = self._images(X, first=first)
         labels = column_or_1d(plain_labels(y), warn=True)
-        check_consistent_length(images, labels)
+        n = len(images)
+        if len(labels) != n:
+            raise ValueError(f"y: expected {n} labels, one per sample, got {len(labels)}")
         check_classification_targets(labels)
         weight = None
         if sample_weight is not None:

@@ -215,13 +215,30 @@ def validate_data(
     if plain and is_valid(estimator, X, options.get("dtype", "numeric")):
         return X
     X = _in_memory(X, options)
-    y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
+    what = "target" if options.get("y_numeric") else "label"
+    y = plain_labels(y, what=what)
     if is_table(X) and not X.shape[1]:
         raise ValueError("X: expected at least one column, got none")
-    with naming_text(X):
+    with naming_text(X), _naming_lengths(X, y, what):
         if options.get("reset", True):
             estimator.__dict__.pop("file_layout_", None)  # left by an earlier fit
         return validation.validate_data(estimator, X, y, **options)
+
+
+@contextmanager
+def _naming_lengths(X: Any, y: Any, what: str = "label") -> Iterator[None]:
+    """If the block raises because X and y differ in length, raise an error that has both lengths.
+
+    Messages call an entry of y `what`.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if "inconsistent numbers of samples" not in str(error):
+            raise
+        raise ValueError(
+            f"y: expected {np.shape(X)[0]} {what}s, one per sample, got {np.shape(y)[0]}"
+        ) from None
 
 
 def is_valid(estimator: sklearn.base.BaseEstimator, X: Any, dtypes: Any = FLOATS) -> bool:
@@ -331,9 +348,11 @@ def validate_columns(
     if isinstance(y, str):
         return validation.check_array(estimator.columns_.transform(X), **options)
     continuous = bool(options.get("y_numeric"))
-    labels = plain_labels(y, what="target" if continuous else "label")
+    what = "target" if continuous else "label"
+    labels = plain_labels(y, what=what)
     n = int(X.shape[0])
-    _, labels = validation.check_X_y(np.zeros((n, 1)), labels, **options)
+    with _naming_lengths(X, labels, what):
+        _, labels = validation.check_X_y(np.zeros((n, 1)), labels, **options)
     weight = None if sample_weight is None else row_weights(sample_weight, n)
     estimator.columns_, encoded = encoded_table(X, labels, weight, continuous=continuous)
     return validation.check_X_y(encoded, labels, **options)

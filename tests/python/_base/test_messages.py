@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from every_estimator import ESTIMATORS, OF_SERIES, X, Y, good_rows, new
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 
 import eigenfeat as ef
 from eigenfeat.early import GaussianCompletion, ReliableClassifier
@@ -228,3 +229,25 @@ def test_a_dict_is_no_table(name):
     method = estimator.predict if hasattr(estimator, "predict") else estimator.transform
     with pytest.raises(TypeError, match=text):
         method(columns)
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - OF_SERIES))
+def test_labels_of_another_number_than_the_samples(name):
+    n = len(X)
+    for wrong in (Y[:-7], np.tile(Y, 2)):
+        estimator, more = new(name)
+        if not get_tags(estimator).target_tags.required:
+            continue
+        text = rf"^y: expected {n} (labels|targets|rows)(, one per sample)?, got .*{len(wrong)}"
+        for given in (good_rows(name), pd.DataFrame(good_rows(name))):
+            with pytest.raises(ValueError, match=text):
+                estimator.fit(given, wrong, **more)
+
+
+def test_labels_of_another_number_than_the_rows_of_a_table(problem):
+    _, y = problem
+    words = pd.DataFrame({"job": list("ab") * 45, "age": np.linspace(20, 60, 90)})
+    with pytest.raises(ValueError, match=r"^y: expected 90 labels, one per sample, got 50$"):
+        ef.TableClassifier().fit(words, y[:50])
+    with pytest.raises(ValueError, match=r"^y: expected 90 targets, one per sample, got 50$"):
+        ef.TableRegressor().fit(words, y[:50])
