@@ -90,21 +90,30 @@ def grow(
 def forest_trees(
     forest: Any, X: NDArray[np.float32], y: NDArray[Any], weight: NDArray[np.float64] | None
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Trees of scikit-learn's forest, with the indices of the samples that each is grown from.
+    """Trees of scikit-learn's forest, with the indices of the samples each one is grown from.
 
-    They are grown a few at a time, because the nodes of all may take more memory than the samples.
+    Samples are drawn with equal probabilities, as by Breiman (2001), and their weights count in the
+    splits. scikit-learn 1.9 draws them by their weights, so that a sample of large weight would be
+    in all trees and have no out-of-bag prediction. Trees are grown a few at a time, because the
+    nodes of all may take more memory than the samples.
     """
-    from joblib import effective_n_jobs
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    def grown(seed: int) -> tuple[Any, NDArray[Any]]:
+        indices = np.random.RandomState(seed).randint(0, len(X), drawn)
+        counts = np.bincount(indices, minlength=len(X)).astype(np.float64)
+        tree = clone(forest.estimator).set_params(**options | {"random_state": seed})
+        tree.fit(X, y, counts if weight is None else counts * weight, check_input=False)
+        return tree, indices
 
     count, drawn = forest.n_estimators, forest.max_samples or len(X)
+    options = {name: getattr(forest, name) for name in forest.estimator_params}
+    random = np.random.RandomState(forest.random_state)
+    seeds = [random.randint(np.iinfo(np.int32).max) for _ in range(count)]
     step = max(4 * effective_n_jobs(forest.n_jobs), _DRAWN_AT_ONCE // drawn)
     for first in range(0, count, step):
-        forest.set_params(warm_start=True, n_estimators=min(first + step, count))
-        trees = forest.fit(X, y, weight).estimators_
-        for place, indices in enumerate(forest.estimators_samples_[first:], first):
-            # The clone has the seed of the tree, but no nodes.
-            tree, trees[place] = trees[place], clone(trees[place])
-            yield tree, indices
+        some = (delayed(grown)(seed) for seed in seeds[first : first + step])
+        yield from Parallel(n_jobs=forest.n_jobs, prefer="threads")(some)
 
 
 @dataclass(frozen=True, eq=False)

@@ -268,6 +268,21 @@ def test_trees_are_those_of_scikit_learn(classes):
     assert np.isclose(found, boosting.predict_proba(X[:1100]), atol=1e-9).mean() > 0.98
 
 
+def test_out_of_bag_losses_of_heavy_samples_are_those_of_new_samples(rng):
+    X = rng.standard_normal((4_000, 6))
+    y = (rng.random(4_000) < 1 / (1 + np.exp(5 - 2 * X[:, 0] - X[:, 1] * X[:, 2]))).astype(int)
+    weight = np.where(y == 1, 1 / y.mean(), 1.0)  # about 20
+    model = TableClassifier(["forest"]).fit(X[:2_000], y[:2_000], weight[:2_000])
+    out_of_bag = log_loss(y[:2_000], model.out_of_fold_proba_, sample_weight=weight[:2_000])
+    new = log_loss(y[2_000:], model.predict_proba(X[2_000:]), sample_weight=weight[2_000:])
+    assert 0.7 < out_of_bag / new < 1.4
+    target = X[:, 0] * X[:, 1] + 3.0 * y
+    model = TableRegressor(["forest"]).fit(X[:2_000], target[:2_000], weight[:2_000])
+    predicted = np.append(model.out_of_fold_prediction_, model.predict(X[2_000:]))
+    out_of_bag, new = np.split(weight * (predicted - target) ** 2, 2)
+    assert 0.7 < out_of_bag.mean() / new.mean() < 1.4
+
+
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_levels_are_numbered_by_the_principal_axis_of_their_means(rng, outputs, weighted):
