@@ -51,6 +51,7 @@ from eigenfeat.samples.labelled import (
     class_weighted,
     row_weights,
     weighted_rows,
+    weights_of_mean_1,
 )
 from eigenfeat.samples.target_statistics import encoded_table
 
@@ -449,7 +450,7 @@ def prepare(
             X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)
         if mean_weight_1 and weight is not None:
-            weight = weight / weight.mean()
+            weight = weights_of_mean_1(weight)
         has_weights = blocks is not None and weight is not None
         samples = MemorySamples.of(X, y, weight, n_threads, encoded_names(estimator))
     if dense and samples.sparse:

@@ -46,6 +46,7 @@ __all__ = [
     "labelled_moments",
     "row_weights",
     "weighted_rows",
+    "weights_of_mean_1",
 ]
 
 _Result = TypeVar("_Result")
@@ -286,6 +287,16 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> npt.NDArray[np.float
         return np.ones(n)
     check_some_weight(n == 0 or bool(weights.any()))
     return usual_weights(weights)
+
+
+def weights_of_mean_1(weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Weights (n,) scaled to a mean of 1, and rounded to 30 bits.
+
+    A factor of all weights then changes nothing, not even the ties between splits of trees.
+    """
+    fraction, exponent = np.frexp(weight / weight.mean())
+    rounded: npt.NDArray[np.float64] = np.ldexp(np.round(fraction * 2.0**30), exponent - 30)
+    return rounded
 
 
 def weighted_rows(

@@ -27,7 +27,7 @@ from eigenfeat.samples.estimator import (
     validate_columns,
     with_steps,
 )
-from eigenfeat.samples.labelled import MemorySamples, weighted_rows
+from eigenfeat.samples.labelled import MemorySamples, weighted_rows, weights_of_mean_1
 from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.tables.estimator import TableEstimator, prior_weights, table_of
 from eigenfeat.tables.intervals import ResidualSpread
@@ -322,7 +322,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         X, kept, weight = weighted_rows(X, np.arange(len(X)), sample_weight)
         if len(X) < 2:
             raise ValueError("X: expected at least two samples with weight, got 1 sample")
-        weight = np.ones(len(X)) if weight is None else _round_relative(weight / weight.mean())
+        weight = np.ones(len(X)) if weight is None else weights_of_mean_1(weight)
         codes = np.zeros(len(X), dtype=np.int32)  # one class for all samples
         rows = MemorySamples.of(X, codes, weight, self.n_threads, encoded_names(self))
         keep_completion(self, rows.completion)
@@ -343,13 +343,6 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         lowest = np.where(outputs.min(axis=0) < 0, lowest, np.maximum(lowest, zero))
         self.target_range_ = np.stack([lowest, highest])
         return targets
-
-
-def _round_relative(weight: _Array) -> _Array:
-    """Weights rounded to 30 bits, so that a factor of all weights changes no tie of a tree."""
-    fraction, exponent = np.frexp(weight)
-    rounded: _Array = np.ldexp(np.round(fraction * 2.0**30), exponent - 30)
-    return rounded
 
 
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:

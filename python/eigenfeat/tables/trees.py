@@ -42,7 +42,7 @@ class Nodes(NamedTuple):
 
 
 def unequal(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """The weights, or None if all are equal: scikit-learn draws other samples with weights."""
+    """The weights, or None if all are equal."""
     return None if weight is None or (weight == weight[0]).all() else weight
 
 
