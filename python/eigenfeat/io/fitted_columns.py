@@ -27,10 +27,7 @@ def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str
     encoder = getattr(estimator, "columns_", None)
     layout = getattr(estimator, "file_layout_", None) or {}
     if encoder is not None and (source.sparse or source.format == "npy"):
-        raise ValueError(
-            f"{source.path}: expected a table with the columns of the fit, some of which are "
-            f"categories, got {'sparse samples' if source.sparse else 'an array'}"
-        )
+        encoder.refuse("sparse samples" if source.sparse else "an array", str(source.path))
     if source.sparse:
         if options.zero_based is None:
             changed["zero_based"] = layout.get("zero_based")

@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.labels import as_objects, is_missing
 from eigenfeat._base.validation import (
     column_names,
+    counted,
     is_table,
     refuse_complex,
     show,
@@ -55,6 +56,7 @@ _MAX_COUNTED = 1 << 18  # distinct values of a column of categories; text with m
 _NUMBER_SHARE = 0.95  # smallest share of numbers in a column of text that becomes numbers
 _MAX_UNITS = 3  # distinct units in a column of numbers
 _DATE_PARTS = ("day", "month", "weekday", "hour")
+_MAX_LISTED = 5  # columns in a message
 _MIN_UNKNOWN = 5  # values of a column; fewer unknown ones cause no warning
 
 _Array = NDArray[Any]
@@ -278,6 +280,18 @@ class TableColumns:
         starts = np.ones(len(self.groups_), dtype=bool)
         starts[1:] = (np.diff(self.groups_) > 0) | ~self.indicator_[1:]
         return np.cumsum(starts) - 1
+
+    def refuse(self, got: str, name: str = "X") -> NoReturn:
+        """Raise ValueError for samples that are no table; the message lists the columns.
+
+        Messages call the samples `name`, and say what they are: `got`.
+        """
+        shown = ", ".join(map(repr, self.names_[:_MAX_LISTED]))
+        more = ", ..." if len(self.names_) > _MAX_LISTED else ""
+        raise ValueError(
+            f"{name}: expected a table with the {counted(len(self.names_), 'column')} of the fit "
+            f"({shown}{more}), some of which are categories, got {got}"
+        )
 
     @property
     def used(self) -> list[int]:

@@ -117,10 +117,7 @@ class DaskBlocks(RowBlocks):
         names = self._names
         encoder = getattr(estimator, "columns_", None) if fitted else None
         if encoder is not None and names is None:
-            raise ValueError(
-                "X: expected a data frame with the columns of the fit, some of which are "
-                "categories, got a dask array"
-            )
+            encoder.refuse("a dask array")
         if names is None:
             return self
         if fitted:

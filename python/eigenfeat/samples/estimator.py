@@ -341,10 +341,9 @@ def validate_columns(
     if not encodes:
         return validate_data(estimator, X, y, reset=reset, **options)
     if not is_table(X):
-        raise ValueError(
-            "X: expected a table with the columns of the fit, some of which are categories, "
-            f"got {type(X).__name__}"
-        )
+        estimator.columns_.refuse(type(X).__name__)
+    if not len(X):
+        raise ValueError("X: expected at least one sample, got none")
     validation.validate_data(estimator, X, reset=reset, skip_check_array=True)
     if isinstance(y, str):
         return validation.check_array(estimator.columns_.transform(X), **options)

@@ -144,7 +144,9 @@ def test_missing_numbers_after_a_fit_without_missing_numbers(tmp_path, credit):
 
 def test_arrays_are_refused_after_a_fit_to_a_table(tmp_path, model):
     np.save(tmp_path / "X.npy", np.zeros((3, 5)))
-    with pytest.raises(ValueError, match=r"X\.npy: expected a table with the columns of the fit"):
+    with pytest.raises(
+        ValueError, match=r"X\.npy: expected a table with the [0-9] columns of the fit"
+    ):
         model.predict(open_rows(tmp_path / "X.npy"))
 
 

@@ -59,8 +59,22 @@ def test_columns_in_another_order_or_missing_are_refused():
         model.predict(frame[frame.columns[::-1]])
     with pytest.raises(ValueError, match="job"):
         model.predict(frame.drop(columns="job"))
-    with pytest.raises(ValueError, match="expected a table with the columns of the fit"):
+    text = (
+        r"^X: expected a table with the 6 columns of the fit \('age', .*, \.\.\.\), some of which "
+    )
+    with pytest.raises(ValueError, match=text + "are categories, got ndarray$"):
         model.predict(np.zeros((3, 6)))
+
+
+@pytest.mark.parametrize("make", [classifier, lambda: TableRegressor("columns")])
+def test_a_table_without_rows(make):
+    frame, _ = credit()
+    y = np.arange(200) % 2
+    for table in (frame, pa.Table.from_pandas(frame)):
+        with pytest.raises(ValueError, match=r"^X: expected at least one sample, got none$"):
+            make().fit(table[:0], y[:0])
+        with pytest.raises(ValueError, match=r"^X: expected at least one sample, got none$"):
+            make().fit(table, y).predict(table[:0])
 
 
 @pytest.mark.parametrize("columns", [["age"], ["age", "job"]])
@@ -362,6 +376,6 @@ def test_the_regressor_takes_words():
     assert np.isfinite(model.predict(new)).all()
     with pytest.raises(ValueError, match="'job'"):
         TableRegressor(categorical_features=None).fit(frame, y)
-    with pytest.raises(ValueError, match="expected a table with the columns of the fit"):
+    with pytest.raises(ValueError, match="expected a table with the 6 columns of the fit"):
         model.predict(np.zeros((3, 6)))
     assert not hasattr(model.set_params(views="columns").fit(frame[["age"]], y), "columns_")
