@@ -197,9 +197,16 @@ def fit() -> None:
         help="For regressions, also write intervals that contain about this SHARE of the targets; "
         "they are at least 0 if no target of the fit is negative.",
     ),
+    Option(
+        ["--keep"],
+        multiple=True,
+        metavar="A,B,...",
+        help="Columns of DATA, such as an id, that are copied before the predictions.",
+    ),
     *opt.ROWS,
     examples="""\
 eigenfeat predict model.efm new.csv -o predictions.csv
+eigenfeat predict model.efm new.csv --keep id -o predictions.csv
 eigenfeat predict prices.efm new.csv --coverage 0.9 -o prices.csv
 eigenfeat predict model.efm new.parquet --proba -o probabilities.parquet
 eigenfeat predict early.efm new.csv --early -o decisions.csv""",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from itertools import repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,13 +14,14 @@ import numpy.typing as npt
 from sklearn.model_selection import ParameterGrid
 
 from eigenfeat._base.validation import counted
-from eigenfeat.cli.files import STANDARD, opened_with_model
+from eigenfeat.cli.files import STANDARD, opened_with_model, rows_of
 from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.cli.training import check_regression, fit_rows, of_task, read_training
 from eigenfeat.cli.writers import check_writable, open_writer
 from eigenfeat.gem.search import GEMClassifierCV
+from eigenfeat.io.errors import OptionError
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import save
 from eigenfeat.samples.estimator import without_names
@@ -134,6 +136,9 @@ def predict(options: SimpleNamespace, output: Output) -> None:
     model, rows = opened_with_model(options, method)
     model = without_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
+    if options.keep and (is_npy or options.skip_bad):
+        other = ".npy" if is_npy else "--skip-bad"
+        raise UsageError(f"--keep: expected none with {other}")
     if options.skip_bad and is_npy and not options.proba and classes.dtype.kind in "biu":
         raise UsageError(
             "--skip-bad: expected --proba or an output in .csv or .parquet, got .npy, in which "
@@ -168,7 +173,26 @@ def predict(options: SimpleNamespace, output: Output) -> None:
         labels = plain_labels(classes[proba.argmax(axis=1)])
         return [proba] if is_npy else [labels, proba]
 
-    _write(options, output, rows, names, columns_of, {"classes": classes.tolist()})
+    kept = _kept(options, rows, names) if options.keep else None
+    _write(options, output, rows, names, columns_of, {"classes": classes.tolist()}, kept)
+
+
+def _kept(options: SimpleNamespace, rows: FileRows, names: list[str]) -> FileRows:
+    """The columns that --keep names, in blocks of as many rows as those of `rows`.
+
+    Their cells are read as categories, so that they are copied exactly.
+    """
+    only = {"columns": options.keep, "drop": (), "categorical": options.keep, "target": None}
+    only |= {"block_rows": rows.block_rows, "na_values": (), "keep_default_na": False}
+    try:
+        kept = rows_of(SimpleNamespace(**vars(options) | only), labelled=False).frames()
+    except OptionError as error:
+        raise UsageError(f"--keep: {error.text}") from None
+    if kept is None:
+        raise UsageError("--keep: expected none with files of sparse samples")
+    if twice := {*names} & {*kept.feature_names}:
+        raise UsageError(f"--keep: expected a column of another name than {twice.pop()!r}")
+    return kept
 
 
 def transform(options: SimpleNamespace, output: Output) -> None:
@@ -191,6 +215,12 @@ def transform(options: SimpleNamespace, output: Output) -> None:
     _write(options, output, rows, names, columns_of, {"columns": len(names)})
 
 
+def _objects(frame: Any) -> list[npt.NDArray[Any]]:
+    """The columns of a data frame as arrays of objects, with None for missing values."""
+    columns = [frame[name].astype(object) for name in frame]
+    return [column.where(column.notna(), None).to_numpy() for column in columns]
+
+
 def _write(
     options: SimpleNamespace,
     output: Output,
@@ -198,14 +228,18 @@ def _write(
     names: list[str],
     columns_of: Callable[[Any], list[npt.NDArray[Any]]],
     more: dict[str, Any],
+    kept: FileRows | None = None,
 ) -> None:
+    """Write the columns of each block, after the columns of `kept`."""
     standard, path = str(options.output) == STANDARD, options.output
     written = skipped = 0
     check_writable(path, options.model, rows)
+    copied = repeat([]) if kept is None else (_objects(block.X) for block in kept)
+    names = names if kept is None else [*kept.feature_names, *names]
     with open_writer(path, names) as write, output.rows(output.command) as advance:
-        for block, position in rows.blocks():
+        for (block, position), first in zip(rows.blocks(), copied, strict=False):
             missing = block.y if options.skip_bad and block.y.any() else None
-            write(*columns_of(block.X), missing=missing)
+            write(*first, *columns_of(block.X), missing=missing)
             written += len(block)
             skipped += 0 if missing is None else int(missing.sum())
             advance(len(block), position.fraction)

@@ -78,7 +78,7 @@ def _csv_lines(stream: Any, names: list[str]) -> Iterator[_Write]:
 
     def write(*columns: npt.NDArray[Any], missing: _Missing = None) -> None:
         # In the column's own type: float32 needs fewer digits than float64.
-        texts = [(c[:, None] if c.ndim == 1 else c).astype(str) for c in columns]
+        texts = [(c[:, None] if c.ndim == 1 else c).astype(str) for c in map(_filled, columns)]
         for text in texts:
             if missing is not None:
                 text[missing] = ""
@@ -88,6 +88,13 @@ def _csv_lines(stream: Any, names: list[str]) -> Iterator[_Write]:
 
     yield write
     lines.writerows(header)
+
+
+def _filled(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A column with empty text in place of missing objects."""
+    if column.dtype.kind != "O":
+        return column
+    return np.array(["" if value is None else value for value in column.tolist()], dtype=object)
 
 
 def _escaped(stream: TextIO) -> Any:
@@ -146,8 +153,10 @@ def _to_parquet(path: Path, names: list[str]) -> Iterator[_Write]:
         arrays = (np.ascontiguousarray(column) for matrix in matrices for column in matrix.T)
         arrow_arrays = (pa.array(array, mask=missing) for array in arrays)
         table = pa.table(dict(zip(names, arrow_arrays, strict=True)))
-        file = file or parquet.ParquetWriter(path, table.schema)
-        file.write_table(table)
+        if file is None:  # later rows may have text in columns without a value so far
+            types = [pa.string() if type_ == pa.null() else type_ for type_ in table.schema.types]
+            file = parquet.ParquetWriter(path, pa.schema(zip(names, types, strict=True)))
+        file.write_table(table.cast(file.schema))
 
     try:
         yield write

@@ -96,6 +96,42 @@ def test_predictions_of_every_kind_of_file(files, problem):
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
 
 
+def test_predictions_keep_columns_as_they_are(files, problem):
+    X, _ = problem
+    fitted(files)
+    names = [f"x{j}" for j in range(5)]
+    new = pd.DataFrame(X[400:], columns=names).assign(
+        id=np.arange(200), code=[f"{i:03}" for i in range(200)], note=None
+    )
+    new.loc[150, ["note", "code"]] = "NA", None  # in a later block than the first
+    new[["code", "note", *names, "id"]].to_csv(files / "new.csv", index=False)
+    new.to_parquet(files / "new.parquet")
+    command = ["predict", files / "model.efm"]
+    more = ["--block-rows", "64", "--keep", "note,id", "--keep", "code", "-o"]
+    assert run(*command, files / "new.csv", "-o", files / "plain.csv")[0] == 0
+    labels = (files / "plain.csv").read_text().splitlines()[1:]
+    texts = [f",{i},{i:03},{label}" for i, label in enumerate(labels)]
+    texts[150] = f"NA,150,,{labels[150]}"
+    for source in ("new.csv", "new.parquet"):
+        assert run(*command, files / source, *more, files / "found.csv")[0] == 0
+        expected = ["note,id,code,prediction", *texts]
+        assert (files / "found.csv").read_text().splitlines() == expected
+    assert run(*command, files / "new.parquet", *more, files / "found.parquet")[0] == 0
+    found = pd.read_parquet(files / "found.parquet")
+    assert found["id"].tolist() == new["id"].tolist()
+    assert found["note"].notna().to_numpy().nonzero()[0].tolist() == [150]
+    assert found["prediction"].tolist() == labels
+    for options, message in {
+        ("--keep", "idd"): "--keep: expected a column of ",
+        ("--keep", "id", "--skip-bad"): "--keep: expected none with --skip-bad",
+    }.items():
+        status, out, err = run(*command, files / "new.csv", *options, "-o", "-")
+        assert (status, out) == (2, "")
+        assert message in err
+    status, _, err = run(*command, files / "new.csv", "--keep", "id", "-o", files / "a.npy")
+    assert (status, "--keep: expected none with .npy" in err) == (2, True)
+
+
 def test_features_of_files(files, problem):
     X, y = problem
     fitted(files, "--features", "--set", "n_directions=2", output="gem.efm")
