@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.signals.epochs import epoch_blocks, session_parts
 from eigenfeat.signals.means import between, epoch_covariances, mean_covariance
 
@@ -21,6 +21,7 @@ _Array = NDArray[np.float64]
 MeanOf = Callable[[NDArray[np.intp], str], _Array]
 # Multiples of the mean eigenvalue that are added to eigenvalues, for float64 and float32.
 _FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5
+_MIN_NEW = 10  # epochs of a new session; by fewer, simulated sessions are aligned clearly worse
 
 
 def rank_tolerance(dtype: Any) -> float:
@@ -71,6 +72,10 @@ def whitened(
     return out
 
 
+def _session(name: Any) -> str:
+    return "a new session" if name is None else f"session {show(name)}"
+
+
 @dataclass(frozen=True, eq=False)
 class SessionMeans:
     """Mean covariances of sessions of epochs.
@@ -86,6 +91,7 @@ class SessionMeans:
     """
 
     min_epochs: ClassVar[int] = 2
+    advice: ClassVar[str] = "transform more of its epochs at once"
     names: NDArray[Any] = field(default_factory=lambda: np.empty(0))
     means: _Array = field(default_factory=lambda: np.empty(0))
     sizes: _Array = field(default_factory=lambda: np.empty(0))
@@ -117,16 +123,35 @@ class SessionMeans:
     def parts(
         self, sessions: NDArray[Any] | None, n: int, mean_of: MeanOf
     ) -> Iterator[tuple[NDArray[np.intp], _Array, float]]:
-        """Yield indices, means and size of each session of n epochs; None means a new session."""
+        """Yield indices, means and size of each session of n epochs; None means a new session.
+
+        Warns if `sessions` is None, but several sessions are known, or if a new session has few
+        epochs.
+        """
         known, weight = self._by_name(), np.ones(n)
-        for name, rows in session_parts(sessions, n):
+        parts = session_parts(sessions, n)
+        sizes = {name: len(rows) for name, rows in parts if name not in known}
+        if sessions is None and len(known) > 1:
+            warn_caller(
+                "groups: expected the sessions of the epochs, as in fit, got None; the epochs are "
+                "aligned as those of one new session",
+                UserWarning,
+            )
+        elif sizes and self.min_epochs <= min(sizes.values()) < _MIN_NEW:
+            name = min(sizes, key=sizes.__getitem__)
+            warn_caller(
+                f"groups: expected at least {_MIN_NEW} epochs of a new session for a good "
+                f"alignment, got {sizes[name]} of {_session(name)}; {self.advice}",
+                UserWarning,
+            )
+        for name, rows in parts:
             if name in known:
                 yield rows, *known[name]
             else:
                 yield rows, self._mean(name, rows, weight, mean_of), float(len(rows))
 
     def _mean(self, name: Any, rows: NDArray[np.intp], weight: _Array, mean_of: MeanOf) -> _Array:
-        text = "a new session" if name is None else f"session {show(name)}"
+        text = _session(name)
         count = int(np.count_nonzero(weight[rows] > 0))
         if count < self.min_epochs:
             raise ValueError(
@@ -146,8 +171,8 @@ class SessionAlignment(SessionMeans):
     """Riemannian mean covariances of sessions, which whiten their epochs.
 
     A session with n epochs is whitened by the point at the fraction 1 / (n + 1) of the geodesic
-    from the mean of its epochs to `typical`, scaled to the trace of the mean. A single epoch is
-    therefore enough to begin a session. The result does not depend on the units of the channels.
+    from the mean of its epochs to `typical`, scaled to the trace of the mean. A session can
+    therefore begin with a single epoch. The result does not depend on the units of the channels.
 
     Attributes
     ----------
@@ -158,6 +183,7 @@ class SessionAlignment(SessionMeans):
     """
 
     min_epochs: ClassVar[int] = 1
+    advice: ClassVar[str] = "predict more of its epochs at once, or first add each epoch by adapt"
     typical: _Array = field(default_factory=lambda: np.empty(0))
 
     @classmethod

@@ -244,6 +244,12 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         Returns
         -------
         (n, k) array
+
+        Warns
+        -----
+        UserWarning
+            If a new session has less than 10 epochs, or `fit` had several sessions and `groups` is
+            None.
         """
         check_is_fitted(self, "views_")
         data = self._checked(X)

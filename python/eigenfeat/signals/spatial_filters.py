@@ -221,6 +221,12 @@ class SpatialFilters(EpochTransformer):
         (n, F) array, float32 if `X` is float32, else float64
             Natural logarithms of the mean squares over an epoch. For an epoch without power, this
             is the logarithm of the smallest normal number.
+
+        Warns
+        -----
+        UserWarning
+            If a new session has less than 10 epochs, or `fit` had several sessions and `groups` is
+            None.
         """
         check_is_fitted(self, "filters_")
         banks = self._read(X, self.n_channels_)

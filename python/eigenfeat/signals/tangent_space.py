@@ -171,6 +171,12 @@ class TangentSpace(EpochTransformer):
         Returns
         -------
         (n, bands * rank (rank + 1) / 2) array, float32 if `X` is float32, else float64
+
+        Warns
+        -----
+        UserWarning
+            If a new session has less than 10 epochs, or `fit` had several sessions and `groups` is
+            None.
         """
         check_is_fitted(self, "basis_")
         dtype, n_times, covariances = self._covariances(X, self.n_channels_)

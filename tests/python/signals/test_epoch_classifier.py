@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import eigenfeat as ef
-from eigenfeat import EpochClassifier, SpatialFilters
+from eigenfeat import EpochClassifier, SpatialFilters, TangentSpace
 from eigenfeat.signals.epoch_views import Frequencies, WeightedLabels, fit_discriminant, fit_logit
 
 SFREQ = 100.0
@@ -238,9 +238,14 @@ def test_a_new_session_is_aligned(rng):
     model = EpochClassifier(SFREQ).fit(X[known], y[known], groups=session[known])
     assert_array_equal(model.alignment_.names, [0, 1, 2])
     assert model.score(X[~known], y[~known], groups=session[~known]) >= 0.9
-    assert_array_equal(model.predict(X[~known]), model.predict(X[~known], session[~known]))
+    with pytest.warns(UserWarning, match="^groups: expected the sessions of the epochs, as in fit"):
+        assert_array_equal(model.predict(X[~known]), model.predict(X[~known], session[~known]))
+    with pytest.warns(UserWarning, match="got None; the epochs are aligned as those of one new"):
+        of_one = model.score(X[known], y[known])
+    assert model.score(X[known], y[known], groups=session[known]) > of_one
     plain = EpochClassifier(SFREQ).fit(X[known], y[known])
-    assert plain.score(X[~known], y[~known]) < model.score(X[~known], y[~known])
+    aligned = model.score(X[~known], y[~known], groups=session[~known])
+    assert plain.score(X[~known], y[~known]) < aligned
 
 
 def test_sessions_of_nearly_dependent_channels(rng):
@@ -267,9 +272,32 @@ def test_a_session_may_arrive_epoch_by_epoch(rng):
     assert np.mean(right[20:]) >= 0.85
     expected = at_once.predict_proba(X[new], session[new])
     assert_allclose(model.predict_proba(X[new], session[new]), expected, atol=0.05)
-    assert_allclose(at_once.predict_proba(X[new]), expected, atol=1e-6)
+    with pytest.warns(UserWarning, match="^groups: expected the sessions"):
+        assert_allclose(at_once.predict_proba(X[new]), expected, atol=1e-6)
     model.adapt(X[:3], groups=session[:3])
     assert_allclose(model.alignment_.sizes, [63, 60, 60, 60])
+
+
+def test_a_new_session_of_few_epochs_leads_to_one_warning(rng):
+    X, y, session = of_sessions(rng)
+    names = np.array(["a", "b", "c", "d"])[session]
+    model = EpochClassifier(SFREQ).fit(X[:180], y[:180], groups=names[:180])
+    tangent = TangentSpace(align="session").fit(X[:180], groups=names[:180])
+    message = "^groups: expected at least 10 epochs of a new session for a good alignment, got 9 of"
+    for transformer in (tangent, SpatialFilters(align="session").fit(X, y, groups=session)):
+        with pytest.warns(UserWarning, match=f"{message} session 'new'; transform more") as found:
+            transformer.transform(X[-30:], np.repeat(["new", "more"], [9, 21]))
+        assert len(found) == 1
+    with pytest.warns(UserWarning, match=f"{message} session 'd'; predict more .* adapt$") as found:
+        model.predict(X[180:189], groups=names[180:189])
+    assert len(found) == 1
+    assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X[180:190], groups=names[180:190])
+        model.adapt(X[180:181], groups=names[180:181])
+        model.predict(X[180:181], groups=names[180:181])
+        model.predict(X[:1], groups=names[:1])
 
 
 def test_sessions_reach_a_cross_validation(rng):
