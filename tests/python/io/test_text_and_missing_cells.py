@@ -241,6 +241,21 @@ def test_bad_rows_of_a_table_with_text(tmp_path, credit):
         classifier().fit(open_rows(tmp_path / "none.csv", "kind", skip_bad=True))
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_typing_error_ends_fits_to_files_and_is_missing_in_frames(tmp_path, rng):
+    frame = pd.DataFrame({"a": rng.normal(size=200), "kind": np.resize(["u", "v"], 200)})
+    frame["a"] = frame["a"].astype(object)
+    frame.loc[7, "a"] = "oops"
+    path = written(frame, tmp_path / "rows.csv")
+    with pytest.raises(BadRowError, match=r"line 9, column 'a': expected a number, got 'oops'"):
+        TableClassifier(["columns"]).fit(open_rows(path, "kind"))
+    with pytest.warns(UserWarning, match=r"1 are missing \(such as 'oops'\)"):
+        expected = TableClassifier(["columns"]).fit(pd.read_csv(path)[["a"]], frame["kind"])
+    model = TableClassifier(["columns"]).fit(open_rows(path, "kind", na_values=["oops"]))
+    clean = frame[["a"]].drop(index=7).astype(float)
+    np.testing.assert_allclose(model.predict_proba(clean), expected.predict_proba(clean))
+
+
 def test_text_instead_of_a_date_makes_a_row_bad(tmp_path, credit):
     dated = credit.assign(since=pd.date_range("2020-01-01", periods=300).astype(str))
     model = classifier().fit(dated.drop(columns="kind"), dated["kind"])
