@@ -144,8 +144,13 @@ def outputs(model):
         queries = queries.reshape(5, 4, 4)
         if getattr(model, "bands", None) is not None:
             queries = np.tile(queries, 10)
+    given = {}
+    if getattr(model, "alignment_", None) is not None:
+        given["groups"] = np.zeros(len(queries), dtype=np.int64)  # a session of fit
     found = {
-        name: np.asarray(getattr(model, name)(queries)) for name in METHODS if hasattr(model, name)
+        name: np.asarray(getattr(model, name)(queries, **given))
+        for name in METHODS
+        if hasattr(model, name)
     }
     holes = np.where(np.arange(80).reshape(20, 4) % 3 == 0, np.nan, X[40:60])
     if hasattr(model, "condition"):
