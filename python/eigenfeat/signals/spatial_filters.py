@@ -225,7 +225,7 @@ class SpatialFilters(EpochTransformer):
         Warns
         -----
         UserWarning
-            If a new session has less than 10 epochs, or `fit` had several sessions and `groups` is
+            If a new session has fewer than 10 epochs, or `fit` had several sessions and `groups` is
             None.
         """
         check_is_fitted(self, "filters_")
