@@ -58,11 +58,12 @@ def compare(options: SimpleNamespace, output: Output) -> None:
             duration = f"{line['fit_seconds']:.1f} s for a fit"
             output.say(f"{line['model']}: {line['note'] or duration}")
 
-    with naming_options("task", "cv"), naming_files(rows):
+    with naming_options("task", "cv", "pos_label"), naming_files(rows):
         comparison = compare_models(
             block.X,
             block.y,
             sample_weight=training.weight,
+            pos_label=options.pos_label,
             task=options.task,
             cv=options.cv,
             time_limit=options.time_limit,

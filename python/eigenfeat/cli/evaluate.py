@@ -23,7 +23,12 @@ from eigenfeat.cli.output import WIDTH, Output, naming_options, wrapped
 from eigenfeat.io.rows import FileRows
 from eigenfeat.report.evidence import codes_of, evidence_of, predictions
 from eigenfeat.report.held_out import origin
-from eigenfeat.report.measures import ClassificationMeasures, RegressionMeasures, measures_of
+from eigenfeat.report.measures import (
+    ClassificationMeasures,
+    RegressionMeasures,
+    measures_of,
+    positive_class,
+)
 from eigenfeat.samples.estimator import without_names
 
 __all__ = ["Measures", "evaluate", "held_out_measures", "measures_text"]
@@ -69,8 +74,9 @@ def held_out_measures(
 ) -> Measures:
     """Measures of new fits of a model on rows that they have not seen, by --holdout or --cv."""
     given = {"holdout": options.holdout, "cv": options.cv, "random_state": options.seed}
-    with naming_options("holdout", "cv"):
-        return evidence_of(model, X, np.asarray(y), None, given, weight).measures
+    label = getattr(options, "pos_label", None)  # fit has no such option
+    with naming_options("holdout", "cv", "pos_label"):
+        return evidence_of(model, X, np.asarray(y), None, given, weight, label).measures
 
 
 # ---- the saved model -----------------------------------------------------------------------------
@@ -95,7 +101,10 @@ def _neighbours(options: SimpleNamespace, model: Any, rows: FileRows, output: Ou
     drawn = sample_rows(options, rows, _MAX_NEIGHBOUR_ROWS, output)
     with naming_files(rows):
         check_two_labels(np.unique(drawn.y), "rows")
-    evidence = evidence_of(model, drawn.X, drawn.y, weight=drawn.weight)
+    with naming_options("pos_label"):
+        evidence = evidence_of(
+            model, drawn.X, drawn.y, weight=drawn.weight, pos_label=options.pos_label
+        )
     return evidence.measures, {"by": evidence.by, "of_rows": drawn.n}
 
 
@@ -103,6 +112,8 @@ def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Out
     """Measures of predictions, which are made block by block."""
     numbers, decides = predicts_numbers(model), hasattr(model, "predict_early")
     classes = [] if numbers else np.asarray(model.classes_).tolist()
+    with naming_options("pos_label"):
+        positive = positive_class(classes, options.pos_label)
     weight, model = weights_of(options), without_names(model)
     parts: list[dict[str, Any]] = []
     n, unknown = 0, Counter[Any]()
@@ -142,8 +153,8 @@ def _predicted(options: SimpleNamespace, model: Any, rows: FileRows, output: Out
             "agreement": float(np.mean(found["early"] == found["predicted"])),
         }
     weight = None if weight is None else weight[found["index"]]
-    measures = measures_of(classes, found["true"], found["predicted"], found["proba"], weight)
-    return measures, more
+    true, predicted, proba = found["true"], found["predicted"], found["proba"]
+    return measures_of(classes, true, predicted, proba, weight, positive), more
 
 
 # ---- text ----------------------------------------------------------------------------------------

@@ -233,20 +233,22 @@ def predict() -> None:
     *opt.HELD_OUT,
     opt.SEED,
     opt.WEIGHT,
+    opt.POSITIVE,
     *opt.ROWS,
     examples="""\
 eigenfeat evaluate model.efm test.csv
-eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
+eigenfeat evaluate model.efm rows.csv --target kind --cv 5
+eigenfeat evaluate churn.efm test.csv --positive yes""",
 )
 def evaluate() -> None:
     """Compare predictions with the labels of files.
 
-    Classifiers: balanced accuracy, AUC, average precision of the rarest class, log loss and
-    accuracy, compared with a constant prediction; recall and precision of each class, and the
-    classes that are confused. Regressions: R^2, root mean squared and mean absolute error, compared
-    with the mean. Early classifiers also: accuracy and mean time of early labels, and their
-    agreement with the labels of complete rows. Transformers: accuracy of the 3 nearest neighbours
-    in the features among the other rows (at most 20,000, drawn at random).
+    Classifiers: balanced accuracy, AUC, average precision of the rarest class or of --positive, log
+    loss and accuracy, compared with a constant prediction; recall and precision of each class, and
+    the classes that are confused. Regressions: R^2, root mean squared and mean absolute error,
+    compared with the mean. Early classifiers also: accuracy and mean time of early labels, and
+    their agreement with the labels of complete rows. Transformers: accuracy of the 3 nearest
+    neighbours in the features among the other rows (at most 20,000, drawn at random).
 
     The output states whether the files had a part in the fit, if this is known. --holdout and --cv
     measure new fits with the model's parameters, on rows that these fits have not seen; the model's
@@ -276,6 +278,7 @@ def evaluate() -> None:
     *opt.HELD_OUT,
     opt.SEED,
     opt.WEIGHT,
+    opt.POSITIVE,
     *opt.ROWS,
     examples="""\
 eigenfeat report model.efm test.csv -o report.html
@@ -289,7 +292,9 @@ def report() -> None:
     parameters and versions; for regressions, predictions and true values, and residuals. The page
     needs no network. It states which rows its measures come from: use rows that had no part in the
     fit, or --holdout or --cv, which measure new fits. Rows whose labels the model does not know are
-    counted and left out.
+    counted and left out. Average precision, calibration and the effects of columns are those of
+    --positive; without it, the average precision is that of the rarest class, and the others those
+    of the second of two classes, or of all classes.
     """
 
 
@@ -308,6 +313,7 @@ def report() -> None:
     opt.TASK,
     opt.SEED,
     opt.WEIGHT,
+    opt.POSITIVE,
     opt.CATEGORICAL,
     opt.MEMORY,
     *opt.ROWS,
@@ -324,7 +330,7 @@ def compare() -> None:
     folds. Categories are one-hot for scikit-learn's linear models, SVM and random forest, and
     native for boosting; medians replace missing numbers for models that do not take NaN. The lowest
     log loss, or root mean squared error, comes first; a model that fails has a line with the
-    reason.
+    reason. --positive adds the average precision of a class.
     """
 
 

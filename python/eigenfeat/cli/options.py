@@ -74,6 +74,11 @@ SEED = Option(
 WEIGHT = Option(
     ["--weight"], metavar="COLUMN", help="Column of weights of the rows; it is not a feature."
 )
+POSITIVE = Option(
+    ["--positive", "pos_label"],
+    metavar="LABEL",
+    help="The class of interest, against all others (default: the rarest class).",
+)
 MEMORY = Option(
     ["--memory"],
     type=click.FloatRange(min=0),

@@ -54,14 +54,18 @@ class InterruptedRunError(KeyboardInterrupt):
 
 @contextmanager
 def naming_options(*names: str) -> Iterator[None]:
-    """Raise UsageError for a ValueError about one of the parameters `names`, which are options."""
+    """Raise UsageError for a ValueError about one of the parameters `names`, which are options.
+
+    The option of `pos_label` is --positive.
+    """
     try:
         yield
     except ValueError as error:
         name, _, text = str(error).partition(": ")
         if name not in names:
             raise
-        raise UsageError(f"--{name.replace('_', '-')}: {text}") from None
+        option = "positive" if name == "pos_label" else name.replace("_", "-")
+        raise UsageError(f"--{option}: {text}") from None
 
 
 def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:

@@ -20,6 +20,8 @@ from eigenfeat.cli.output import Output, naming_options
 
 __all__ = ["report"]
 
+_PARAMETERS = ("image_shape", "holdout", "cv", "pos_label")  # options of `write_report`
+
 
 def _model_file(path: str) -> str:
     """Name of a model's file, its size, its date, and the version that wrote it."""
@@ -44,7 +46,7 @@ def report(options: SimpleNamespace, output: Output) -> None:
     }
     from eigenfeat.report import write_report
 
-    with naming_options("image_shape", "holdout", "cv"), naming_files(rows, options.model):
+    with naming_options(*_PARAMETERS), naming_files(rows, options.model):
         write_report(
             model,
             sample.X,
@@ -57,6 +59,7 @@ def report(options: SimpleNamespace, output: Output) -> None:
             cv=options.cv,
             random_state=options.seed,
             sample_weight=sample.weight,
+            pos_label=options.pos_label,
         )
     size = os.path.getsize(options.output)
     result = {"output": str(options.output), "rows": len(y), "of_rows": n}

@@ -92,8 +92,8 @@ def _draw(ax: Any, evidence: Evidence, effect: DataFrame) -> None:
 
     change, names = np.ptp(effect.to_numpy(), axis=0), evidence.labels
     shown = sorted(np.argsort(-change, kind="stable")[:_MAX_CURVES].tolist())
-    if len(names) == 2:
-        shown = [1]  # the other probability is one minus this one
+    if evidence.drawn_class is not None:
+        shown = [evidence.drawn_class]
     numeric = effect.index.dtype.kind in "fM"
     at = effect.index if numeric else range(len(effect))
     for code in shown:

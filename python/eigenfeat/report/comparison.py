@@ -13,7 +13,7 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.validation import check_number, check_whole, is_table, show
 from eigenfeat.report.evidence import pandas_table, quietly
 from eigenfeat.report.held_out import cross_predict, held_out_parts, target_numbers
-from eigenfeat.report.measures import measures_of
+from eigenfeat.report.measures import measures_of, positive_class
 from eigenfeat.report.peers import Peer, peer_table, peers
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.samples.targets import task_of
@@ -43,6 +43,7 @@ def compare(
     random_state: int = 0,
     n_threads: int | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     progress: Callable[[dict[str, Any]], object] | None = None,
 ) -> DataFrame:
     """Compare models on a table by cross-validation.
@@ -76,6 +77,9 @@ def compare(
         Number of threads; all by default.
     sample_weight : (n,) array-like, optional
         Weights of the samples in the fits and the measures.
+    pos_label : label, optional
+        The class of interest, such as "fraud". The result then has a column "average_precision",
+        the area under the precision-recall curve of this class against all others.
     progress : callable, optional
         Called with the row of each model, as a dictionary, once the model is measured. The entry
         "measures" of a model that could be fitted is a dictionary of further measures, for JSON.
@@ -93,7 +97,8 @@ def compare(
     Raises
     ------
     ValueError
-        If the task is not clear, or the samples do not suffice for the folds.
+        If the task is not clear, the samples do not suffice for the folds, or y has no label
+        `pos_label`.
 
     Examples
     --------
@@ -125,6 +130,7 @@ def compare(
     else:
         classes, target = np.unique(labels, return_inverse=True)
         check_two_labels(classes)
+    positive = positive_class(classes.tolist(), pos_label)
     weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
     parts = held_out_parts(labels, cv=cv, random_state=random_state, continuous=regression)
     options: dict[str, Any] = {"random_state": random_state, "n_threads": n_threads}
@@ -139,7 +145,7 @@ def compare(
             inputs.append((peer, table))
     lines = []
     for peer, columns in inputs:
-        line = _measured(peer, columns, target, classes, parts, weight, time_limit)
+        line = _measured(peer, columns, target, classes, parts, weight, time_limit, positive)
         if progress is not None:
             progress(line)
         lines.append({name: value for name, value in line.items() if name != "measures"})
@@ -169,9 +175,11 @@ def _measured(
     parts: list[tuple[Codes, Codes]],
     weight: NDArray[np.float64] | None,
     time_limit: float | None,
+    positive: int | None,
 ) -> dict[str, Any]:
     """Row of a model in the comparison; its note is the error that the model raises, if any."""
-    names = _CLASSIFICATION_MEASURES if len(classes) else _REGRESSION_MEASURES
+    names: tuple[str, ...] = _CLASSIFICATION_MEASURES if len(classes) else _REGRESSION_MEASURES
+    names += () if positive is None else ("average_precision",)
     line = {"model": peer.name} | dict.fromkeys((*names, "fit_seconds", "predict_seconds"), np.nan)
     line |= {"n_folds": 0, "note": peer.reason}
     if peer.model is None:
@@ -188,7 +196,8 @@ def _measured(
     weight = None if weight is None else weight[held_out.rows]
     predicted = held_out.predicted
     predicted = predicted.ravel().astype(np.intp) if len(classes) else predicted
-    measures = measures_of(classes.tolist(), y[held_out.rows], predicted, held_out.proba, weight)
+    true, proba = y[held_out.rows], held_out.proba
+    measures = measures_of(classes.tolist(), true, predicted, proba, weight, positive)
     n = len(held_out.parts)
     note = "" if n == len(parts) else f"time limit after {n} of {len(parts)} folds"
     seconds = {"fit_seconds": held_out.fit_seconds, "predict_seconds": held_out.predict_seconds}

@@ -19,7 +19,7 @@ from eigenfeat._base.validation import is_table, show
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting.directions import check_image_shape
 from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
-from eigenfeat.report.measures import measures_of
+from eigenfeat.report.measures import measures_of, positive_class
 
 __all__ = [
     "Evidence",
@@ -55,13 +55,24 @@ class Evidence:
     unknown: int = 0  # number of omitted samples, whose labels the model does not know
     weight: NDArray[np.float64] | None = None  # weights of the samples in the measures
     regression: bool = False
+    positive: int | None = None  # index of the class of interest, if one is chosen
     part: Part | None = None  # one of the new fits, if any, with the samples that it predicts
 
     @cached_property
     def measures(self) -> Any:
         """ClassificationMeasures or RegressionMeasures of the predictions."""
         classes = self.classes.tolist()
-        return measures_of(classes, self.true, self.predicted, self.proba, self.weight)
+        return measures_of(
+            classes, self.true, self.predicted, self.proba, self.weight, self.positive
+        )
+
+    @property
+    def drawn_class(self) -> int | None:
+        """Index of the class whose probability is drawn, against all others.
+
+        This is the class of interest, or the second of two classes; None for more classes.
+        """
+        return 1 if self.positive is None and len(self.classes) == 2 else self.positive
 
     @property
     def probe(self) -> tuple[Any, Any, NDArray[Any]]:
@@ -100,11 +111,13 @@ def evidence_of(
     image_shape: Any = None,
     held_out: dict[str, Any] | None = None,
     weight: NDArray[np.float64] | None = None,
+    pos_label: Any = None,
 ) -> Evidence:
     """Predict samples with a fitted model, or with new fits of the model.
 
     With a transformer, a sample gets the most common class of its three nearest neighbours in the
-    features. `held_out` has the arguments of `held_out_parts`.
+    features. `held_out` has the arguments of `held_out_parts`, and `pos_label` is the label of the
+    class of interest.
     """
     X, names = _with_names(model, X)
     if X.shape[0] != len(y):
@@ -124,9 +137,11 @@ def evidence_of(
     else:
         classes = np.unique(y)
     true = y if regression else codes_of(classes, y)
+    positive = positive_class(classes.tolist(), pos_label)
     evidence = Evidence(
-        model, X, y, names, shape, classes, true, true, None, weight=weight, regression=regression
-    )
+        model, X, y, names, shape, classes, true, true, None,
+        weight=weight, regression=regression, positive=positive,
+    )  # fmt: skip
     if held_out is not None:
         return _of_new_fits(evidence, held_out)
     if not predicts(model):

@@ -24,7 +24,7 @@ from eigenfeat._base.validation import check_some_weight, counted, show
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["ClassificationMeasures", "RegressionMeasures", "measures_of"]
+__all__ = ["ClassificationMeasures", "RegressionMeasures", "measures_of", "positive_class"]
 
 _MAX_RANKED = 10_000_000  # probabilities n * k, above which no areas under curves are computed
 _MAX_NAMED = 3  # classes of recall 0 that the verdict names
@@ -63,12 +63,14 @@ class ClassificationMeasures:
     auc : float or None
         Area under the ROC curve; with more than two classes, the mean of the classes against all
         others. A constant prediction has 0.5.
-    rarest : object
-        The rarest class.
+    positive : object
+        The class of interest, against all others; the rarest class unless another one is chosen.
+    positive_is_chosen : bool
+        Whether the class of interest is chosen.
     average_precision : float or None
-        Area under the precision-recall curve of the rarest class.
+        Area under the precision-recall curve of the class of interest.
     base_rate : float
-        Share of the rarest class, which is the area of a constant prediction.
+        Share of the class of interest, which is the area of a constant prediction.
     by_class : pandas.DataFrame
         A row for each class, by its label: "samples"; "share" of the weight, which is the average
         precision of a constant prediction; "precision", NaN if the class is never predicted;
@@ -90,7 +92,8 @@ class ClassificationMeasures:
     log_loss: float | None
     prior_log_loss: float
     auc: float | None
-    rarest: Any
+    positive: Any
+    positive_is_chosen: bool
     average_precision: float | None
     base_rate: float
     by_class: DataFrame
@@ -148,8 +151,8 @@ class ClassificationMeasures:
             mean = "" if len(self.by_class) == 2 else ", mean of the classes"
             rows.append((f"AUC{mean}", self.auc, 0.5, "any constant prediction"))
         is_rare = self.base_rate < 0.5 * self.chance or len(self.by_class) == 2
-        if self.average_precision is not None and is_rare:
-            name = f"average precision of {show(self.rarest, 24)}"
+        if self.average_precision is not None and (is_rare or self.positive_is_chosen):
+            name = f"average precision of {show(self.positive, 24)}"
             rows.append((name, self.average_precision, self.base_rate, "share of the class"))
         if self.log_loss is not None:
             rows.append(("log loss", self.log_loss, self.prior_log_loss, "shares of the classes"))
@@ -214,17 +217,41 @@ class RegressionMeasures:
         return dict(_json_value(asdict(self)))
 
 
+def positive_class(classes: Sequence[Any], pos_label: Any) -> int | None:
+    """Index of the class of interest, by its label or the text of its label; None without label.
+
+    `classes` is empty for a regression.
+    """
+    if pos_label is None:
+        return None
+    if not len(classes):
+        raise ValueError(f"pos_label: expected no label for a regression, got {show(pos_label)}")
+    equal = (code for code, label in enumerate(classes) if label == pos_label)
+    named = (code for code, label in enumerate(classes) if str(label) == str(pos_label))
+    code = next(equal, next(named, None))
+    if code is None:
+        raise ValueError(
+            f"pos_label: expected one of the classes {show(list(classes), 500)}, got "
+            f"{show(pos_label)}"
+        )
+    return code
+
+
 def measures_of(
     classes: Sequence[Any],
     true: NDArray[Any],
     predicted: NDArray[Any],
     proba: _Array | None,
     sample_weight: _Array | None,
+    positive: int | None = None,
 ) -> ClassificationMeasures | RegressionMeasures:
-    """Measure predictions of classes, or of numbers where there are no classes."""
+    """Measure predictions of classes, or of numbers where there are no classes.
+
+    `positive` is the index of the class of interest; by default the rarest class.
+    """
     if not len(classes):
         return _regression_measures(true, predicted, sample_weight)
-    return _classification_measures(classes, true, predicted, proba, sample_weight)
+    return _classification_measures(classes, true, predicted, proba, sample_weight, positive)
 
 
 def _classification_measures(
@@ -233,6 +260,7 @@ def _classification_measures(
     predicted: NDArray[np.integer[Any]],
     proba: _Array | None,
     sample_weight: _Array | None,
+    positive: int | None,
 ) -> ClassificationMeasures:
     """Measure predicted classes (n,), as indices of `classes`, and probabilities (n, k)."""
     import pandas as pd
@@ -248,6 +276,7 @@ def _classification_measures(
     effective_n = weight.sum() ** 2 / (weight**2).sum()  # Kish's effective sample size
     common = int(share.argmax())
     rarest = int(np.where(present, share, np.inf).argmin())
+    interest = rarest if positive is None else positive
 
     precision, recall, f1, _ = precision_recall_fscore_support(
         true, predicted, labels=labels, sample_weight=weight, zero_division=np.nan
@@ -285,9 +314,10 @@ def _classification_measures(
         log_loss=loss,
         prior_log_loss=float(log_loss(true, constant, labels=labels, sample_weight=weight)),
         auc=float(areas[known, 0].mean()) if known.any() else None,
-        rarest=classes[rarest],
-        average_precision=float(areas[rarest, 1]) if known.any() else None,
-        base_rate=float(share[rarest]),
+        positive=classes[interest],
+        positive_is_chosen=positive is not None,
+        average_precision=float(areas[interest, 1]) if known[interest] else None,
+        base_rate=float(share[interest]),
         by_class=by_class,
         confusion=confusion_matrix(true, predicted, labels=labels),
     )

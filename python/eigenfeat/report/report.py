@@ -38,6 +38,7 @@ def write_report(
     cv: int | None = None,
     random_state: int = 0,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> str:
     """Write a self-contained HTML page about a fitted model and its predictions for samples.
 
@@ -75,6 +76,11 @@ def write_report(
         Seed of the draws of `holdout` and `cv`.
     sample_weight : (n,) array-like, optional
         Weights of the samples in the measures, and in the new fits of `holdout` and `cv`.
+    pos_label : label, optional
+        The class of interest, such as "fraud". Its average precision, calibration and effects of
+        columns are shown; with more than two classes, those of this class against all others. By
+        default the average precision is that of the rarest class, calibration and effects are those
+        of the second of two classes, and of all classes if there are more.
 
     Returns
     -------
@@ -125,7 +131,7 @@ def write_report(
             )
         held_out = {"holdout": holdout, "cv": cv, "random_state": random_state}
     weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
-    evidence = evidence_of(model, X, labels, image_shape, held_out, weight)
+    evidence = evidence_of(model, X, labels, image_shape, held_out, weight, pos_label)
     with rc_context({"text.parse_math": False}):  # labels may contain dollars
         figures, sections = contents(evidence)
     n_classes = "" if evidence.regression else f", {len(evidence.classes)} classes"

@@ -155,15 +155,16 @@ def _classes(evidence: Evidence) -> Html:
 def _by_probability(evidence: Evidence) -> tuple[DataFrame, NDArray[np.float64]]:
     """Sums over the samples in bins of the probability of an event, and the probabilities (n,).
 
-    With two classes the event is the second class; with more classes, a correct prediction. The
-    frame has the sums of the samples' weights ("weight", 1 in total), of weights times
-    probabilities ("chance"), and of the weights of samples with the event ("share").
+    The event is the class that is drawn, or without such a class a correct prediction. The frame
+    has the sums of the samples' weights ("weight", 1 in total), of weights times probabilities
+    ("chance"), and of the weights of samples with the event ("share").
     """
     import pandas as pd
 
     assert evidence.proba is not None
-    if len(evidence.classes) == 2:
-        chances, happens = evidence.proba[:, 1], evidence.true == 1
+    code = evidence.drawn_class
+    if code is not None:
+        chances, happens = evidence.proba[:, code], evidence.true == code
     else:
         chances = evidence.proba.max(axis=1)
         happens = evidence.proba.argmax(axis=1) == evidence.true
@@ -188,12 +189,12 @@ def _calibration(evidence: Evidence) -> Html | None:
         return None
     bins, chances = _by_probability(evidence)
     share, mean = bins["share"] / bins["weight"], bins["chance"] / bins["weight"]
-    binary = len(evidence.classes) == 2
-    what = f"class {short(evidence.labels[1])}" if binary else "the predicted class"
+    code = evidence.drawn_class
+    what = "the predicted class" if code is None else f"class {short(evidence.labels[code])}"
     figure = new_figure(6.4, 5.0)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     CalibrationDisplay(share, mean, chances).plot(ax=above, name="model", color=BLUE)
-    above.set(xlabel="", ylabel=f"share of {what}" if binary else "accuracy")
+    above.set(xlabel="", ylabel="accuracy" if code is None else f"share of {what}")
     legend_above(above)
     wide = np.ptp(chances) > 2 / N_BINS  # not for a rare class
     low, high = (0.0, 1.0) if wide else (chances.min(), chances.max() + 1e-6)
@@ -206,7 +207,7 @@ def _calibration(evidence: Evidence) -> Html | None:
     below.yaxis.set_minor_formatter("")
     plain(above, below, grid="y")
     observed, predicted = bins["share"].sum(), bins["chance"].sum()
-    observed_name = f"the share of {what}" if binary else "the accuracy"
+    observed_name = "the accuracy" if code is None else f"the share of {what}"
     return Html(
         paragraph(
             f"The mean probability of {what} is {predicted:.3f}, and {observed_name} is "

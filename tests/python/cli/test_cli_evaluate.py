@@ -58,7 +58,7 @@ def test_figures_are_those_of_predictions_in_memory(files):
     assert found["auc"] == pytest.approx(roc_auc_score(y, proba, multi_class="ovr"))
     rarest = int(shares.argmin())
     area = average_precision_score(y == model.classes_[rarest], proba[:, rarest])
-    assert found["rarest"] == model.classes_[rarest]
+    assert found["positive"] == model.classes_[rarest]
     assert found["average_precision"] == pytest.approx(area)
     assert found["base_rate"] == pytest.approx(shares.min())
     parts = json.loads(run(*command, "--block-rows", "7")[1])
@@ -101,6 +101,44 @@ def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypat
         found = json.loads(out)
         assert (found["figures_from"], found["rows"]) == (where, 1000)
         assert found["verdict"].startswith("No better than a constant: 20 errors in 1,000 rows")
+
+
+def test_the_class_of_interest(files):
+    X, y = files
+    model = ef.load("model.efm")
+    del model.feature_names_in_
+    proba = np.asarray(model.predict_proba(X), dtype=float)
+    command = ["evaluate", "model.efm", "test.csv", "--target", "kind"]
+    for code, label in enumerate(("ant", "bee", "moth")):
+        found = json.loads(run(*command, "--positive", label, "--json")[1])
+        assert (found["positive"], found["positive_is_chosen"]) == (label, True)
+        assert found["base_rate"] == pytest.approx((y == label).mean())
+        area = average_precision_score(y == label, proba[:, code])
+        assert found["average_precision"] == pytest.approx(area)
+        assert f"average precision of '{label}'  " in run(*command, "--positive", label)[1]
+    wrong = "--positive: expected one of the classes ['ant', 'bee', 'moth'], got 'bees'"
+    for more in ((), ("--cv", "2")):
+        status, _, err = run(*command, "--positive", "bees", *more)
+        assert (status, err) == (2, f"eigenfeat: {wrong}\n")
+    status, _, err = run("report", *command[1:], "-o", "page.html", "--positive", "bees")
+    assert (status, err, Path("page.html").exists()) == (2, f"eigenfeat: {wrong}\n", False)
+    assert run("report", *command[1:], "-o", "page.html", "--positive", "bee")[0] == 0
+    assert "Average precision of &#x27;bee&#x27;" in Path("page.html").read_text()
+
+
+def test_the_class_of_interest_is_given_as_text(tmp_path, rng, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = rng.standard_normal((60, 2)), np.arange(60) % 3 // 2
+    Path("rows.csv").write_text(csv_text(X, y))
+    ef.save(LinearDiscriminantAnalysis().fit(X, y), "m.efm")
+    command = ["evaluate", "m.efm", "rows.csv", "--target", "kind", "--json"]
+    assert json.loads(run(*command)[1])["base_rate"] == pytest.approx(1 / 3)
+    found = json.loads(run(*command, "--positive", "0")[1])
+    assert (found["positive"], found["base_rate"]) == (0, pytest.approx(2 / 3))
+    ef.save(ef.TableRegressor(["columns"]).fit(X, y), "r.efm")
+    status, _, err = run("evaluate", "r.efm", *command[2:4], "kind", "--positive", "0")
+    assert status == 2
+    assert err == "eigenfeat: --positive: expected no label for a regression, got '0'\n"
 
 
 def test_labels_that_are_fractions_are_named_in_full(tmp_path, rng, monkeypatch):
@@ -172,7 +210,7 @@ def test_classes_without_weight_are_not_measured(files, recwarn):
     command = ["evaluate", "w.efm", "--target", "kind", "--json"]
     found = json.loads(run(*command, "rows.csv", "--weight", "count")[1])
     others = json.loads(run(*command, "others.csv")[1])
-    for name in ("chance", "rarest", "base_rate", "balanced_accuracy", "auc", "log_loss"):
+    for name in ("chance", "positive", "base_rate", "balanced_accuracy", "auc", "log_loss"):
         assert found[name] == pytest.approx(others[name]), name
     assert not [one for one in recwarn if "class" in str(one.message)]
     unknown = np.append("new", y[1:])

@@ -109,6 +109,28 @@ def test_weights_count_in_fits_and_measures(loans):
     assert found.loc["class shares", "log_loss"] == pytest.approx(entropy, abs=0.01)
 
 
+def test_the_class_of_interest(loans, tmp_path, monkeypatch):
+    X, y, target = loans
+    assert "average_precision" not in compare(X, y, cv=2)
+    for label in ("good", "bad"):
+        found = compare(X, y, cv=2, pos_label=label)
+        shares = found.loc["class shares", "average_precision"]
+        assert shares == pytest.approx((y == label).mean(), abs=0.02)
+        assert found.loc["TableClassifier", "average_precision"] > shares
+    with pytest.raises(ValueError, match=r"pos_label: expected .* \['bad', 'good'\], got 'ugly'"):
+        compare(X, y, pos_label="ugly")
+    with pytest.raises(ValueError, match="pos_label: expected no label for a regression"):
+        compare(X, np.nan_to_num(target), task="regression", pos_label="bad")
+    monkeypatch.chdir(tmp_path)
+    X.assign(loan=y).to_csv("loans.csv", index=False)
+    command = ("compare", "loans.csv", "--target", "loan", "--cv", "2")
+    status, out, _ = run(*command, "--positive", "good")
+    assert (status, "average precision" in out) == (0, True)
+    status, _, err = run(*command, "--positive", "ugly")
+    wrong = "--positive: expected one of the classes ['bad', 'good'], got 'ugly'"
+    assert (status, err) == (2, f"eigenfeat: {wrong}\n")
+
+
 def test_lists_and_regressors_for_classes():
     X, y = np.random.default_rng(0).standard_normal((40, 2)).tolist(), ["a", "b"] * 20
     found = compare(X, y, cv=2, models={"mean": DummyRegressor()})

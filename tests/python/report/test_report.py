@@ -21,6 +21,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import (
     accuracy_score,
+    average_precision_score,
     confusion_matrix,
     log_loss,
     precision_recall_fscore_support,
@@ -123,6 +124,27 @@ def test_weights_count_in_the_calibration(digits):
     repeated = Page(report.write_report(model, test[rows], truth[rows])).words
     pattern = r"The mean probability of .* error is [\d.]+"
     assert re.search(pattern, weighted).group() == re.search(pattern, repeated).group()
+
+
+def test_the_class_of_interest(digits):
+    train, y, test, truth = digits
+    few = slice(26, 30)
+    model, test = LinearDiscriminantAnalysis().fit(train[:, few], y), test[:, few]
+    page = Page(report.write_report(model, test, truth, pos_label=3)).words
+    area = average_precision_score(truth == 3, model.predict_proba(test)[:, 3])
+    assert f"Average precision of 3 {area:.3f} share of the class: " in page
+    chance, share = model.predict_proba(test)[:, 3].mean(), (truth == 3).mean()
+    assert f"The mean probability of class 3 is {chance:.3f}, and the share of class 3" in page
+    assert f"is {share:.3f}: probabilities" in page
+    with pytest.raises(ValueError, match=r"pos_label: expected .* \[0, 1, 2, 3, 4\], got 7"):
+        report.write_report(model, test, truth, pos_label=7)
+    two = LinearDiscriminantAnalysis().fit(train[:, few], y > 2)
+    pages = [
+        report.write_report(two, test, truth > 2, pos_label=label) for label in (None, True, False)
+    ]
+    assert pages[0] != pages[2]
+    assert "of class True is" in pages[1]
+    assert "of class False is" in pages[2]
 
 
 def test_a_page_asks_for_nothing(digit_page):
