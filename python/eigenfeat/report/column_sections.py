@@ -1,44 +1,83 @@
-"""Sections of a report about columns: their importances, and the effects of the largest ones."""
+"""Columns in a report: importances, effects of the largest ones, and their values in samples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting.figures import class_style, legend_above, new_figure, plain, short
-from eigenfeat.report.columns import column_effect, column_importances
+from eigenfeat.report.columns import column_effect
 from eigenfeat.report.evidence import Evidence, quietly
 from eigenfeat.report.html import Html, bar, number, paragraph, picture, table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["column_sections"]
+__all__ = ["column_sections", "table_of_samples"]
 
-_MAX_COLUMNS = 2000  # importances are measured for at most this many columns
 _N_LARGEST = 12  # columns in the table of importances
 _N_EFFECTS = 4  # columns whose effects are drawn
 _MAX_CURVES = 5  # classes in a picture of effects
+_N_VALUES = 6  # columns whose values are shown for single samples
 
 
 def column_sections(evidence: Evidence) -> dict[str, Html | None]:
     """Importances and effects of columns, unless they are pixels or samples of a signal."""
-    d = len(evidence.names)
-    if (
-        len(evidence.X.shape) != 2
-        or d > _MAX_COLUMNS
-        or evidence.shape is not None
-        or callable(getattr(evidence.model, "predict_early", None))
-    ):
+    if evidence.importances is None:
         return {}
-    model, X, y = evidence.probe
-    with quietly():
-        importances, unit = column_importances(model, X, y, evidence.names)
+    importances, unit = evidence.importances
     return {
         "Importance of columns": _importance(evidence, importances, unit),
         "Effects of columns": _effects(evidence, importances),
     }
+
+
+def table_of_samples(
+    evidence: Evidence,
+    rows: NDArray[np.intp],
+    head: Sequence[str],
+    lines: Sequence[Sequence[object]],
+    words: Sequence[int] = (0,),
+) -> Html:
+    """A table with a line for each of the samples `rows`, and a note about it.
+
+    The values of the most important columns follow the cells of `lines`.
+    """
+    note = "Samples are numbered from 0, in the order of this report."
+    important = [] if evidence.importances is None else _important(evidence.importances[0])
+    X = take_rows(evidence.X, rows)
+    X = X.toarray() if hasattr(X, "toarray") else X
+    for name in important[:_N_VALUES]:
+        j = evidence.names.index(name)
+        values = (X.iloc[:, j] if hasattr(X, "iloc") else X[:, j]).tolist()
+        if not all(isinstance(value, (int, float)) for value in values):
+            words = [*words, len(head)]
+        head = [*head, name]
+        lines = [[*line, _value(value)] for line, value in zip(lines, values, strict=True)]
+    if important:
+        note += " The last columns show the values of the most important columns."
+    return Html(table(head, lines, words) + paragraph(note, kind="soft"))
+
+
+def _value(value: Any) -> str:
+    """A value of a column; whole numbers with all digits, other numbers with six."""
+    import pandas as pd
+
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return "missing"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    return short(str(value).removesuffix(" 00:00:00"), 40)
+
+
+def _important(importances: DataFrame) -> list[str]:
+    """Names of the columns that make predictions better, the most important first."""
+    names: list[str] = importances.index[importances["importance"] > 0].tolist()
+    return names
 
 
 def _importance(evidence: Evidence, importances: DataFrame, unit: str) -> Html:
@@ -64,7 +103,7 @@ def _effects(evidence: Evidence, importances: DataFrame) -> Html | None:
         return None
     model, X, _ = evidence.probe
     effects = []
-    for name in importances.index[importances["importance"] > 0][:_N_EFFECTS]:
+    for name in _important(importances)[:_N_EFFECTS]:
         with quietly():
             effect = column_effect(model, X, evidence.names.index(name), name)
         if effect is not None:

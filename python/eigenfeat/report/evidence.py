@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,12 @@ from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.validation import is_table, show
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.plotting.directions import check_image_shape
+from eigenfeat.report.columns import column_importances
 from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import measures_of, positive_class
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = [
     "Evidence",
@@ -32,6 +36,7 @@ __all__ = [
 ]
 
 _N_NEIGHBORS = 3
+_MAX_COLUMNS = 2000  # importances are measured for at most this many columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +85,20 @@ class Evidence:
         if self.part is None:
             return self.model, self.X, self.y
         return self.part.model, take_rows(self.X, self.part.rows), self.y[self.part.rows]
+
+    @cached_property
+    def importances(self) -> tuple[DataFrame, str] | None:
+        """Importances of the columns and their unit; None for pixels, signals and transformers."""
+        if (
+            len(self.X.shape) != 2
+            or len(self.names) > _MAX_COLUMNS
+            or self.shape is not None
+            or self.by != "the model"
+            or callable(getattr(self.model, "predict_early", None))
+        ):
+            return None
+        with quietly():
+            return column_importances(*self.probe, self.names)
 
     @property
     def right(self) -> NDArray[np.bool_]:

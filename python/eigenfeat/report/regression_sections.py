@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.metrics import PredictionErrorDisplay
 
 from eigenfeat.plotting.figures import BLUE, MUTED, new_figure, plain
+from eigenfeat.report.column_sections import table_of_samples
 from eigenfeat.report.evidence import Evidence
-from eigenfeat.report.html import Html, number, paragraph, picture, table
+from eigenfeat.report.html import Html, number, paragraph, picture
 
 __all__ = ["regression_sections"]
 
@@ -83,6 +84,5 @@ def _largest(evidence: Evidence) -> Html:
         )
         for at in worst
     ]
-    note = "Samples are numbered from 0, in the order of this report."
     head = ("sample", "true value", "prediction", "prediction too high by")
-    return Html(table(head, lines) + paragraph(note, kind="soft"))
+    return table_of_samples(evidence, worst, head, lines)

@@ -34,7 +34,7 @@ from eigenfeat.plotting.figures import (
     short_tau,
 )
 from eigenfeat.report.card import model_card
-from eigenfeat.report.column_sections import column_sections
+from eigenfeat.report.column_sections import column_sections, table_of_samples
 from eigenfeat.report.evidence import Evidence, codes_of, quietly
 from eigenfeat.report.html import Html, bar, cards, escaped, number, paragraph, picture, table
 from eigenfeat.report.measures import ClassificationMeasures
@@ -50,6 +50,7 @@ _MAX_CLASSES_WITH_NUMBERS = 20  # confusion matrices of more classes have no num
 _MAX_POINTS = 2000  # samples in a scatter plot
 _MAX_SERIES = 2000  # series that are decided early
 _MAX_ERRORS = 12  # images among the most confident errors
+_MAX_LINES = 8  # lines of samples among the most confident errors
 
 
 def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
@@ -70,8 +71,7 @@ def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
         sections["Most confident errors"] = _errors(evidence)
     sections |= {"Views": _views(evidence), "Spectrum": _spectrum(evidence)}
     sections["Filters"] = _filters(evidence)
-    if evidence.by == "the model":
-        sections |= column_sections(evidence)
+    sections |= column_sections(evidence)
     sections["Model card"] = model_card(evidence.model)
     sections["Parameters and versions"] = _parameters_and_versions(evidence)
     filled = {title: section for title, section in sections.items() if section}
@@ -231,11 +231,10 @@ def _errors(evidence: Evidence) -> Html | None:
         lines = [
             (f"{at:,}", evidence.labels[evidence.true[at]], evidence.labels[evidence.predicted[at]],
              f"{confidence[at]:.3f}", _chance(evidence.proba[at, evidence.true[at]]))
-            for at in worst[:8]
+            for at in worst[:_MAX_LINES]
         ]  # fmt: skip
         head = ("sample", "true class", "predicted as", "probability", "of the true class")
-        note = "Samples are numbered from 0, in the order of this report."
-        return Html(table(head, lines, words=(1, 2)) + paragraph(note, kind="soft"))
+        return table_of_samples(evidence, worst[:_MAX_LINES], head, lines, words=(1, 2))
     images = take_rows(evidence.X, worst)
     images = images.toarray() if hasattr(images, "toarray") else np.asarray(images)
     rows = -(-len(worst) // 6)

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -145,6 +146,53 @@ def test_the_class_of_interest(digits):
     assert pages[0] != pages[2]
     assert "of class True is" in pages[1]
     assert "of class False is" in pages[2]
+
+
+def errors_of(text, section):
+    """The HTML of a section, and its table of samples."""
+    html = text[text.index(f'<section id="{section}"') :].partition("</section>")[0]
+    head, *lines = re.findall(r"<tr>(.*?)</tr>", html)
+    cells = [[unescape(cell) for cell in re.findall(r"<td.*?>(.*?)</td>", line)] for line in lines]
+    names = [unescape(name) for name in re.findall(r"<th.*?>(.*?)</th>", head)]
+    return html, pd.DataFrame(cells, columns=names)
+
+
+def test_the_errors_have_the_values_of_the_most_important_columns():
+    random = np.random.default_rng(0)
+    n = 300
+    word = random.choice(["<b>elm</b>", "oak & ash"], n).astype(object)
+    frame = pd.DataFrame({f"noise{j}": random.standard_normal(n) for j in range(8)})
+    frame["<i>size"] = random.integers(1000, 4000, n)
+    frame["word"] = word
+    frame["since"] = pd.date_range("2020-02-01", periods=n)[random.permutation(n)]
+    frame.loc[::7, "word"] = None
+    frame.loc[::5, "since"] = pd.NaT
+    score = frame["<i>size"] / 1000 + 3.0 * (word == "<b>elm</b>")
+    y = np.where(score + random.standard_normal(n) > 4, "yes", "no")
+    model = TableClassifier(["columns"]).fit(frame[:150], y[:150])
+    text = report.write_report(model, frame[150:], y[150:])
+    html, table = errors_of(text, "most-confident-errors")
+    columns = table.columns[5:].tolist()
+    assert 2 <= len(columns) <= 6
+    assert {"<i>size", "word"} <= {*columns}
+    for _, line in table.iterrows():
+        sample = frame.iloc[150 + int(line["sample"])]
+        assert line["<i>size"] == str(sample["<i>size"])
+        assert line["word"] == ("missing" if pd.isna(sample["word"]) else sample["word"])
+    assert "<b>" not in html
+    assert "oak &amp; ash" in html
+    assert "The last columns show the values of the most important columns." in html
+
+
+def test_the_largest_errors_of_a_regression_have_values_of_columns():
+    random = np.random.default_rng(0)
+    rows = random.standard_normal((200, 3))
+    y = 10 * rows[:, 1] + random.standard_normal(200)
+    model = LinearRegression().fit(rows[:100], y[:100])
+    _, table = errors_of(report.write_report(model, rows[100:], y[100:]), "largest-errors")
+    assert table.columns[4] == "column 1"
+    expected = rows[100 + table["sample"].astype(int), 1]
+    np.testing.assert_allclose(table["column 1"].astype(float), expected, rtol=1e-5)
 
 
 def test_a_page_asks_for_nothing(digit_page):
@@ -328,7 +376,8 @@ def test_a_page_about_a_regression(rng):
     assert f"Root mean squared error {error:.6g} in 100 samples; the mean has" in page.words
     assert re.search(r"rise in root mean squared error column 2 \+", page.words)
     worst = np.argmax(np.abs(found - y[200:]))
-    assert f"prediction too high by {worst} {y[200:][worst]:.6g}" in page.words
+    line = f" {worst} {y[200:][worst]:.6g} "
+    assert line in page.words.partition("prediction too high by column 2 ")[2][:60]
 
 
 def test_a_regression_with_one_output_in_a_column(rng):
