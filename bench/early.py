@@ -3,12 +3,12 @@
     python bench/early.py --data DIR --aeon PYTHON
 
 DIR holds the archive's sets as ``ucr/<set>.npz``. PYTHON is an interpreter with aeon, whose
-classifiers run in their own processes; the note of a line says why one is missing. All classifiers
-get the same series, and run on one thread; seconds are processor time. Lines that the CSV file has
-already are skipped.
+classifiers run in their own processes; the note of a line says why a result is missing. All
+classifiers get the same series, and run on one thread; seconds are processor time. Runs whose lines
+are already in the CSV file are skipped.
 
 `ReliableClassifierCV` chooses its parameters as TEASER does: by the harmonic mean on held-out folds
-of the training series. "tau 0.95" has one Gaussian, without a choice.
+of the training series. "LDA, pairwise, tau 0.95" has fixed parameters.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ COLUMNS = ["problem", "classifier", *FIGURES, "note"]
 
 def _measured(data: dict[str, Any], model: Any) -> dict[str, Any]:
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of folds without some class
+        warnings.simplefilter("ignore")  # ignore warnings about folds that lack a class
         started = time.process_time()
         model.fit(data["X_train"], data["y_train"])
         done = time.process_time()
@@ -121,11 +121,11 @@ def _peer(peer: str, data: dict[str, Any], options: argparse.Namespace) -> dict[
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", help="all that are there by default")
+    parser.add_argument("--sets", nargs="+", help="default: all sets in DIR")
     parser.add_argument("--aeon", default=sys.executable, help="an interpreter that has aeon")
     known = [*OURS, *(f"aeon {peer}" for peer in PEERS)]
     parser.add_argument("--classifiers", nargs="+", default=known, choices=known)
-    parser.add_argument("--rows", type=int, default=300, help="test rows of each set, at most")
+    parser.add_argument("--rows", type=int, default=300, help="most test rows of each set")
     parser.add_argument("--seconds", type=float, default=3600.0, help="time for one peer")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path("early.csv"))

@@ -2,11 +2,11 @@
 
     python bench/files.py --gigabytes 10 --folder /some/disk --formats npy parquet csv
 
-writes a file of float32 rows in each format to a temporary folder, measures `eigenfeat moments` on
-it in a process of its own, and prints the rate, its ratio to the moments of as many rows in memory
-as fit (at most 1 GB), and the most memory that the process has held. CSV is compared with pyarrow's
-own reading of the file, by which it is bounded. A file is read once before it is measured, unless
-it is larger than the memory: then it comes from the disk every time.
+writes a file of float32 rows in each format to a temporary folder and measures `eigenfeat moments`
+on the file in a new process. Prints the rate, its ratio to the rate for rows in memory (as many as
+fit into 1 GB), and the peak memory of the process. CSV is also compared with pyarrow's reading of
+the file, which bounds the rate. A file is read once before it is measured, unless it is larger than
+the memory: such a file is read from the disk every time.
 """
 
 import argparse
@@ -27,11 +27,11 @@ from timing import from_fresh_process, status_kib
 
 CLASSES = 10
 PIECE_BYTES = 64_000_000
-CSV_SHARE = 10  # text is long, and slow to write: this part of the rows
+CSV_SHARE = 10  # CSV files have a tenth of the rows, because text is long and slow to write
 
 
 def piece(number, rows, columns):
-    """Some rows and labels, the same for every format."""
+    """Rows and labels of a piece, equal for all formats."""
     random = np.random.default_rng(number)
     X = random.standard_normal((rows, columns), dtype=np.float32)
     return X, random.integers(0, CLASSES, rows)
@@ -86,7 +86,7 @@ def write_table(folder, name, pieces, columns):
 
 
 def in_memory(columns, threads, repeats):
-    """Rows a second of the moments of 1 GB in memory, best of some."""
+    """Rows per second of the moments of 1 GB in memory, the best of `repeats` runs."""
     X, y = piece(0, int(1e9 / 4 / columns), columns)
     return best_rate(len(X), lambda: ClassMoments().update(X, y, n_threads=threads), repeats)
 
@@ -101,7 +101,7 @@ def best_rate(rows, call, repeats):
 
 
 def command(arguments):
-    """Yield rows a second, rows and peak bytes of `eigenfeat moments`, run in this process."""
+    """Yield rows per second, rows and peak bytes of `eigenfeat moments`, run in this process."""
     with redirect_stdout(io.StringIO()) as out:
         cli.main(["moments", *arguments, "--json"])
     found = json.loads(out.getvalue())
@@ -123,7 +123,7 @@ def measure(options, folder, name):
     if options.threads:
         arguments += ["--threads", str(options.threads)]
     runs, memory, readings = [], [], []
-    for _ in range(options.repeats):  # side by side: the machine may have other things to do
+    for _ in range(options.repeats):  # interleaved, because the machine may be busy
         memory.append(in_memory(options.columns, options.threads, 1))
         runs += from_fresh_process(command, arguments, threads=options.threads, seconds=3600)
         if name == "csv":
@@ -147,7 +147,7 @@ def main():
     parser.add_argument("--formats", nargs="+", choices=WRITERS, default=list(WRITERS))
     parser.add_argument("--folder", type=Path, help="where files go (default: a temporary folder)")
     options = parser.parse_args()
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # of new processes, as the command sets it
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for new processes, as in the command
     memory = in_memory(options.columns, options.threads, options.repeats)
     print(f"in memory: {memory:,.0f} rows/s, {memory * options.columns * 4 / 1e6:.0f} MB/s")
     for name in options.formats:

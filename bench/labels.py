@@ -30,7 +30,7 @@ def frequencies(n_labels: int) -> np.ndarray:
 
 
 def documents(n: int, n_labels: int, n_words: int, length: int = 60) -> Task:
-    """Bags of words: 12 words are frequent in a label, 40 in each group of 20 labels."""
+    """Bags of words, with 12 frequent words for each label and 40 for each group of 20 labels."""
     rng = np.random.default_rng(0)
     own = rng.integers(n_words, size=(n_labels, 12))
     shared = rng.integers(n_words, size=(n_labels // 20, 40))
@@ -50,7 +50,7 @@ def documents(n: int, n_labels: int, n_words: int, length: int = 60) -> Task:
 
 
 def gaussians(n: int, n_labels: int, several: bool) -> Task:
-    """Means of labels in 20 of 128 dimensions and noise; or sums of means of 1 to 5 labels."""
+    """Noisy samples about the mean of a label, or about the sum of the means of 1 to 5 labels."""
     rng = np.random.default_rng(0)
     means = rng.standard_normal((n_labels, 20)) @ rng.standard_normal((20, 128)) / np.sqrt(20)
     means += 0.3 * rng.standard_normal(means.shape)

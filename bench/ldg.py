@@ -1,7 +1,7 @@
 """LDG beside NumPy, and beside scikit-learn's NCA: tasks of bench/run.py.
 
 Full selection on MNIST (3,000 rows), Dexter (210 sparse rows of 20,000 columns) and Arcene (70 rows
-of 10,000); a fit without selection against the same by NumPy; a fit against scikit-learn's
+of 10,000); a fit without selection against an LDG in NumPy; a fit against scikit-learn's
 neighbourhood components analysis, with the 3-NN accuracy of both.
 """
 
@@ -25,14 +25,14 @@ OURS = "eigenfeat"
 
 
 def pixels(data: Path, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """So many of MNIST's training rows at random, (n, 784) float32."""
+    """Return `n` random training rows of MNIST, (n, 784) float32."""
     rows = digits(data)
     some = np.random.default_rng(seed).permutation(len(rows.y))[:n]
     return np.ascontiguousarray(rows.X[some]), rows.y[some]
 
 
 def dexter(data: Path) -> tuple[Any, np.ndarray]:
-    """210 of its 300 training rows, sparse."""
+    """Return 210 of the 300 training rows of Dexter, sparse."""
     with np.load(data / "uci_dexter_train.npz") as archive:
         values = archive["csr_data"].astype(np.float64)
         parts = (values, archive["csr_indices"].astype(np.int32), archive["csr_indptr"])
@@ -41,13 +41,13 @@ def dexter(data: Path) -> tuple[Any, np.ndarray]:
 
 
 def arcene(data: Path) -> tuple[np.ndarray, np.ndarray]:
-    """70 of its 100 training rows."""
+    """Return 70 of the 100 training rows of Arcene."""
     with np.load(data / "uci_arcene.npz") as archive:
         return archive["X"][:70].astype(np.float64), archive["y"][:70]
 
 
 def ldg_selection(options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
-    """Fits that choose neighbours, gamma and dimension; no rival does."""
+    """Time fits that choose neighbours, gamma and dimension; no other package does."""
     table: list[Measurement] = []
     problems: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
         "MNIST 3,000 x 784": lambda: pixels(options.data, 3000)

@@ -1,9 +1,9 @@
 """Multinomial logistic regression against scikit-learn's: tasks of bench/run.py.
 
-Every solver runs in a process of its own, so that it can be ended when a fit takes more than
-`--seconds`, and so that its memory is its own. ``rounds`` does not count here: a solver runs once
-for each tolerance. The least objective comes from a fit of its own in float64, whose distance from
-the minimum is bounded by its gradient, computed here by NumPy.
+Each solver runs in its own process, so that a fit of more than `--seconds` can be ended and the
+memory of each solver is measured alone. `--rounds` has no effect: a solver runs once for each
+tolerance. The least objective comes from a separate, tight fit in float64, whose distance from the
+minimum is bounded by its gradient, computed here by NumPy.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from peers import sklearn_logit
 from problems import Rows, dense_classification, digits, gem_directions
 from timing import Measurement, from_fresh_process, peak_extra_bytes
 
-REACHED = 1e-4  # above the least objective
-FEW_ITERATIONS = (3, 4, 5, 6, 8, 12)
+REACHED = 1e-4  # largest relative distance from the least objective of a fit that is counted
+FEW_ITERATIONS = (3, 4, 5, 6, 8, 12)  # tried in turn until the test error is that of the peer
 PENALTIES = (0.01, 1.0)  # scikit-learn's C
 OURS = "eigenfeat"
 
@@ -44,7 +44,7 @@ def dense_runs(solver: str, dtype: str, C: float, threads: int) -> Iterator[tupl
 
 
 def reference_run(C: float, threads: int) -> Iterator[tuple[float, float]]:
-    """(objective, how far it lies at most above the minimum) of a tight fit."""
+    """(objective of a tight fit, upper bound of its distance from the minimum)."""
     rows = dense_classification("float64")
     yield _certified(_fitted(OURS, rows.X, rows.y, C, 1e-8, threads), rows, C)
 
@@ -52,7 +52,7 @@ def reference_run(C: float, threads: int) -> Iterator[tuple[float, float]]:
 def _certified(model: Any, rows: Rows, C: float) -> tuple[float, float]:
     """Objective in float64, and the bound |gradient|^2 C / 2 of a 1/C-strongly convex function.
 
-    The intercept, which has no penalty, is first moved to its optimum for the weights there are.
+    The intercept, which has no penalty, is first moved to its optimum for the fitted weights.
     """
     X, W, b = rows.X.astype(np.float64), model.coef_, model.intercept_.copy()
     Z, hot = X @ W.T, np.eye(len(W))[rows.y]
@@ -69,7 +69,7 @@ def _objective(rows: Rows, C: float, W: np.ndarray, b: np.ndarray) -> float:
 
 
 def _peer_tolerances(dtype: str) -> tuple[float, ...]:
-    # In float32 the gradient's rounding lies near 1e-5: tighter runs do not end.
+    # In float32 the gradient is rounded to about 1e-5: runs with smaller tolerances do not end.
     return (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4) + ((1e-5,) if dtype == "float64" else ())
 
 
@@ -86,7 +86,7 @@ def _fitted(solver: str, X: np.ndarray, y: np.ndarray, C: float, tol: float, thr
 
 
 def logit_dense(options: argparse.Namespace, threads: int, _rounds: int) -> list[Measurement]:
-    """6,000 x 1,000 rows, ten classes, C = 0.01 and 1: the loosest tolerance that is enough."""
+    """Time fits of 6,000 x 1,000 rows in ten classes, at the loosest tolerance that is enough."""
     table: list[Measurement] = []
     for C in PENALTIES:
         runs = {}
@@ -95,7 +95,7 @@ def logit_dense(options: argparse.Namespace, threads: int, _rounds: int) -> list
                 runs[solver, dtype] = from_fresh_process(
                     dense_runs, solver, dtype, C, threads, threads=threads, seconds=options.seconds
                 )
-        # Ten times the time, for here a bound is all that counts.
+        # The reference is not timed, so it may take ten times the limit.
         found = from_fresh_process(
             reference_run, C, threads, threads=threads, seconds=10 * options.seconds
         )
@@ -138,7 +138,7 @@ def gem_run(
     iterations: int | None,
     threads: int,
 ) -> Iterator[tuple[float, int, float, int]]:
-    """(seconds, bytes, test error, iterations); of rows and directions that are there already."""
+    """(seconds, bytes, test error, iterations) of a fit to given rows and directions."""
     from eigenfeat.expansion.features import ExpandedFeatures
 
     train, test = digits(data).first(n), digits(data, "test")
@@ -177,12 +177,13 @@ def _fused(rows: Any, y: np.ndarray, iterations: int | None, threads: int) -> An
 def logit_gem(options: argparse.Namespace, threads: int, _rounds: int) -> list[Measurement]:
     """The fused fit, against scikit-learn's lbfgs on all features in memory, float32.
 
-    Ours twice: to its optimum, and by as few iterations as do to reach the peer's test error.
+    Our solver runs twice: to its optimum, and with the fewest iterations that reach the peer's test
+    error.
     """
     task = f"logit on GEM's expansion, {options.rows or 60_000:,} rows"
 
     def measured(solver: str, iterations: int | None) -> Any:
-        # Reading, directions and prediction take their time, too.
+        # A day: reading, directions and predictions count towards the limit, too.
         done = from_fresh_process(
             gem_run,
             solver,
@@ -194,7 +195,7 @@ def logit_gem(options: argparse.Namespace, threads: int, _rounds: int) -> list[M
             seconds=24 * 3600.0,
         )
         if not done:
-            raise RuntimeError(f"{solver} ended without a result: is there memory enough?")
+            raise RuntimeError(f"{solver} ended without a result: is there enough memory?")
         return done[0]
 
     peer = measured("lbfgs", options.iterations)

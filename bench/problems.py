@@ -1,4 +1,4 @@
-"""What the runner times: real data where it is at hand, the same shapes at random elsewhere."""
+"""What the runner times: real data if the files exist, else random data of the same shapes."""
 
 from __future__ import annotations
 

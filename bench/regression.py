@@ -11,7 +11,7 @@ boosting get codes of the categories, and CatBoost the categories. Every model h
 Prints the root mean squared error on the other samples relative to CatBoost's (geometric mean over
 the splits), the geometric mean over the tables, and processor seconds of a fit. Then prints the
 coverage of TableRegressor's intervals for .9, and their mean width and interval score relative to
-those of intervals of one width, from the same residuals.
+intervals of constant width from the same residuals.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ MODELS = {
 
 
 def intervals(model, X, y, X_new, y_new):
-    """Coverage, and width and interval score relative to those of one width for all samples."""
+    """Coverage, and width and interval score relative to intervals of constant width."""
     ends = model.predict_interval(X_new, 0.9)
     errors, residuals = np.abs(y_new - ends.mean(axis=1)), np.abs(y - model.out_of_fold_prediction_)
     half = np.ptp(ends, axis=1) / 2

@@ -1,4 +1,4 @@
-"""What benchmarks share: series of the UCR archive, files of results, and tables in Markdown."""
+"""Functions that benchmarks share: UCR series, files of results, and tables in Markdown."""
 
 import numpy as np
 import pandas as pd

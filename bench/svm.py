@@ -1,8 +1,8 @@
 """The multiclass SVM against liblinear: tasks of bench/run.py.
 
-A fit counts when its objective, in float64, is within `REACHED` of the optimum, which is bounded
-from below by the dual of a tight fit: of liblinear's tolerances, which bound something else, the
-loosest that gets there is timed. All implementations read the same float32 rows.
+A fit counts if its objective, in float64, is within `REACHED` of the optimum, which is bounded from
+below by the dual of a tight fit. liblinear's tolerance does not bound the objective, so its loosest
+tolerance that reaches the objective is timed. All implementations read the same float32 rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REACHED = 1e-3  # relative gap
 PEER_TOLERANCES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.01)
 OURS = "eigenfeat"
 MNIST_COSTS = (0.01, 1 / 600, 0.1)
-SMALL_COSTS, SMALL_ROWS, SMALL_SIDE = (0.05,), 7291, 16  # as USPS has them
+SMALL_COSTS, SMALL_ROWS, SMALL_SIDE = (0.05,), 7291, 16  # the size of USPS
 LETTER_COSTS = (0.01, 0.1)
 
 

@@ -6,12 +6,12 @@ The shown tables are the CSV files of DIR/tables: the column `class` is the labe
 names end in ":cat" are categories, and empty cells are missing. A split is a stratified half of at
 most 4,000 training samples; there are three. The large tables are the CSV files of DIR/large_tables
 and Covertype, one split with 15,000 training samples each. The twelve are the files of DIR that the
-papers use and two that scikit-learn brings, all of numbers: official splits where there are such,
-otherwise random halves. The small ones are 60 to 500 training samples of eight sets, five splits
-each, for `TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get
+papers use and two of scikit-learn, all numeric, with official splits where they exist and random
+halves otherwise. The small ones are 60 to 500 training samples of eight sets, five splits each, for
+`TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get
 one-hot categories, and standardised numbers, with means for missing ones; forests get codes of the
 categories and means; boosted trees and `TableClassifier` read the table as it is. Each split has a
-process of its own, on one thread; seconds are those of the processor.
+process of its own, on one thread; seconds are processor time.
 FILE keeps what is finished, and a run goes on where the last one ended. LightGBM, XGBoost and
 CatBoost come with ``pip install ".[bench]"``; without them they are left out.
 
@@ -84,12 +84,12 @@ SMALL += [
     (name, count)
     for name in ("breast cancer", "digits", "satimage", "pima", "german_numeric", "dermatology")
     for count in (60, 120, 250, 500)
-    if (name, count) != ("dermatology", 500)  # which has 366
+    if (name, count) != ("dermatology", 500)  # dermatology has 366 samples
 ]
 SMALL_SPLITS = 5
 SMALL_MODELS = ("TableClassifier", "logistic regression", "LightGBM")
 
-# Name, file (none: scikit-learn's), what reads it, and number of splits.
+# Name, file (empty for data of scikit-learn), function that reads the data, and number of splits.
 TWELVE = {
     "Isolet": ("uci_isolet.npz", gem.load_official, 1),
     "OCR letters": ("ocr_letters.npz", gem.load_ocr, 1),
@@ -230,7 +230,7 @@ def run(data, group, name, split, model):
 
 
 def splits(options):
-    """What there is to run: group, table, split."""
+    """Return the group, table and split of every run."""
     files = sorted((options.data / "tables").glob("*.csv.gz"))
     tables = [("shown", file.name.removesuffix(".csv.gz"), 3) for file in files]
     files = sorted((options.data / "large_tables").glob("*.csv.gz"))
@@ -258,7 +258,7 @@ def run_models(folder, group, name, split, models):
 
 
 def run_all(options):
-    """Run in processes what the file does not have."""
+    """Run the splits and models that the file lacks, in new processes."""
     done = finished(options.csv, "group", "table", "split", "model")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(options.threads)  # of the new processes

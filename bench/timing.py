@@ -1,4 +1,4 @@
-"""Alternating timings: every implementation in turn, so that the machine's moods are shared."""
+"""Interleaved timings of all implementations, so that other load affects all of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Measurement:
 
 @dataclass
 class Contender:
-    """A name, what to call, how many items one call does, and in how many rounds to include it."""
+    """A name, a function to time, the items that a call processes, and the rounds to time it in."""
 
     name: str
     call: Callable[[], object]
@@ -52,7 +52,7 @@ def status_kib(field: str) -> int:
 
 
 def peak_extra_bytes(call: Callable[[], object]) -> int:
-    """How far resident memory rises during the call (Linux; 0 where it can't be told)."""
+    """Return the rise of resident memory in bytes during the call (Linux; 0 elsewhere)."""
     gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5")
@@ -68,7 +68,7 @@ def peak_extra_bytes(call: Callable[[], object]) -> int:
 def from_fresh_process(
     run: Callable[..., Iterator[Any]], *arguments: Any, threads: int | None, seconds: float
 ) -> list[Any]:
-    """What a generator yields in a process of its own, ended when an item takes more seconds."""
+    """Return the items of a generator in a new process, which ends if one takes more `seconds`."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_send_all, args=(theirs, run, arguments, threads))
@@ -78,7 +78,7 @@ def from_fresh_process(
     try:
         while ours.poll(seconds):
             got.append(ours.recv())
-    except EOFError:  # all is sent
+    except EOFError:  # all items have been sent
         pass
     finally:
         process.terminate()
@@ -105,7 +105,7 @@ def alternate(
     unit: str = "call",
     memory: bool = False,
 ) -> list[Measurement]:
-    """Time all contenders in turn; one warm-up call each, which also measures memory if asked."""
+    """Time all contenders in turn, after a warm-up call of each, which measures its memory, too."""
     seconds: dict[str, list[float]] = {c.name: [] for c in contenders}
     extra: dict[str, int] = {}
     with threadpool_limits(limits=threads):
@@ -133,7 +133,7 @@ def alternate(
 
 
 def write_csv(path: Path, rows: Sequence[Measurement]) -> None:
-    """Add the rows to the file, in place of those of the same task, threads and instructions."""
+    """Write rows to the file, replacing rows of equal task, threads and instruction set."""
     new = pd.DataFrame([{**processor(), **asdict(row)} for row in rows])
     if path.exists():
         old = pd.read_csv(path, keep_default_na=False)

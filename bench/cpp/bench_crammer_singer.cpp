@@ -1,5 +1,5 @@
-// Epochs of the dual SVM solvers on dense and on mostly empty rows. "rows" counts the rows of an
-// epoch; the classes overlap, so that many rows stay active.
+// Epochs of the dual SVM solvers on dense rows and on rows of which a fifth of the entries is
+// nonzero. "rows" counts the rows of an epoch; the classes overlap, so that many rows stay active.
 #include "bench_support.hpp"
 #include "eigenfeat/crammer_singer.hpp"
 

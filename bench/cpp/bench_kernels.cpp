@@ -1,10 +1,10 @@
-// The rate of each kernel of our own, beside the rate of this machine's BLAS in the same precision.
+// The rate of each kernel of the core, beside the rate of BLAS on this machine in equal precision.
 //
 //   bench_kernels [part of a kernel's name]
 //
 // On the tier that EIGENFEAT_CPU names, or on each that the machine has. To compare a narrower tier
 // with BLAS's kernels of the same width, set OPENBLAS_CORETYPE too (Haswell for v3, Prescott for
-// baseline). One thread; the best of some runs of 20 ms each.
+// baseline). One thread; the best of several runs of 20 ms each.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -47,7 +47,7 @@ AlignedBuffer<T> numbers(index_t n, bool some_zero = false) {
   return x;
 }
 
-// Flops a second, in units of 10^9.
+// 10^9 flops per second.
 double rate(double flops, const std::function<void()>& run) {
   using Clock = std::chrono::steady_clock;
   run();
@@ -75,8 +75,8 @@ double blas_rate() {
               [&] { gemm<T>(Op::none, Op::none, T(1), view(a), view(b), T(0), view(c)); });
 }
 
-// A matrix times a vector that stays in the second-level cache: what loops that read a number for
-// each product are measured against.
+// A matrix times a vector, where the matrix stays in the second-level cache: the reference for loops
+// that read a number for each product.
 template <class T>
 double blas_stream_rate() {
   const index_t n = 160;
@@ -100,7 +100,7 @@ void report(const std::string& name, double flops, const std::function<void()>& 
   if (name.find(wanted) != std::string::npos) print(name, rate(flops, run), blas, "gemm");
 }
 
-// Of loops that load a number, or a vector, for each product.
+// Reports a loop that loads a number, or a vector, for each product.
 void report_stream(const std::string& name, double flops, const std::function<void()>& run) {
   if (name.find(wanted) != std::string::npos) print(name, rate(flops, run), blas_stream, "gemv");
 }
@@ -135,7 +135,7 @@ void tiles() {
   for (const index_t k : {10, 26, 32}) {
     const index_t width = (k + kernel.unit - 1) / kernel.unit * kernel.unit;
     AlignedBuffer<T> w = numbers<T>(columns * width), z(rows * width);
-    const double flops = 2.0 * static_cast<double>(rows * columns * k);  // of use
+    const double flops = 2.0 * static_cast<double>(rows * columns * k);  // without padding
     const std::string told = ", " + std::to_string(k) + " columns";
     report("tile scores" + told, flops, [&] {
       std::fill(z.data(), z.data() + rows * width, T(0));
@@ -160,7 +160,8 @@ void waves() {
     const WaveTile<T> tile{packed.data(), rows, lines, shifted};
     const std::string told = shifted ? ", shifted" : "";
     const double flops = 2.0 * static_cast<double>(rows * directions * k);
-    // A projection is of one sign, whose three waves these products are; gemm would multiply by all six.
+    // A projection has one sign, and only the three waves of this sign are multiplied; gemm would
+    // multiply all six waves.
     const auto scores = [&] { kernel.scores(tile, w.data(), k, width, sums.data(), z.data()); };
     report("wave scores" + told, 3.0 * flops, scores);
     report("wave scores" + told + ", as of six waves", 6.0 * flops, scores);
@@ -171,15 +172,15 @@ void waves() {
   }
 }
 
-// Half waves written out, in 10^9 of them a second, beside what could keep them from being faster:
-// the square roots, two for each projection, and, where they go to memory, its rate of writing.
+// Half waves that are written out, in 10^9 per second, beside their upper bounds: square roots, two
+// for each projection, and the rate of writing to memory, if the waves do not fit into the cache.
 template <class T>
 void expansion() {
   const index_t n = 512,
                 rows = (index_t{96} << 20) / (kWaves * n * static_cast<index_t>(sizeof(T)));
   const int powers[] = {1, 2, 3};
   const WaveKernels<T>& kernel = kernels<WaveKernels<T>>();
-  const std::string name = "half waves, 10^9 of them";
+  const std::string name = "half waves, 10^9";
   if (name.find(wanted) == std::string::npos) return;
   AlignedBuffer<T> p = numbers<T>(n), some(kWaves * n), all(rows * kWaves * n);
   const double written = static_cast<double>(kWaves * n);
@@ -189,7 +190,7 @@ void expansion() {
   const double near = rate(
       written, [&] { kernel.expand_row(Wave::half_wave, powers, 3, p.data(), n, some.data()); });
   print(name + ", in the first cache", near, roots, "roots");
-  // As often as the waves are written: the same addresses in the same order.
+  // Writes to the addresses of the waves, in the same order and as often.
   const double filled = rate(written * static_cast<double>(rows),
                              [&] { std::fill(all.data(), all.data() + rows * kWaves * n, p[0]); });
   const double far = rate(written * static_cast<double>(rows), [&] {
@@ -214,8 +215,8 @@ void svm() {
   report_stream("svm row scores, a fifth of the columns", flops / 5, [&] {
     kernel.row_scores(rows.data(), columns.data(), some, w.data(), width, out.data());
   });
-  // As passes over all rows do it: two classes by the difference of their weights, which takes half
-  // of the products that are counted first.
+  // As in passes over all rows: two classes are scored by the difference of their weights, which
+  // takes half of the products.
   const SvmPassKernels<T>& pass = kernels<SvmPassKernels<T>>();
   for (const index_t classes : {2, 3, 6, 10, 16, 26}) {
     const index_t apart = (d + kernel.unit - 1) / kernel.unit * kernel.unit;
@@ -252,7 +253,7 @@ void nonzeros() {
   });
 }
 
-// Beside LAPACK's reduction, which calls BLAS.
+// The tridiagonal reduction beside LAPACK's, which calls BLAS.
 void tridiagonal() {
   for (const index_t d : {32, 128}) {
     const std::string name = "tridiagonal reduction, order " + std::to_string(d);

@@ -71,7 +71,7 @@ void pass_sparse(benchmark::State& state) {
   run_pass(state, rows, state.range(2), static_cast<int>(state.range(3)));
 }
 
-// What it replaces: all features in memory (n, p), two gemms with (p, k), a softmax between.
+// The pass without fusion: all features in memory (n, p), two gemms with (p, k), a softmax between.
 // Arguments: n, p, k; one thread.
 template <class T>
 void plain_gemms(benchmark::State& state) {

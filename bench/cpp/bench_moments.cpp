@@ -1,5 +1,5 @@
 // ClassMoments::update beside one thread's syrk of the same shape (the floor).
-// "flops" is n d (d + 1), the useful operations of a symmetric rank-n update, whatever is executed.
+// "flops" is n d (d + 1), the useful operations of a symmetric rank-n update; more may be executed.
 #include <map>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace eigenfeat::bench {
 namespace {
 
-// Data made once a shape; benchmarks run one after the other.
+// Samples of a shape, drawn once: benchmarks of the same shape run one after the other.
 template <class T>
 const AlignedBuffer<T>& rows_of(index_t n, index_t d) {
   static std::pair<index_t, index_t> shape{0, 0};

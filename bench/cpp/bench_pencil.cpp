@@ -16,7 +16,7 @@ namespace {
 constexpr index_t kVectors = 20;
 constexpr double kRidge = 0.1;  // times trace(B) / d
 
-// Second moments of a made-up class: C = U diag(s) U^T + mean mean^T + noise I, with directions U
+// Second moments of a simulated class: C = U diag(s) U^T + mean mean^T + noise I, with directions U
 // that the classes share and variances s that fall like k^-1.5 and differ from class to class, as
 // images' do.
 template <class T>
@@ -134,7 +134,7 @@ void floors(benchmark::internal::Benchmark* b) {
   for (const std::int64_t d : kOrders) b->Args({d});
 }
 
-// The largest order costs minutes in the dense solvers: one item of it, once.
+// The largest order takes minutes in the dense solvers: only one item is solved, once.
 void sizes(benchmark::internal::Benchmark* b) {
   b->ArgNames({"d", "solver", "items", "threads"})->Unit(benchmark::kMillisecond)->UseRealTime();
   for (const std::int64_t d : kOrders) {

@@ -1,4 +1,4 @@
-"""The experiments of the papers on data that is at hand: ``python -m bench.papers``.
+"""The experiments of the papers on available data: ``python -m bench.papers``.
 
 Shared: `protocol` (parts of an experiment), `runner` (a loop over problems and methods, each in a
 process of its own), `tables`, `pictures`, and `figures`, the figures that the papers print, in a

@@ -11,8 +11,8 @@ from eigenfeat.cli.output import UsageError, report_error
 
 DESCRIPTION = """\
 Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
-Hyperparameters are chosen without the test rows, which are read once at the end. A quick run checks
-that all works: its errors are of fewer rows. Of the GEM paper (ICML 2014):
+Hyperparameters are chosen without the test rows, which are read once at the end. A quick run only
+shows that a task works: its errors are measured on fewer rows. Of the GEM paper (ICML 2014):
 
   mnist        handwritten digits, Table 2
   gem-figures  eigenvectors of five pairs of digits, Figures 1 and 2
@@ -25,7 +25,7 @@ of Parrish's thesis (University of Washington, 2012), all but the last over ten 
   ldg                 LDG and others on 13 sets, Table 3.1 and Figures 3.4-3.8
   ldg-small           15 sets of few time series, Tables 3.3-3.5
   ldg-training-files  four sets whose test part is missing, by splits
-  ldg-transfer        images of one domain with help from another, Figure 4.5
+  ldg-transfer        images of one domain with help from another domain, Figure 4.5
   ldg-digits          digits of one domain, Figures 4.5 and 4.6
   early               when incomplete series are decided, chapter 5
 
@@ -37,8 +37,8 @@ and of the paper on max-margin data shifting (AAAI 2016), over ten random splits
 A file that is missing or of another kind is named, with the arrays that it should hold. Ctrl-C ends
 a run; what is finished is printed and kept."""
 
-# In which file each task's protocol is. It is read when the task is run, so that the processes of
-# one paper's methods do not hold what another's need.
+# The module of each task's protocol. A module is imported when its task runs, so that the processes
+# of one paper's methods do not load what other papers need.
 TASKS = {
     **dict.fromkeys(("mnist", "covertype", "speech", "defaults"), "gem"),
     "gem-figures": "gem_figures",
@@ -92,7 +92,7 @@ def _parser():
     add("--output", type=Path, default=folder, metavar="DIR", help=output)
     add("--threads", type=count, metavar="N", help="threads of every method (default: all)")
     add("--splits", type=count, metavar="N", help="random splits, where a task has several")
-    add("--rows", type=count, metavar="N", help="test rows of each set of `early`, at most")
+    add("--rows", type=count, metavar="N", help="most test rows of each set of `early`")
     return parser
 
 

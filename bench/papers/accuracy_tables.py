@@ -17,13 +17,13 @@ PRINTED = {  # by quantity, set and method
     "seconds": figures.TABLE_3_1_SECONDS | figures.TABLE_3_5,
 }
 OURS = ("LDG", "TransferLDG")
-UNION = "LDG and Reg. FDA"  # which is left out of counts of the thesis's methods
+UNION = "LDG and Reg. FDA"  # a method of ours, left out where methods of the thesis are counted
 ABOVE, WITHIN, BELOW = "at or above", "within spread", "below"
 LEGEND = (
     "Each cell: mean \u00b1 deviation over the splits, and the thesis's figure; * is best, or not "
     "significantly worse by a paired t-test (95%).\n"
-    "The verdict is LDG's: at or above the thesis's mean to the digit printed, within one of our "
-    "deviations of it (the thesis prints none), or below."
+    "Verdicts on LDG: at or above the thesis's mean (to the printed digits), within one of our "
+    "standard deviations of it (the thesis prints no deviations), or below."
 )
 
 
@@ -51,7 +51,7 @@ def best_or_tied(accuracies):
     tied = []
     for name, values in accuracies.items():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of constant differences
+            warnings.simplefilter("ignore")  # ignore warnings about constant differences
             p = ttest_rel(best, values).pvalue
         if np.mean(best) - np.mean(values) <= 1e-12 or p >= SIGNIFICANCE:
             tied.append(name)
@@ -110,7 +110,7 @@ def tell_of_sets(title, problems, run, value="accuracy"):
 
 
 def tell_of_sparsity(problem, run):
-    """Yield how many columns the first directions have weight on."""
+    """Yield the number of columns with nonzero weight in each of the first directions."""
     rows = []
     for name, outcome in done_on(problem, run).items():
         nonzeros = zip(*(score.nonzeros for score in outcome.splits), strict=False)
@@ -122,19 +122,19 @@ def tell_of_sparsity(problem, run):
         yield f"\n{problem.title}"
         yield frame_of(rows)
         yield (
-            "Mean absolute cosine of two directions, and number of columns that each direction has "
-            "weight on, from the first; means over the splits."
+            "Mean absolute cosine of two directions, and number of columns with nonzero weight in "
+            "each direction, from the first; means over the splits."
         )
 
 
 def _cosine(overlaps):
-    """Return the mean of what is off the diagonal."""
+    """Return the mean of the entries off the diagonal."""
     n = len(overlaps)
     return float((overlaps.sum() - np.trace(overlaps)) / max(n * (n - 1), 1))
 
 
 def _summary(compared, printed):
-    """Yield what LDG comes to over all sets beside the thesis's, and how often who is best.
+    """Yield LDG's mean over all sets beside the thesis's, and how often each method is best.
 
     `compared` and `printed` have accuracies and the thesis's figures, by set and method.
     """

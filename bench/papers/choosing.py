@@ -84,7 +84,7 @@ standardised_logistic = partial(
 
 
 def random_directions(context):
-    """Random directions, in the number of GEM's eigenvectors, and GEM's logit."""
+    """Make as many random directions as GEM has eigenvectors, with GEM's logit."""
     count = context.directions or RANDOM_DIRECTIONS
     where = (f"{__name__}.RandomDirections", LOGIT)
     return made(context, where=where, randomdirections__n_directions=count)

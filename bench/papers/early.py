@@ -1,7 +1,7 @@
 """Chapter 5 of Parrish's thesis: early decisions on the archive's time series.
 
-Each method runs with several values of its parameter. The sets are those of the thesis that are at
-hand, with official splits. Test series are in random order, and at most `TEST_ROWS` are taken.
+Each method runs with several values of its parameter, on six data sets of the thesis with their
+official splits. Test series are put in random order, and the first `TEST_ROWS` of them are used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CONFIDENCE = 0.9
 SUPPORTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a series, for fixed times
 TEST_ROWS, QUICK_ROWS = 1_000, 60
-# Of methods for which local QDA solves an eigenproblem for each series and step.
+# Test series of methods for which local QDA solves an eigenproblem for each series and step.
 SLOW_ROWS, QUICK_SLOW_ROWS = 10, 2
 TIMED_ROWS, REPEATS = 50, 3
 SVM_ITERATIONS = 5_000
@@ -120,11 +120,11 @@ def study(job, trial):
     threads = job.context.threads
     data = job.load()
     trial.n_samples = data.X_train.shape[1]
-    # Of folds without a class, and the SVM's iterations.
+    # Ignore the warnings of folds without a class and of the SVM's iterations.
     with threadpool_limits(threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for point in job.method.build(data, trial, threads):
-            trial.points.append(point)  # points before an error stay
+            trial.points.append(point)  # one by one, so that an error keeps the points before it
 
 
 # ---- the thesis's sets as they are printed -------------------------------------------------------
@@ -133,7 +133,7 @@ def study(job, trial):
 class LiteralChebyshev(ChebyshevSet):
     """(5.3) as printed: as many degrees of freedom as missing entries.
 
-    The package's set has fewer where the theorem allows it.
+    The package's set has fewer degrees of freedom where the theorem allows it.
     """
 
     def degrees(self, rule_input):
@@ -175,9 +175,9 @@ def _fitted(data, trial, threads, kind, rule="quadratic", mixture=False, ldg=Fal
         CLASSIFIERS[kind](threads),
         (MixtureCompletion if mixture else GaussianCompletion)(n_threads=threads),
         rule,
-        # With its own choice of features and parameters, on columns as they are.
+        # LDG chooses the number of features and its parameters; columns are not standardised.
         features=LDG(standardize=False, random_state=0, n_threads=threads) if ldg else None,
-        correct=False,  # the thesis's rules as they are
+        correct=False,  # the thesis's rules, without the correction by held-out series
         n_threads=threads,
     )
     _timed_fit(model, data, trial)
@@ -187,7 +187,7 @@ def _fitted(data, trial, threads, kind, rule="quadratic", mixture=False, ldg=Fal
     return model
 
 
-CLASSIFIERS = {  # by the beginning of a method's name; they take the number of threads
+CLASSIFIERS = {  # the beginning of a method's name: its classifier with this number of threads
     "local QDA": lambda threads: LocalQDA(n_threads=threads),
     "linear SVM": lambda threads: LinearSVC(max_iter=SVM_ITERATIONS),
     "LDA": lambda threads: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
@@ -229,9 +229,10 @@ def calibrated(data, trial, threads, **given):
 
 
 def _certified_tau(largest, wanted):
-    """Smallest tau at which at most 1 - wanted of the series are decided wrongly at any time.
+    """Return the smallest tau at which at most 1 - wanted of new series are decided wrongly.
 
-    `largest` has the largest tau of each held-out series' wrong decisions.
+    `largest` (n,) has, for each held-out series, the largest tau of a wrong decision. The bound
+    holds with probability `CONFIDENCE`.
     """
     n = len(largest)
     shares = beta.ppf(1 - CONFIDENCE, np.arange(1, n + 1), np.arange(n, 0, -1))

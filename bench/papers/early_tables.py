@@ -6,8 +6,9 @@ from bench.papers.tables import HOW, frame_of, picked
 TABLE_TAU = 0.9  # of the thesis's tables
 PLAIN, REDUCED = "local QDA, quadratic", "local QDA on LDG, quadratic"
 FIGURES = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
-SECONDS = figures("thesis-5.2-5.3")  # a test row, by method and set
-FIRST_STEP = figures("thesis-5.4")  # features of LDG, milliseconds at t = 1 with all and with LDG
+SECONDS = figures("thesis-5.2-5.3")  # seconds per test row, by method and set
+# Features of LDG, and milliseconds of a decision at t = 1 with all columns and with LDG's features.
+FIRST_STEP = figures("thesis-5.4")
 
 
 def lines(run):
@@ -30,7 +31,9 @@ def _lines(trial, context):
             "n_test": point.n,
             "seconds_per_row": point.seconds,
         }
-        if point.value in trial.taus:  # what was certified, and what a tau of the agreement does
+        if (
+            point.value in trial.taus
+        ):  # the certified tau, and scores of a tau equal to the agreement
             nominal = trial.nominal[point.value]
             line["tau"] = trial.taus[point.value]
             line |= {f"nominal_{name}": getattr(nominal, name) for name in FIGURES[:3]}
@@ -59,8 +62,8 @@ def tell(run):
     )
     if calibrated := [line for line in found if "tau" in line]:
         yield (
-            "\nCalibrated for an agreement on one half of the test rows, tried on the other, "
-            "beside a tau of as much"
+            "\nCalibrated for an agreement on one half of the test rows, tested on the other half, "
+            "beside a tau that equals the agreement"
         )
         nominal = (f"nominal_{name}" for name in ("reliability", "mean_time"))
         yield frame_of(

@@ -192,7 +192,8 @@ def ridged(context, X, codes, rules, *, kind, ridges=()):
 def pca_fisher(context, X, codes, rules):
     """Fisherfaces, in directions of length 1; the thesis does not state their scale.
 
-    Directions of unit variance within classes have 66% right instead of 71% over its small sets.
+    On its small sets, directions of length 1 have a mean accuracy of 71%, and directions with unit
+    variance within classes 66%.
     """
     model = reductions.PCAFisher().fit(X, codes)
     lengths = np.linalg.norm(model.components_, axis=1, keepdims=True)
@@ -206,7 +207,7 @@ regularized_fisher = partial(ridged, kind=reductions.RegularizedFisher)
 regularized_local_fisher = partial(ridged, kind=reductions.LocalFisher)
 direct_lda = partial(plain, kind=reductions.DirectLDA)
 gsvd = partial(plain, kind=reductions.GSVDDiscriminant)
-# The principal components of largest number whose scatter within classes is regular.
+# With as many principal components as possible whose scatter within classes is regular.
 pca_local_fisher = partial(plain, kind=reductions.LocalFisher, pca_components="auto", ridge=0.0)
 
 

@@ -15,7 +15,7 @@ from eigenfeat import GEM
 from eigenfeat.plotting import FiltersDisplay
 
 PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # in the order of the paper's rows
-RIDGE, TOP = 0.5, 5  # gamma, and eigenvectors a pair
+RIDGE, TOP = 0.5, 5  # gamma, and number of eigenvectors per pair
 
 
 @dataclass
@@ -33,7 +33,7 @@ def columns(model, pair):
 
 
 def study(job, outcome):
-    """Fit the eigenvectors of all pairs, and project the training rows on the five pairs'."""
+    """Fit the eigenvectors of all pairs, and project the training rows on those of five pairs."""
     rows, threads = job.load().train, job.context.threads
     given = {"threshold": None, "scale": "none", "constant": False, "n_threads": threads}
     model = GEM(n_directions=TOP, ridge=RIDGE, **given).fit(rows.X, rows.y)

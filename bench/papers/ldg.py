@@ -140,7 +140,7 @@ SMALL_METHODS = (
 
 
 def load_small(path, context):
-    """Return the series of both official parts; the training part gives the number that train."""
+    """Return the series of both official parts; as many train as the official training part has."""
     n_train = len(read_arrays(path, "y_train")[0])
     most = SMALL_QUICK_TESTING if context.quick else None
     return replace(load_mnist(path, context), n_train=n_train, most_testing=most)
@@ -168,16 +168,16 @@ def tell_small(run):
     yield from tell_of_sets(title, run.protocol.problems, run)
     if run.outcomes:
         yield (
-            "LDG has its defaults. Parameters and dimensions of the others are chosen by five "
-            "folds whose rows had no part in the directions. CBF, GunPoint, Lightning7, OliveOil, "
-            "StarLightCurves and TwoLeadECG are not at hand."
+            "LDG has its defaults. Parameters and dimensions of the other methods are chosen by "
+            "five folds, whose rows are not used for the directions. CBF, GunPoint, Lightning7, "
+            "OliveOil, StarLightCurves and TwoLeadECG are not available."
         )
 
 
 # ---- one domain with help from another -----------------------------------------------------------
 
 LABELLED = 2  # samples of each class of the target, section 4.5.3
-EXTRA = 5  # dimensions beyond the classes
+EXTRA = 5  # dimensions beyond the number of classes
 MAX_DIMENSIONS = 40
 QUICK_ROWS = 300  # samples of the source
 DOMAINS = ("amazon", "webcam", "dslr")
@@ -188,7 +188,7 @@ USPS = "usps.npz"
 
 @dataclass(frozen=True, eq=False)
 class Domains:
-    """Samples and class codes of a source, which all train, and of a target."""
+    """Samples and class codes of a source and of a target; all samples of the source train."""
 
     Xs: NDArray[np.float64]
     ys: NDArray[np.int64]
@@ -227,7 +227,7 @@ def load_digits(path, context, *, source, target, scattered):
 def resized(images, side):
     """Resize images (n, size, size) by linear interpolation.
 
-    Smaller images are weighted averages; weights fall to 0 at the next pixel's centre.
+    Pixels of a smaller image are weighted averages; weights fall to 0 at the next pixel's centre.
     """
     scale = images.shape[1] / side
     centres = (np.arange(side)[:, None] + 0.5) * scale - 0.5
@@ -260,7 +260,7 @@ def _score(model, domains, known):
     rows = np.vstack([model.transform(Xs, sample_domain=ones), model.transform(Xt[known])])
     codes, queries = y, model.transform(Xt[asked])
     most = rows.shape[1]
-    # A whole metric has more columns, in no order.
+    # ITML's whole metric has more columns, which have no order: measure it with all columns.
     shown = range(1, most + 1) if most <= MAX_DIMENSIONS else [most]
     curve = {m: accuracy(rows[:, :m], codes, queries[:, :m], yt[asked]) for m in shown}
     usual = min(len(np.unique(ys)) + EXTRA, most) if most <= MAX_DIMENSIONS else most
@@ -306,7 +306,7 @@ def _digits(source, target, scattered):
 
 
 def tell_transfer(run):
-    """Yield the table of Figure 4.5's accuracies in 15 dimensions, and how LDG fares in all."""
+    """Yield the accuracies of Figure 4.5 in 15 dimensions, and the dimensions where LDG is best."""
     title = (
         "Figures 4.5 and 4.6: accuracy in %, two labelled target rows a class, 15 dimensions "
         "(FDA: 9, ITML's whole metric: all)"
@@ -316,8 +316,8 @@ def tell_transfer(run):
         yield from _dimensions_won(problem, run)
     if run.outcomes:
         yield (
-            "The thesis shows curves and prints no figures. Its product images are of 31 classes, "
-            "these of the 10 that Caltech shares."
+            "The thesis shows curves and prints no numbers. Its product images are of 31 classes; "
+            "the images here are of the 10 classes that Caltech has, too."
         )
 
 

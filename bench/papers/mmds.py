@@ -21,9 +21,9 @@ from bench.papers.mmds_data import (
     Split,
     centred,
     chosen_move,
+    feature_accuracy,
     few_of_each,
     held_out,
-    read_accuracy,
     scores_of,
 )
 from bench.papers.mmds_supervised import KINDS, WEIGHTS
@@ -40,11 +40,11 @@ from bench.papers.protocol import (
 from bench.papers.tables import HOW, frame_of, mean_fields, picked
 
 FIT_C = (1.0, 0.1)  # candidates for C of the SVM that moves samples; held-out samples choose
-CURVE_C = 1.0  # of Figure 3's moves
+CURVE_C = 1.0  # C of the SVM that moves the samples of Figure 3
 SCALES = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)  # candidates for relative moves; held-out samples choose
 QUICK_SCALES = (0.6, 1.5)
 CURVE_SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # Figure 3
-# Of exp(-gamma |x - x'|^2), over the inverse of the median squared distance.
+# gamma of exp(-gamma |x - x'|^2), in multiples of the inverse of the median squared distance.
 KERNEL_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # candidates; held-out samples choose for each extractor
 
 EMBEDDED = (1, 3, 5, 8)  # digits of Figure 2
@@ -211,7 +211,7 @@ def _by(kind, weight, split, threads):
     if kind == "LDA" and len(train) == codes.max() + 1:
         return 0.0  # nothing varies within a class
     model = KINDS[kind](FACE_COMPONENTS, weight).fit(train.X, codes)
-    return read_accuracy(model.transform, train, test, threads)
+    return feature_accuracy(model.transform, train, test, threads)
 
 
 def pca_split(splits, seed, threads):
@@ -307,7 +307,7 @@ def _problem(table, data, file, methods):
 
 
 def _faces():
-    """Yield Table 1, of faces; its gene expressions are not at hand."""
+    """Yield Table 1 for faces; the paper's gene expressions are not available."""
     kinds = {"PCA": pca_split, **{kind: partial(supervised_split, kind=kind) for kind in KINDS}}
     for data, (file, count) in FACES.items():
         printed = figures("mmds-1")[data]

@@ -26,10 +26,11 @@ LETTER_FOLD = 1  # 5,375 samples, the number in the paper
 KERNEL_FEATURES = {"MNIST": 1_000, "Digits": 500, "Letters": 1_000}
 QUICK_KERNEL_FEATURES = 200
 AUTOENCODER_ITERATIONS, QUICK_ITERATIONS = 150, 30
-READ_C = 1.0  # of the SVM that reads the features
+FEATURE_SVM_C = 1.0  # C of the SVM that classifies the features
 TOLERANCE, EPOCHS = 1e-2, 60  # of all SVMs; the paper's also stop after a fixed number of epochs
 HELD_OUT = 0.2
-FEW_ROWS, SPLITS_OF_FEW = 1_000, 6  # fewer samples have six held-out parts instead of one
+# With fewer than FEW_ROWS samples, SPLITS_OF_FEW held-out parts are drawn instead of one.
+FEW_ROWS, SPLITS_OF_FEW = 1_000, 6
 
 
 class Split(NamedTuple):
@@ -53,9 +54,10 @@ class AboveZero(TransformerMixin, BaseEstimator):
 
 
 def load(data, folder, *, quick, seed=SEED):
-    """MNIST, Digits or Letters, by the split of a seed; a quick run has fewer rows.
+    """Load MNIST, Digits or Letters with its split; a quick run has fewer samples.
 
-    MNIST's training rows and Digits' halves are drawn, Letters has one of its folds.
+    The seed draws the training samples of MNIST and the halves of Digits, and chooses the fold of
+    Letters that is trained on.
     """
     split = {"MNIST": mnist, "Digits": _digits, "Letters": letters}[data](folder, seed)
     return fewer(split) if quick else split
@@ -134,7 +136,7 @@ def _upright(images):
 
 
 def few_of_each(rows, count, seed):
-    """Split: `count` random samples of every class, at most half of it, train; the rest test."""
+    """Train on `count` random samples of each class, at most half of it; test on the others."""
     train = np.sort(some_of_each(rows.y, count, seed, most=0.5))
     return Split(rows[train], rows[np.setdiff1d(np.arange(len(rows)), train)])
 
@@ -198,15 +200,15 @@ class Shifter:
     def accuracy(self, extractor, scale, test):
         """Return the accuracy in percent of a linear SVM on features of the original samples."""
         extractor.fit(self.moved(scale))
-        return read_accuracy(extractor.transform, self.rows, test, self.threads)
+        return feature_accuracy(extractor.transform, self.rows, test, self.threads)
 
 
-def read_accuracy(features, train, test, threads):
+def feature_accuracy(features, train, test, threads):
     """Return the accuracy in percent of a linear SVM on standardised features."""
     known, new = features(train.X), features(test.X)
     mean, deviation = known.mean(axis=0), known.std(axis=0)
     deviation[deviation == 0] = 1
-    model = _svm((known - mean) / deviation, train.y, READ_C, threads)
+    model = _svm((known - mean) / deviation, train.y, FEATURE_SVM_C, threads)
     return 100.0 * float(model.score((new - mean) / deviation, test.y))
 
 

@@ -1,6 +1,7 @@
 """Joint shifts, corrupted copies and max-margin PCA beside the single shift, over random splits.
 
-Equations 4 to 7 and 12 to 15 of the paper on max-margin data shifting, which has no table of them.
+Equations 4 to 7 and 12 to 15 of the paper on max-margin data shifting, which has no table of these
+methods.
 """
 
 import time
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from bench.papers import mmds_data
-from bench.papers.mmds_data import EPOCHS, TOLERANCE, Split, centred, read_accuracy
+from bench.papers.mmds_data import EPOCHS, TOLERANCE, Split, centred, feature_accuracy
 from bench.papers.protocol import Method, Problem, Protocol, Rows, seeds, subsample
 from bench.papers.tables import HOW, frame_of, mean_fields, picked
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
@@ -20,7 +21,7 @@ CHOICE = {"scales": (0.0, 0.3, 0.6, 1.0, 1.5, 2.0), "cv": 3}
 QUICK_CHOICE = {"scales": (0.0, 1.0), "cv": 2}
 TEST_ROWS = 10_000
 DIMENSIONS = (5, 10, 20)
-STILL, ONCE = "PCA", "once"
+STILL, ONCE = "PCA", "once"  # methods without a shift and with a single shift
 
 
 def digits(folder, seed):
@@ -61,7 +62,7 @@ def study(job, outcome):
         started = time.perf_counter()
         made.fit(train.X, train.y)
         seconds = time.perf_counter() - started
-        read = read_accuracy(made.transform, train, test, job.context.threads)
+        read = feature_accuracy(made.transform, train, test, job.context.threads)
         outcome.splits.append((read, seconds))
         outcome.n_train, outcome.n_test = len(train), len(test)
 

@@ -1,7 +1,8 @@
 """The supervised reductions of Table 1 of the paper on max-margin data shifting.
 
-Each method has a weight of the labels relative to the samples, and reduces new samples without
-labels. Samples (n, d) have mean 0, codes (n,) are integers; Y (n, k) are one-hot labels.
+Each method but LDA has a weight of the labels relative to the samples. All methods reduce new
+samples without labels. Samples (n, d) have mean 0, codes (n,) are integers; Y (n, k) are one-hot
+labels.
 """
 
 import numpy as np
@@ -61,9 +62,9 @@ class SPPCA(Supervised):
 class SDRGLM(Supervised):
     """Supervised dimension reduction with generalized linear models (Rish et al. 2008).
 
-    ``X = U V`` with Gaussian noise and the multinomial logit of Y linear in U, by turns in closed
-    form: the logit's loss is bounded by a quadratic (Boehning 1992). Features of new samples are
-    those that rebuild them.
+    ``X = U V + noise`` with Gaussian noise, and a multinomial logit predicts Y from U. U, V and the
+    logit's weights W are updated in turn, each in closed form, as a quadratic bounds the logit's
+    loss (Boehning 1992). Features of new samples minimise the error of their reconstruction by V.
     """
 
     def _directions(self, X, Y, m):
@@ -87,14 +88,14 @@ class SEPCA(Supervised):
     """Supervised exponential family PCA by convex optimisation (Guo 2009), Gaussian samples.
 
     With M the projector on the features of the samples, relaxed to ``0 <= M <= I`` of trace m, the
-    reconstruction error is linear in M and the logit's loss, by its dual, convex:
+    reconstruction error is linear in M, and the logit's loss, written by its dual, is convex in M:
 
     ``min_M max_L  -tr(X^T M X) - weight / 2 tr((Y - L)^T M (Y - L)) - entropy terms``,
 
     minimised by Frank and Wolfe's steps, each the leading eigenvectors of the gradient.
     """
 
-    STEPS = 30  # of gradient ascent on the dual for each M
+    STEPS = 30  # damped fixed-point steps towards the dual's solution L for each M
 
     def _directions(self, X, Y, m):
         n = len(X)
@@ -102,7 +103,7 @@ class SEPCA(Supervised):
         M = self._projector(gram, m)
         labels = Y.mean(axis=0) + np.zeros_like(Y)
         for step in range(self.ITERATIONS):
-            # Labels L that a logit of M's kernel gives: L = softmax(weight M (Y - L)), damped.
+            # Probabilities of a logit with kernel M: L = softmax(weight M (Y - L) + offset).
             for _ in range(self.STEPS):
                 given = softmax(self.weight * M @ (Y - labels) + np.log(Y.mean(axis=0)), axis=1)
                 labels += (given - labels) / (1 + self.weight)
@@ -124,4 +125,4 @@ def lda(n_components, weight):
 
 
 KINDS = {"LDA": lda, "SPPCA": SPPCA, "SDR-GLM": SDRGLM, "SEPCA": SEPCA}
-WEIGHTS = (0.1, 1.0, 10.0, 100.0)  # chosen by folds
+WEIGHTS = (0.1, 1.0, 10.0, 100.0)  # candidates, of which folds choose one

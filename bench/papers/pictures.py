@@ -111,7 +111,7 @@ def _curve(outcome):
 
 
 def _sparsity(problem, run):
-    """Draw the columns with weight in each direction, accuracies, and cosines (Figure 3.7)."""
+    """Draw nonzero weights of the directions, accuracies, and absolute cosines (Figure 3.7)."""
     done = done_on(problem, run)
     shown = min(len(score.nonzeros) for o in done.values() for score in o.splits)
     figure = figure_of(12.0, 9.0)
@@ -176,7 +176,7 @@ def draw_early(run):
 
 
 def draw_points(panels, y):
-    """Draw rows in two dimensions, a panel for each way of finding these, labels in colours."""
+    """Draw samples reduced to two dimensions, a panel for each method, labels in colours."""
     figure, grid = panels_of(len(panels), 4.5, 4.5)
     for axes, (name, points) in zip(grid, panels.items(), strict=True):
         for label in np.unique(y):
@@ -187,7 +187,7 @@ def draw_points(panels, y):
 
 
 def draw_scales(panels):
-    """Draw accuracy and reconstruction error by how far rows are moved."""
+    """Draw accuracy and reconstruction error against the scale of the moves."""
     figure, grid = panels_of(len(panels), 4.0, 3.5)
     for axes, (name, curve) in zip(grid, panels.items(), strict=True):
         scales, right, error = np.array(curve).T

@@ -1,4 +1,4 @@
-"""Parts of an experiment: data with a split, methods, and the paper's figures of these."""
+"""Parts of an experiment: data with a split, methods, and the figures that the paper prints."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def subsample(rows, limit, seed):
 
 
 def some_of_each(y, count, seed, most=1.0):
-    """Return indices of `count` random samples of each class, at most this share, at least one."""
+    """Return indices of `count` random samples of each class, at most the share `most` of it."""
     random = np.random.RandomState(seed)
     members = (random.permutation(np.flatnonzero(y == label)) for label in np.unique(y))
     return np.concatenate([m[: min(count, max(int(most * len(m)), 1))] for m in members])

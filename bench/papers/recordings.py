@@ -22,7 +22,7 @@ from scipy.ndimage import correlate1d
 
 PRE_EMPHASIS = 0.97
 WINDOW_SECONDS, STEP_SECONDS = 0.025, 0.010
-MIN_POWER = 1e-10  # of silence, relative to full scale, for logarithms
+MIN_POWER = 1e-10  # smallest power of which a logarithm is taken, relative to full scale
 N_STATES = 3  # parts of a digit, in place of a phone alignment
 FSDD_ARRAYS = ("audio", "offsets", "digit", "speaker", "speaker_names", "sample_rate")
 

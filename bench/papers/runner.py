@@ -27,12 +27,12 @@ def reproduce(
 ):
     """Run a protocol's methods, print its tables and write its CSV file, and pictures if any.
 
-    The file, ``<protocol>.csv`` or ``<protocol>-quick.csv``, is written anew after every method,
-    and the tables are printed even if the run is interrupted, so that nothing is lost that was
-    finished. `peers` says whether methods that are not the package's run, too. With `only` those
-    run whose "problem: method" contains one of its texts, in any case of letters. `measure` runs
-    one job, by default as the protocol says. DataError tells of a data file that is missing or does
-    not hold what it should, NothingToRunError that `only` leaves no method; nothing has run then.
+    The file, ``<protocol>.csv`` or ``<protocol>-quick.csv``, is rewritten after every method, and
+    the tables are printed even if the run is interrupted. With `peers`, methods of other packages
+    run, too. With `only`, those methods run whose "problem: method" contains one of its texts;
+    upper and lower case are equal. `measure` runs one job; by default the protocol chooses between
+    a new process and this one. Before any method runs, DataError is raised for a data file that is
+    missing or lacks arrays, and NothingToRunError if `only` leaves no method.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -78,7 +78,7 @@ def _jobs(protocol, folder, context, peers, only):
 
 
 def _informed(job, outcomes):
-    """Tell a method that is to be as large as another one how large that one was."""
+    """Set the number of directions of a job whose method copies the number of an earlier method."""
     other = (job.problem.name, job.method.directions_of)
     sizes = [one.directions for one in outcomes if (one.problem, one.method) == other]
     if not sizes:

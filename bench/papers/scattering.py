@@ -16,7 +16,7 @@ SCALES, ANGLES, STRIDE = 3, 6, 4
 MARGIN = 8  # pixels by which images are reflected at their edges
 BLOCK = 128  # images at a time
 WIDTH, FREQUENCY = 0.8, 0.75 * np.pi  # of the finest wavelet
-SLANT = 4 / ANGLES  # across over along the wave
+SLANT = 4 / ANGLES  # ratio of the Gaussian's frequency widths along and across the wave's crests
 
 
 def scattering(images):

@@ -57,7 +57,7 @@ class Score:
 
 
 def standardised(train, test):
-    """Standardise both parts by the training samples, without columns that are constant in these.
+    """Standardise both parts by the training samples; leave out columns that are constant there.
 
     A missing value becomes the mean of its column.
     """
@@ -85,7 +85,7 @@ def by_splits(job, outcome, *, rules):
 
 
 class _Chosen(NamedTuple):
-    """A fitted model, its reduced samples, the dimension, and the dimensions of the curve."""
+    """A fitted model, its parameters and reduced samples, the dimension, and those of the curve."""
 
     model: Any
     parameters: dict[str, Any]
@@ -109,7 +109,7 @@ def evaluate(family, rows, codes, queries, asked, rules):
     shown = sorted({*tried, dimension, few or dimension})
     curve = {m: accuracy(reduced[:, :m], codes, moved[:, :m], asked) for m in shown}
     right = curve[dimension]
-    if by_itself:  # other parameters are best in one dimension less than classes
+    if by_itself:  # refit in one dimension less than classes, where other parameters may be best
         few = min(int(codes.max()), rows.shape[1])
         model = family.make(few).fit(rows, codes)
         curve[few] = accuracy(_apply(model, rows), codes, _apply(model, queries), asked)

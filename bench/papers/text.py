@@ -22,7 +22,7 @@ from eigenfeat.gem import RandomizedGEM
 
 TOPICS_A_CLASS = 6
 LENGTH = 130  # mean tokens of a document
-TOPICAL = 0.1  # share of a topic's terms
+TOPICAL = 0.1  # share of a document's tokens that are drawn from the terms of its topics
 
 
 def documents(n, d, k, seed):
@@ -55,7 +55,7 @@ def _counts(rng, y, lengths, preference, start, step, d):
     which = np.where(rng.random(len(owner)) < 0.5, topics[0][owner], topics[1][owner])
     which = np.minimum(which, len(start) - 1)
     of_topic = rng.random(len(owner)) < TOPICAL
-    # A topic's terms: a permutation of its own of the first tenth of the ranks.
+    # Terms of a topic: its own permutation of the terms, with ranks that are more concentrated.
     narrow = (rank**0.8).astype(np.int64)
     term = np.where(of_topic, (start[which] + narrow * step[which]) % d, rank)
     ones = np.ones(len(owner), dtype=np.float32)

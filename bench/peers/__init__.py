@@ -1,1 +1,1 @@
-"""Rivals: how each task is done today with NumPy and SciPy, as well as their users could."""
+"""Peers: each task done with other packages, as efficiently as their users could."""

@@ -1,12 +1,12 @@
 """CALIMERA as its article describes it, on aeon's MiniRocket (Bilski and Jastrzebska 2023).
 
-At each of 20 times a ridge classifier on MiniRocket's features, its regularisation and its scores
-by leave-one-out; these, calibrated by logistic regression (by sigmoids one a class in the article),
-give the cost of a decision, 1 less the largest probability, and a delay costs in proportion.
-Backwards in time a kernel ridge regresses what waiting costs more on the scores, their largest, and
-its lead over the second; a series is decided where that is positive. The article leaves the price
-of delay to the user: here it is that of the largest harmonic mean of accuracy and 1 - earliness by
-the leave-one-out scores.
+At each of 20 times, a ridge classifier is fitted to MiniRocket's features. Its regularisation and
+its scores are by leave-one-out. Logistic regression turns the scores into probabilities (in the
+article, one sigmoid per class does). A decision costs 1 minus the largest probability, plus a price
+in proportion to the time. From the last time to the first, a kernel ridge predicts how much more
+it costs to wait, from the scores, the largest score, and its lead over the second. A series is
+decided once this prediction is positive. The article leaves the price to the user: here it is the
+price with the largest harmonic mean of accuracy and 1 - earliness by the leave-one-out scores.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
-ALPHAS = np.logspace(-3, 3, 10)
-PRICES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
-SHORTEST = 9  # samples that MiniRocket takes
+ALPHAS = np.logspace(-3, 3, 10)  # candidates for the ridge
+PRICES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)  # candidates: cost of a whole series
+SHORTEST = 9  # length from which MiniRocket can be fitted
 
 
 class Stage:
-    """What is known at one time."""
+    """A ridge classifier of prefixes (n, 1, t), with leave-one-out scores and probabilities."""
 
     def __init__(self, X: Any, codes: Any, count: int, seed: int) -> None:
         from aeon.transformations.collection.convolution_based import MiniRocket
@@ -55,18 +55,18 @@ class Stage:
         return np.asarray(flat, dtype=float)
 
     def scores(self, X: Any) -> Any:
-        """(n, G)."""
+        """Return the scores (n, classes) of new prefixes."""
         return (self._features(X) - self.mean) / self.norm @ self.weights + self.offset
 
 
 def views(scores: Any) -> Any:
-    """What is regressed on."""
+    """Return the inputs of the regressions: scores, lead of the largest, and largest score."""
     top = np.sort(scores, axis=1)
     return np.column_stack([scores, top[:, -1] - top[:, -2], top[:, -1]])
 
 
 def halters(stages: list[Stage], times: Any, price: float) -> list[Any]:
-    """By time but the last: regressions of what waiting costs more."""
+    """Fit a regression of the additional cost of waiting for each time but the last."""
     costs = np.stack([1 - s.probability for s in stages]) + price * (times / times[-1])[:, None]
     out: list[Any] = [None] * (len(stages) - 1)
     for t in range(len(out) - 1, -1, -1):
@@ -77,7 +77,7 @@ def halters(stages: list[Stage], times: Any, price: float) -> list[Any]:
 
 
 def decided(scores: list[Any], times: Any, rules: list[Any]) -> tuple[Any, Any]:
-    """Codes and times."""
+    """Return the predicted class codes and the times of the decisions."""
     n = len(scores[0])
     code, time, waiting = np.zeros(n, int), np.zeros(n, int), np.ones(n, bool)
     for t, seen in enumerate(scores):
@@ -90,13 +90,13 @@ def decided(scores: list[Any], times: Any, rules: list[Any]) -> tuple[Any, Any]:
 
 
 class Calimera:
-    """With aeon's `fit` and `score`."""
+    """Classifier with an interface like that of aeon's early classifiers."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     def fit(self, X: Any, y: Any) -> Calimera:
-        """Stages, and the price with the largest harmonic mean."""
+        """Fit the stages, and choose the price with the largest harmonic mean."""
         self.classes, codes = np.unique(y, return_inverse=True)
         d = X.shape[2]
         step = max(1, d // min(19, d))
@@ -113,7 +113,7 @@ class Calimera:
         return self
 
     def score(self, X: Any, y: Any) -> tuple[float, float, float]:
-        """Harmonic mean, accuracy and earliness."""
+        """Return harmonic mean, accuracy and earliness."""
         scores = [s.scores(X[:, :, :t]) for s, t in zip(self.stages, self.times, strict=True)]
         code, time = decided(scores, self.times, self.rules)
         accuracy = float(np.mean(self.classes[code] == y))
@@ -122,6 +122,6 @@ class Calimera:
 
 
 def harmonic(accuracy: float, earliness: float) -> float:
-    """Of accuracy and 1 - earliness."""
+    """Return the harmonic mean of accuracy and 1 - earliness."""
     total = accuracy + 1 - earliness
     return 2 * accuracy * (1 - earliness) / total if total > 0 else 0.0

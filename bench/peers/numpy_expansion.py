@@ -6,7 +6,7 @@ import numpy as np
 
 
 def expression(X: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Algorithm 1, lines 6-7, as one writes it down."""
+    """Compute Algorithm 1, lines 6-7, as it is written in the paper."""
     P = X @ V
     return np.concatenate(
         [np.maximum(s * P, 0) ** np.float32(a / 2) for s in (1, -1) for a in (1, 2, 3)], axis=1
@@ -14,7 +14,7 @@ def expression(X: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def by_blocks(X: np.ndarray, V: np.ndarray, rows: int = 2048) -> np.ndarray:
-    """The same with square roots instead of powers, by blocks of rows into one array."""
+    """Compute the features by square roots instead of powers, in blocks of rows of one array."""
     n, F = len(X), V.shape[1]
     out = np.empty((n, 6 * F), dtype=X.dtype)
     for start in range(0, n, rows):

@@ -1,4 +1,4 @@
-"""LDG as one writes it with NumPy and scikit-learn's neighbours; and scikit-learn's NCA."""
+"""LDG written with NumPy and scikit-learn's neighbours, and scikit-learn's NCA."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def scatters(X: np.ndarray, codes: np.ndarray, n_neighbors: int) -> tuple[np.nda
         found = NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(X[members])
         near = found.kneighbors(X, return_distance=False)
         own = codes == c
-        # A row of the class is its own nearest neighbour: it is left out.
+        # Leave out each row of the class itself, which is its own nearest neighbour.
         lists = np.where(own[:, None], near[:, 1:], near[:, :-1])
         D = X - X[members][lists].mean(axis=1)
         V += D[own].T @ D[own]
@@ -27,7 +27,7 @@ def scatters(X: np.ndarray, codes: np.ndarray, n_neighbors: int) -> tuple[np.nda
 def fitted(
     X: np.ndarray, codes: np.ndarray, n_neighbors: int, gamma: float, n_components: int
 ) -> np.ndarray:
-    """Directions, one a row, of standardised columns."""
+    """Return directions (n_components, d) for standardised columns."""
     scale = X.std(axis=0)
     standard = ((X - X.mean(axis=0)) / np.where(scale > 0, scale, 1)).astype(X.dtype)
     V, A = scatters(standard, codes, n_neighbors)
@@ -35,6 +35,6 @@ def fitted(
 
 
 def nca(X: np.ndarray, codes: np.ndarray, n_components: int) -> NeighborhoodComponentsAnalysis:
-    """Neighbourhood components analysis as scikit-learn has it, from its default start."""
+    """Fit scikit-learn's neighbourhood components analysis from its default initialisation."""
     model = NeighborhoodComponentsAnalysis(n_components=n_components, random_state=0)
     return model.fit(X, codes)

@@ -57,7 +57,7 @@ def mapped(path, array):
 
 
 def misaligned(array):
-    """The same entries, beginning at an odd byte, as `numpy.frombuffer` of a file may have them."""
+    """A copy of an array that begins at an odd byte, as `numpy.frombuffer` of a file may."""
     array = np.ascontiguousarray(array)
     room = np.frombuffer(b"\0" + array.tobytes(), np.uint8)
     result = room[1:].view(array.dtype).reshape(array.shape)

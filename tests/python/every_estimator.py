@@ -117,7 +117,7 @@ def new(name):
 
 
 def seeded(name):
-    """As `new`, with fixed random numbers."""
+    """Return `new(name)` with all seeds set to 0."""
     estimator, more = new(name)
     seeds = [key for key in estimator.get_params() if key.endswith("random_state")]
     return estimator.set_params(**dict.fromkeys(seeds, 0)), more

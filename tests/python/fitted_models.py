@@ -60,7 +60,7 @@ def _wide():
 def _fitted(name):
     estimator, more = new(name)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of few steps
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fits have few steps
         return estimator.fit(rows_for(name, X), Y, **({"sample_domain": DOMAINS} if more else {}))
 
 

@@ -1,8 +1,8 @@
 """Random small tables as users have them, and estimators by their defaults.
 
-`random_table` draws indicators, rare categories, constants (of a class, or but for rounding),
-copies, sums, heavy tails, offsets, large and small units, repeated samples, rare classes, weights,
-and types of numbers.
+`random_table` draws indicators, rare categories, constants (everywhere, within a class, or up to
+rounding), copies, sums, heavy tails, offsets, large and small units, repeated samples, rare
+classes, weights, and types of numbers.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ DTYPES = ("float64",) * 5 + ("float32", "int64", "uint8", "bool", "object")
 
 
 def random_table(seed: int, n_samples: int | None = None) -> Table:
-    """A table of 8 to 80 samples, or so many, and 1 to 8 columns."""
+    """A table of 1 to 8 columns and `n_samples` samples, 8 to 80 if None."""
     random = np.random.default_rng([20, seed])
     n, d = int(random.integers(8, 81)), int(random.integers(1, 9))
     n = n if n_samples is None else n_samples
@@ -115,7 +115,7 @@ def random_table(seed: int, n_samples: int | None = None) -> Table:
     elif dtype == "bool":
         X = np.median(X, axis=0) < X
     elif dtype == "float32" and (np.abs(X.mean(axis=0)) > 1e4 * X.std(axis=0)).any():
-        dtype = "float64"  # of such columns float32 holds less than three digits
+        dtype = "float64"  # float32 would keep less than three digits of the variation
     X = X.astype(dtype)
     target = y + random.standard_cauchy(n) * random.choice([0, 0.1])
     labels: np.ndarray = y
@@ -158,7 +158,7 @@ def table_for(name: str, seed: int, n_samples: int | None = None) -> Table:
 
 
 def projector(features):
-    """Onto the span of centred features, which may have other signs and an order of their own."""
+    """Projector onto the span of centred features, whatever their signs and order."""
     centred = features.astype(float) - features.mean(axis=0)
     size = np.abs(centred).max(initial=0.0)
     if not size > 0:
@@ -169,14 +169,14 @@ def projector(features):
 
 
 def positive(features):
-    """Features of the largest magnitude 1, each with a positive entry of largest magnitude."""
+    """Features divided by their largest magnitude, with signs that do not depend on the solver."""
     features = features.astype(float)
     top = features[np.abs(features).argmax(axis=0), np.arange(features.shape[1])]
     return features * np.where(top < 0, -1, 1) / max(np.abs(features).max(initial=0.0), 1e-300)
 
 
 def difference(known, other, name):
-    """How far results are from each other, 0 to about 1."""
+    """Distance of two results of an estimator, 0 to about 1."""
     if known is None or other is None:
         return float(known is not other)
     if "unsettled" in known or "unsettled" in other:
@@ -194,7 +194,7 @@ def difference(known, other, name):
         return min(gap, float(np.abs(projector(one) - projector(two)).max()))
     if "decision_function" in known:
         one, two = known["decision_function"], other["decision_function"]
-        least = 1.0 if name == "MulticlassSVM" else 1e-300  # its margin is 1
+        least = 1.0 if name == "MulticlassSVM" else 1e-300  # the margin of the SVM is 1
         return float(np.abs(one - two).max() / max(np.abs(one).max(), least))
     one, two = known["predict"], other["predict"]
     if name == "TableRegressor":
@@ -216,12 +216,12 @@ DEFAULTS |= {
     "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA(), conditional=None),
 }
 OF_DOMAINS = {"TransferLDG"}
-# What a user can mend: more samples, more steps, other parameters, channels without a signal.
+# Warnings that ask for more samples, more steps, other parameters, or channels with a signal.
 USEFUL = (
     r"n_neighbors: expected more than|X: constant channels are left out|classifier: expected"
     r"|n_samples: expected|temperature|LDG: rows of|correct: expected at least"
 )
-# What is solved to a tolerance that shows in the comparison is solved to the end.
+# Parameters of estimators whose default tolerance would show in the comparisons.
 TO_THE_END = {
     "GEMClassifier": {"logit": ef.MultinomialLogit(tol=1e-6, temperature="auto", solver="auto")},
     "MulticlassSVM": {"tol": 1e-8, "max_iter": 10_000},
@@ -229,9 +229,10 @@ TO_THE_END = {
 
 
 def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **parameters):
-    """What a default estimator says of samples, by method; None if it refuses the table.
+    """Outputs of an estimator with its defaults, by method; None if it refuses the table.
 
-    Where it has not converged, and says so, it need not say the same of related tables.
+    Outputs of an estimator that warns that it has not converged are marked as "unsettled", and are
+    not compared with those of related tables.
     """
     model = DEFAULTS[name]().set_params(**parameters)
     X = table.X if X is None else X

@@ -1,4 +1,4 @@
-"""The multiclass SVM by slow and plain means, for its tests."""
+"""Slow, plain objectives and weights of the multiclass SVM, for its tests."""
 
 import numpy as np
 

@@ -71,7 +71,7 @@ class PooledFisher(TwoDomainReducer):
 
 
 class TransferITML(TwoDomainReducer):
-    """ITML whose pairs are of a source sample and a target sample (Saenko et al. 2010).
+    """ITML with pairs of a source sample and a target sample (Saenko et al. 2010).
 
     `n_components` features, best first by mutual information of the pooled samples with their
     labels; None keeps all, which is the whole metric `metric_` (d', d').
@@ -113,7 +113,7 @@ class TransferITML(TwoDomainReducer):
             selected = ranked_by_information(inside @ directions, codes, kept)
             directions = directions[:, selected]
         directions = basis @ directions
-        if directions.shape[1] < m:  # features on which no samples differ, last
+        if directions.shape[1] < m:  # append features that are equal for all samples
             outside = np.linalg.qr(basis, mode="complete")[0][:, basis.shape[1] : m]
             directions = np.hstack([directions, outside])
         return directions

@@ -86,7 +86,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
         return codes, time
 
     def _votes(self, squares, length):
-        """Classes of nearest neighbours that may predict, and where there is one."""
+        """Classes of nearest neighbours that may predict, and whether a series has one."""
         neighbours = nearest(squares)
         ready = self.lengths_ <= length
         codes, decided = self._codes[neighbours.first], ready[neighbours.first]
@@ -196,7 +196,7 @@ def _stable_from(columns, sets, at_end):
     """Return the length (c,) from which each set is consistent and keeps its reverse neighbours."""
     alone = sets.sum(axis=1) == 1
     final = at_end.hits(sets)[0] & ~sets
-    # A single series that is no neighbour at full length may predict at the end only.
+    # A single series that is nobody's nearest neighbour at full length may predict only at the end.
     usable = ~alone | final.any(axis=1)
     starts = np.full(len(sets), len(columns), dtype=np.int64)
     holding = np.zeros(len(sets), dtype=bool)
@@ -257,7 +257,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         return min(t for t, accuracy in self.cv_accuracies_.items() if accuracy >= enough)
 
     def _right(self, X, y):
-        """Count the series that models of the other folds classify right."""
+        """Count the series that models of the other folds classify correctly."""
         right = 0
         for fold in fold_masks(y, self.n_folds):
             model = self._new().fit(X[~fold], y[~fold])

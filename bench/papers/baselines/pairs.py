@@ -32,7 +32,7 @@ DRAWN = {"random": random_pairs, "stratified": stratified_pairs}
 
 
 class DrawnPairsEnsemble(ClassifierMixin, BaseEstimator):
-    """Average of classifiers, each on drawn pairs in the number of a hypercube's pairs."""
+    """Average of classifiers, each on as many drawn pairs as a hypercube has."""
 
     def __init__(self, estimator, kind, n_members, random_state=0):
         self.estimator = estimator

@@ -2,8 +2,8 @@
 
 gem: Tables 2 to 4 of Karampatziakis and Mineiro, "Discriminative Features via Generalized
 Eigenvectors", ICML 2014. thesis: N. Parrish, "Supervised Dimensionality Reduction for Different
-Learning Architectures", University of Washington, 2012, accuracies in percent, and seconds; it
-prints no spreads. mmds: Wangni and Chen, "Nonlinear Feature Extraction with Max-Margin Data
+Learning Architectures", University of Washington, 2012: accuracies in percent and seconds, without
+standard deviations. mmds: Wangni and Chen, "Nonlinear Feature Extraction with Max-Margin Data
 Shifting", AAAI 2016.
 """
 

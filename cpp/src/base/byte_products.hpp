@@ -18,7 +18,7 @@ bool has_four_products();
 void multiply_four(const std::uint32_t* left, const std::uint32_t* right, index_t entries,
                    std::int32_t* sums);
 
-inline constexpr index_t kEntriesAtOnce =
-    64;  // entries of two strips that fit the first-level cache
+// Entries of two strips that fit into the first-level cache.
+inline constexpr index_t kEntriesAtOnce = 64;
 
 }  // namespace eigenfeat

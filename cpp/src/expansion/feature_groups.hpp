@@ -17,8 +17,8 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kFlush =
-    4096;  // rows whose products are summed in the type of the features
+// Rows whose products are summed in the type of the features.
+inline constexpr index_t kFlush = 4096;
 
 struct Groups {
   index_t n = 0;

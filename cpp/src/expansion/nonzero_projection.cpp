@@ -10,9 +10,11 @@
 namespace eigenfeat {
 namespace {
 
+// Each nonzero entry is processed at about half the rate of a product of matrices, and counting and
+// packing take some time, too: with a larger share of nonzero entries, the product is faster.
 constexpr double kMaxFilled = 0.35;
-constexpr index_t kMinRows =
-    32;  // with fewer rows, packing the directions takes longer than it saves
+// With fewer rows, packing the directions takes longer than it saves.
+constexpr index_t kMinRows = 32;
 
 template <class T>
 struct Entries {

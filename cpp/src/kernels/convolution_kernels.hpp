@@ -24,8 +24,8 @@ struct ConvolutionKernels {
                 index_t* counts);
   // The kRivals rows of `values`, with stride `apart`, compete at each t, from <= t < last; of equal
   // values, the first wins. The largest value, if positive, is added to the winner's row of
-  // sums (kRivals, 64 bytes), in column t - first modulo a line; counts[k] += number of t at which
-  // row k is the smallest.
+  // `sums`, whose rows have 64 bytes, in column (t - first) modulo the length of a row.
+  // counts[k] += number of t at which row k is the smallest.
   void (*compete)(const T* values, index_t apart, index_t first, index_t from, index_t last,
                   T* sums, index_t* counts);
 };

@@ -75,11 +75,11 @@ void sum_all(const T* tile, index_t out_step, index_t sum_step, index_t n_out, i
 // vector. For the tail, vectors consist of columns of the tile instead. Their data is in the
 // first-level cache, because the panels have just read it.
 constexpr index_t kTailColumns = 5;  // columns of the tail that are processed together
-constexpr index_t kMaxTailProducts =
-    12;                               // narrow matrices of up to this width are processed as a tail
+// Narrow matrices of up to this width are processed as a tail.
+constexpr index_t kMaxTailProducts = 12;
 constexpr index_t kMinTailRows = 48;  // with fewer, packing the tail takes longer than it saves
-constexpr index_t kRowsAtOnce =
-    kRegisters == 32 ? 24 : 12;         // rows of scores: a multiple of the outputs of every panel
+// Rows of scores: a multiple of the outputs of every panel.
+constexpr index_t kRowsAtOnce = kRegisters == 32 ? 24 : 12;
 constexpr index_t kAtOnceBytes = 192;   // columns of products in bytes: a multiple of those outputs
 constexpr index_t kPackedBytes = 4096;  // bytes of a packed column
 

@@ -7,8 +7,8 @@
 namespace eigenfeat {
 
 inline constexpr index_t kWaves = 6;  // features of a direction: three powers of two half waves
-inline constexpr index_t kWaveRows =
-    64;  // rows of a tile, whose packed projections fit the second cache
+// Rows of a tile, whose packed projections fit the second cache.
+inline constexpr index_t kWaveRows = 64;
 
 // One tile of packed projections, sorted by vector of directions, then by row.
 template <class T>

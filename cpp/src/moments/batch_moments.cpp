@@ -10,8 +10,8 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kMaxChunks = 1024;  // bounds the partial sums of the first pass
-constexpr double kPackedShare =
-    0.95;  // largest share of nonzero columns with which columns are packed
+// Largest share of nonzero columns with which columns are packed.
+constexpr double kPackedShare = 0.95;
 constexpr double kLargest = 1e150;  // limit of entries, whose squares and sums are finite in double
 
 std::string text_of(double value) {

@@ -13,8 +13,8 @@ namespace {
 constexpr index_t kRows = 128;        // rows of a block, a multiple of a tile
 constexpr index_t kTilesAtOnce = 16;  // tiles of a block in memory, if A is not stored
 constexpr index_t kTile = kRows * kTileWidth;
-constexpr index_t kNarrow =
-    64;  // up to this many columns, distances are computed instead of stored
+// Up to this many columns, distances are computed instead of stored.
+constexpr index_t kNarrow = 64;
 constexpr index_t kMaxKept = 2048;  // maximum number of rows of a class whose A is stored
 constexpr index_t kMaxHeld = kMaxKept * kMaxKept;  // numbers of all stored A at a time
 constexpr index_t kGroups = 32;                    // maximum number of column sums of a class

@@ -33,8 +33,8 @@ void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
 }
 
 constexpr index_t kMaxSweeps = 6;  // limit of the work, in bases of full capacity
-constexpr index_t kBlocksToWiden =
-    10;  // blocks after a random block that reveal missing eigenvectors
+// Blocks after a random block that reveal missing eigenvectors.
+constexpr index_t kBlocksToWiden = 10;
 
 }  // namespace
 

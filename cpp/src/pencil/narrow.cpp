@@ -13,8 +13,8 @@ constexpr index_t kTileRows = 48;  // rows of a task, a multiple of the panels o
 // limits the speed while other items occupy the other threads. Larger matrices are divided into row
 // tiles and read in full.
 constexpr index_t kSerialSymmetric = 1024;
-constexpr index_t kTileColumns =
-    192;  // columns of a transposed product, whose rows of Y fit the cache
+// Columns of a transposed product, whose rows of Y fit the cache.
+constexpr index_t kTileColumns = 192;
 
 template <class T>
 void check_block(MatrixView<const T> m, index_t width) {

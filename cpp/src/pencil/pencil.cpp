@@ -17,14 +17,14 @@ namespace {
 
 constexpr index_t kMinTiledOrder = 256;  // smaller problems run on one thread each
 constexpr index_t kMebibyte = index_t{1} << 20;
-constexpr index_t kFactorBytes =
-    1024 * kMebibyte;  // limit for factors in memory, at least one factor
-constexpr index_t kSmallWaveBytes =
-    64 * kMebibyte;                             // waves of fewer bytes lose more time between waves
+// Limit for factors in memory, at least one factor.
+constexpr index_t kFactorBytes = 1024 * kMebibyte;
+// Waves of fewer bytes lose more time between waves.
+constexpr index_t kSmallWaveBytes = 64 * kMebibyte;
 constexpr index_t kCopyBytes = 64 * kMebibyte;  // limit for shared copies of numerators
 constexpr index_t kItemsPerThread = 8;          // with as many, threads end at about the same time
-constexpr index_t kDenominatorsPerThread =
-    4;  // as kItemsPerThread, for jobs of a denominator with its items
+// As kItemsPerThread, for jobs of a denominator with its items.
+constexpr index_t kDenominatorsPerThread = 4;
 
 template <class T>
 index_t factor_bytes(index_t d, bool for_krylov) {

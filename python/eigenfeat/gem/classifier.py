@@ -289,9 +289,13 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`.
-        moments : bool
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples, as in `fit`.
+        y : (n,) array-like or None
+            Labels; None with blocks, which contain labels and weights.
+        sample_weight : (n,) array-like or None
+            Nonnegative weights of the samples.
+        moments : bool, default=True
             Whether the first pass over blocks also accumulates the moments.
         """
         return prepare(

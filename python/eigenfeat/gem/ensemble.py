@@ -120,9 +120,12 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in :meth:`GEMClassifier.fit`. A pipeline does not accept blocks; it passes weights
-            to its classifier.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples, as in :meth:`GEMClassifier.fit`; no blocks if `base` is a pipeline.
+        y : (n,) array-like
+            Labels; None with blocks, which contain labels and weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples; a pipeline passes them to its classifier.
 
         Returns
         -------

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GEM", "Depth", "PairFeatures", "solve_layers"]
 
-# Directions of a hidden layer.
+# Limits on the number of directions of a hidden layer.
 _MAX_BYTES = 2**31  # of the next layer's moments
 _MAX_GROUP_BYTES = 2**29  # of the next layer's moments, with random groups of classes
 _MAX_DIRECTIONS = 20  # per pair
@@ -125,9 +125,9 @@ class GEM(FittedDirections, PairFeatures):
     Parameters
     ----------
     ridge : float >= 0, "auto" or None, default=None
-        Multiple of a denominator's mean eigenvalue that is added to its diagonal. "auto": .03 to 1
-        by each class's spectrum. None: .2, or .5 without a constant. In `GEMClassifier` also a
-        list with a value for each layer.
+        Multiple of a denominator's mean eigenvalue that is added to its diagonal. "auto": .03 to 1,
+        chosen by each class's spectrum. None: .2, or .5 without a constant. In `GEMClassifier` also
+        a list with a value for each layer.
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float, "auto" or None, default=1.5
@@ -265,11 +265,15 @@ class GEM(FittedDirections, PairFeatures):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`.
+        X : (n, d) array-like or sparse matrix
+            Finite samples.
+        y : (n,) array-like
+            Labels.
         classes : array-like, optional
             All labels, given with the first batch; any other label is then an error. Without it,
             any batch may add labels. Classes without samples are in no pair.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -322,7 +326,7 @@ class GEM(FittedDirections, PairFeatures):
         samples : LabelledSamples
             Checked samples with labels and positive weights.
         moments : ClassMoments, optional
-            Their moments, if they are known. They are kept, not copied.
+            Moments of the samples, if known; kept, not copied.
 
         Returns
         -------
@@ -457,8 +461,8 @@ def solve_layers(
 ) -> tuple[list[Layer], GEM]:
     """Solve for the directions of each layer, from the moments of the features before it.
 
-    `log` receives a line about each layer, and the time when it began; `moments` are those of the
-    samples, if known. The second result is the fitted GEM of the first layer.
+    `log` receives a line about each layer and the time when the layer began; `moments` are those of
+    the samples, if known. The second result is the fitted GEM of the first layer.
     """
     sizes = len(samples.classes), samples.n_samples, samples.n_features
     first = depth.layer(0, *sizes).fit_samples(samples, moments)
@@ -511,7 +515,7 @@ def _most_directions(n_bytes: int, n_classes: int) -> int:
 
 
 def _n_pairs(pairs: Any, k: int) -> int:
-    """Number of pairs; within a factor of two if it depends on the samples."""
+    """Number of pairs; within a factor of two if the number depends on the samples."""
     if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[0], str):
         return max(int(pairs[1]), 1)
     if not isinstance(pairs, str):

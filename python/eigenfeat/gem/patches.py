@@ -174,10 +174,14 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`.
+        X : array-like of shape (n, T), (n, H, W), (n, H, W, C), or as set by `grid_shape`
+            Finite samples.
+        y : (n,) array-like
+            Labels.
         classes : array-like, optional
             All labels, given with the first batch; any other label is then an error.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -196,7 +200,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Parameters
         ----------
-        X : array-like, as in `fit`
+        X : array-like of shape (n, T), (n, H, W), (n, H, W, C), or as set by `grid_shape`
+            Finite samples.
 
         Returns
         -------

@@ -90,7 +90,7 @@ class ArraySource(Source):
         n, chosen = self.n_rows or 0, self.choice.features
         columns: Any = slice(chosen[0], chosen[-1] + 1)
         if tuple(chosen) != tuple(range(chosen[0], chosen[-1] + 1)):
-            columns = list(chosen)  # copies the samples, which a slice does not
+            columns = list(chosen)  # a list of columns copies the samples, unlike a slice
         row_bytes = max(len(self.names) * _mapped(self.path).dtype.itemsize, 1)
         size = max(_PIECE_BYTES // row_bytes, 1)
         for start in range(skip, n, size):

@@ -1,7 +1,7 @@
 """Fitted classifiers, regressors and features as ONNX models, for runtimes without Python.
 
-The models use plain operators (MatMul, Relu, Sqrt, Sin, Mul, Concat, Softmax, Gather), so any
-runtime for opset 17 can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
+The models use operators of opset 17, and those of the domain ai.onnx.ml for trees and categories,
+so that common runtimes can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
 """
 
 from __future__ import annotations
@@ -86,15 +86,15 @@ def to_onnx(
     ImportError
         If onnx is not installed.
     ValueError
-        If the model is of another kind, reads dates, or has labels that are neither whole numbers
-        nor strings. The message names what to leave out.
+        If the model is of another kind, reads dates, or has labels that are neither whole numbers,
+        booleans nor strings. The message names what to leave out.
     NotFittedError
         If the model is not fitted.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat import GEMClassifier, TableClassifier
+    >>> from eigenfeat import TableClassifier
     >>> from eigenfeat.io.onnx import to_onnx
     >>> X, y = load_iris(return_X_y=True)
     >>> to_onnx(TableClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
@@ -210,7 +210,9 @@ def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
         return graph.constant(classes), proto.BOOL
     if all(isinstance(label, str) for label in classes.tolist()):
         return graph.constant(classes.astype(object)), proto.STRING
-    raise ValueError(f"classes: expected whole numbers or strings, got {show(classes.tolist())}")
+    raise ValueError(
+        f"classes: expected whole numbers, booleans or strings, got {show(classes.tolist())}"
+    )
 
 
 def _gem(graph: Graph, model: GEM, rows: str) -> str:

@@ -285,8 +285,13 @@ class TransferLDG(Reducer):
 
         Parameters
         ----------
-        X, y, sample_domain
-            As in `fit`.
+        X : (n, d) array-like
+            Finite samples of both domains.
+        y : (n,) array-like
+            Labels.
+        sample_domain : (n,) array-like of integers, optional
+            Above 0 for samples of the source, below 0 for samples of the target. By default there
+            is only one domain.
 
         Returns
         -------

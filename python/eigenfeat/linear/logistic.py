@@ -326,10 +326,14 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`.
+        X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
+            Finite features.
+        y : (n,) array-like
+            Labels; None with blocks, which contain labels and weights.
         penalties : sequence of float or None
             Values of `penalty`; None means the estimator's own, which may be "auto".
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
 
         Yields
         ------

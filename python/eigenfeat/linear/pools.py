@@ -37,7 +37,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 
-# `python bench/tables.py` shows the effect of the first number.
+# `python bench/tables.py` shows the effect of `MIN_SHARE`.
 MIN_SHARE = 0.08  # of the sum of weights; classifiers below it are left out
 _MIN_SUM = 0.02  # of the weights: the inverse of the largest temperature
 _MIN_DECREASE, _MIN_GRADIENT = 1e-12, 1e-7  # of the log loss, at the end of the search
@@ -58,13 +58,13 @@ class PooledView:
         classifier at its own temperature, the R² of a regressor (mean of the outputs). NaN if it
         was not computed.
     seconds : float
-        Time of its fits.
+        Time of the fits of the view in seconds.
     n_features : int
-        Number of features of its linear model; 0 for other models and views that are not used.
+        Number of features of the view's linear model; 0 for other models and unused views.
     penalty : float
-        Penalty of its linear model; NaN for other models.
+        Penalty of the view's linear model; NaN for other models.
     temperature : float
-        Divisor of its logits before they are weighted.
+        Divisor of the view's logits before they are weighted.
     note : str
         Why the view is not used; empty for a used view.
     model : View or None

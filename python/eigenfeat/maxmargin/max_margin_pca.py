@@ -49,13 +49,14 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         influence; 0 means PCA. "cv": chosen as by `MaxMarginShift`.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
-    scales : sequence of float >= 0
+    scales : sequence of float >= 0, default=(0, .1, .2, .3, .5, .7, 1, 1.5, 2, 3)
         For "cv": sizes of the moves of `MaxMarginShift`, relative to the spread of the samples;
         each determines a `sigma2`.
     cv : int or splitter, default=5
         Folds for "cv".
     scale : {"auto", "none", "columns"}, default="auto"
-        As in `MaxMarginShift`.
+        "columns" standardises columns before the SVM. "auto" standardises columns of different
+        units, if `svm` and `sigma2` have their defaults.
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
     tol : float > 0, default=1e-5
@@ -74,7 +75,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     feature_intercept_ : (k,) array
         Intercepts of the SVM of the features.
     svm_ : MulticlassSVM
-        SVM of the samples, whose moves give the start.
+        SVM of the samples; the components of the samples that it moves are the initial components.
     sigma2_ : float
         The given or chosen value.
     relative_shift_ : float

@@ -45,7 +45,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         held-out folds; 0, if it is a scale, unless the gain exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
-    scales : sequence of float >= 0
+    scales : sequence of float >= 0, default=(0, .1, .2, .3, .5, .7, 1, 1.5, 2, 3)
         For "cv": root mean squares of the moves, relative to the spread of the samples.
     cv : int or splitter, default=5
         Folds for "cv".
@@ -183,8 +183,12 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. Rows of files are read into memory.
+        y : (n,) array-like
+            Labels; None with blocks, which contain labels and weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the hinge losses. A sample of weight 0 does not move.
 
         Returns
         -------

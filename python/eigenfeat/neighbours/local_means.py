@@ -66,7 +66,10 @@ def local_neighbours(
         References: finite, below 1e150 in magnitude.
     codes : (n,) array of int
         Class of each reference, 0 to ``n_classes - 1``.
-    n_classes, n_neighbors : int
+    n_classes : int
+        Number of classes k.
+    n_neighbors : int
+        Number of neighbours in each class.
     queries : (m, d) array, optional
         By default the references; a sample is then not its own neighbour, but its duplicates may
         be.
@@ -127,13 +130,19 @@ def scatters_of_neighbours(
 
     Parameters
     ----------
-    X, codes, queries, n_threads
-        As in `local_neighbours`.
+    X : (n, d) array
+        References: finite, below 1e150 in magnitude.
+    codes : (n,) array of int
+        Class of each reference, 0 to ``n_classes - 1``.
     neighbours : (m, n_classes, n_neighbors) array of int
-        As `local_neighbours` returns them, or ``neighbours[:, :, :number]`` of these.
-    query_codes : (m,) array of int
-        Classes of the queries, if there are any.
-    method : {"auto", "rows", "graph"}
+        Indices from `local_neighbours`, or ``neighbours[:, :, :number]`` with the nearest of them.
+    queries : (m, d) array, optional
+        By default the references.
+    query_codes : (m,) array of int, optional
+        Classes of the queries, if `queries` is given.
+    n_threads : int, optional
+        Number of threads; all by default. The result does not depend on it, bit for bit.
+    method : {"auto", "rows", "graph"}, default="auto"
         Summation of A by rank updates, or by ``X^T (L X)`` with the sparse Laplacian of (3.25),
         whose number of products does not grow with the classes, and whose error is relative to
         ``|X - mean| |D|`` instead of ``|D|^2``. auto: the cheaper one.

@@ -293,8 +293,10 @@ def pair_directions(
         would give.
     denominator : {"second_moment", "covariance"}
         With "covariance", both matrices are about the denominator's mean.
-    solver, n_threads
-        As in `generalized_eigh`.
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}
+        Solver, as in `generalized_eigh`.
+    n_threads : int, optional
+        Number of threads; all by default. The result does not depend on it, bit for bit.
     constant : bool
         Solve for samples (x - m, 1), where m is the mean of all samples. The constant gets no
         ridge; the returned offset is for x.
@@ -388,7 +390,7 @@ class PairDirections:
     ranks : ndarray of int, shape (F,)
         Rank within its pair, from 0.
     residuals : ndarray of shape (F,)
-        As in `PencilResult`.
+        Relative residuals, as in `PencilResult`.
     offset : ndarray of shape (F,), or None
         With ``constant=True``, the contribution of the constant column; with the covariance as
         denominator, minus the projection of the denominator's mean.

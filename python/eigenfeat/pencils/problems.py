@@ -490,12 +490,16 @@ class ClassMatrices:
 
     Attributes
     ----------
-    n_features, order : int
-        d and D.
+    n_features : int
+        d.
+    order : int
+        D.
     centre : (d,) array or None
         Mean of all samples, the origin of bordered matrices.
-    units, ridges : (G,) arrays
-        Mean eigenvalue of each formed denominator, and its ridge in multiples of that eigenvalue.
+    units : (G,) array
+        Mean eigenvalue of each formed denominator.
+    ridges : (G,) array
+        Ridge of each formed denominator, in multiples of its mean eigenvalue.
     """
 
     def __init__(

@@ -117,8 +117,10 @@ class EarlyDecisionDisplay:
         times : sequence of int in 1..d, optional
             Times to show; by default a third and two thirds of the way to the decision, and the
             decision.
-        ax, **kwargs
-            As in `plot`.
+        ax : matplotlib.axes.Axes, optional
+            Axes that the panels replace; by default a new figure.
+        **kwargs
+            Further arguments of `Axes.plot` for the received samples.
 
         Returns
         -------

@@ -110,8 +110,10 @@ class EarlyTimesDisplay:
             True labels.
         reliability : float, optional
             tau of a ReliableClassifier; by default as in its `predict_early`.
-        ax, **kwargs
-            As in `plot`.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **kwargs
+            Further arguments of `Axes.imshow`.
 
         Returns
         -------

@@ -108,8 +108,11 @@ class FiltersDisplay:
             Maximum number of directions per line; a reduction has three lines.
         image_shape : (rows, columns), optional
             Shape of the images; square by default.
-        ax, **kwargs
-            As in `plot`.
+        ax : matplotlib.axes.Axes, optional
+            Axes that the images replace; by default a new figure. The figure of these axes should
+            have ``layout="constrained"``.
+        **kwargs
+            Further arguments of `Axes.imshow` for the directions, such as ``cmap``.
 
         Returns
         -------

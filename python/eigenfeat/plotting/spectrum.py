@@ -79,8 +79,11 @@ class SpectrumDisplay:
         estimator : GEM or GEMClassifier
             Fitted model. A classifier shows its first layer, a search or pipeline the first part
             that has directions of pairs.
-        ax, **kwargs
-            As in `plot`.
+        ax : matplotlib.axes.Axes, optional
+            Axes that the panels replace; by default a new figure. The figure of these axes should
+            have ``layout="constrained"``.
+        **kwargs
+            Further arguments of `Axes.plot` for all curves.
 
         Returns
         -------

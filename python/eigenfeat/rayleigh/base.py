@@ -200,8 +200,11 @@ class UnsupervisedRayleigh(RayleighTransformer):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`.
+        X : (n, d) array-like or sparse matrix
+            Finite samples.
+        y : ignored
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -276,11 +279,15 @@ class FromClassMoments(FromMoments):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`.
+        X : (n, d) array-like or sparse matrix
+            Samples; NaN is a missing entry.
+        y : (n,) array-like
+            Targets.
         classes : array-like, optional
             All labels, given with the first batch; any other label is then an error. If None, any
             batch may add labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
 
         Returns
         -------

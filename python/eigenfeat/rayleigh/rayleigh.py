@@ -205,8 +205,8 @@ class OrientedPCA(UnsupervisedRayleigh):
         never centred: the mean of a distortion is part of the noise.
     scale : {"none", "columns"}, default="none"
         Whether to divide columns by the standard deviations of the samples `x` first.
-    n_threads
-        As in `RayleighPCA`.
+    n_threads : int or None, default=None
+        Number of threads; None means all.
 
     Attributes
     ----------
@@ -310,8 +310,13 @@ class OrientedPCA(UnsupervisedRayleigh):
 
         Parameters
         ----------
-        X, y, sample_weight, noise
-            As in `fit`. Batches may lack noise.
+        X : (n, d) array-like or sparse matrix
+            Finite samples.
+        y : ignored
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
+        noise : (r, d) array-like, sparse matrix or RowBlocks, optional
+            Any number of noise samples; not needed in every batch.
 
         Returns
         -------

@@ -180,11 +180,21 @@ def certified_sign(
 
     Parameters
     ----------
-    A, g, constant, radius, diagonal, n_threads
-        As in `trust_region_minimum`. For dense matrices, the bounds include the rounding error of
-        the reduction, at most 4 d (d + 20) eps ``|A|`` for any matrix, and 128 times this number
-        from d = 2,049, where LAPACK's blocked code is used. If the sign is then undecided, the
-        measured rounding error of the eigenvectors is used.
+    A : array-like of shape (d, d) or (n, d, d); with `diagonal` (d,) or (n, d)
+        Symmetric matrices, or diagonals, as in `trust_region_minimum`. For dense matrices, the
+        bounds include the rounding error of the reduction, at most 4 d (d + 20) eps ``|A|`` for any
+        matrix, and 128 times this number from d = 2,049, where LAPACK's blocked code is used. If
+        the sign is then undecided, the measured rounding error of the eigenvectors is used.
+    g : array-like of shape (d,) or (n, d)
+        Half the gradients at 0.
+    constant : float or array-like of shape (n,)
+        Constants of the quadratics.
+    radius : float or array-like of shape (n,)
+        Radii >= 0.
+    diagonal : bool, default=False
+        Whether `A` holds diagonals.
+    n_threads : int or None, default=None
+        Number of threads; all by default. The result does not depend on it, bit for bit.
 
     Returns
     -------

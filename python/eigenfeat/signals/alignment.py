@@ -85,9 +85,9 @@ class SessionMeans:
     names : (s,) array
         Sessions.
     means : (s, bands, channels, channels) array
-        Mean covariances of their epochs.
+        Mean covariances of the sessions' epochs.
     sizes : (s,) array
-        Sums of the weights of their epochs.
+        Sums of the weights of the sessions' epochs.
     """
 
     min_epochs: ClassVar[int] = 2
@@ -176,8 +176,12 @@ class SessionAlignment(SessionMeans):
 
     Attributes
     ----------
-    names, means, sizes : arrays
-        See `SessionMeans`; the sizes are numbers of epochs.
+    names : (s,) array
+        Sessions.
+    means : (s, bands, channels, channels) array
+        Riemannian mean covariances of the sessions' epochs.
+    sizes : (s,) array
+        Numbers of epochs of the sessions.
     typical : (bands, channels, channels) array
         Mean of the training sessions' mean covariances, each divided by its trace.
     """

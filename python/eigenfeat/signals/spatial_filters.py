@@ -46,7 +46,7 @@ class SpatialFilters(EpochTransformer):
     bands : sequence of (low, high) or None, default=None
         Pass bands, in the unit of `sfreq`. Each band has filters of its own.
     sfreq : float or None, default=None
-        Samples per second. MNE's `Epochs` know theirs.
+        Samples per second. Not needed for `mne.Epochs`, which include it.
     ridge : float >= 0, default=0.01
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues.
     pairs : {"all", "one_vs_rest"}, default="all"
@@ -178,10 +178,17 @@ class SpatialFilters(EpochTransformer):
 
         Parameters
         ----------
-        X, y, sample_weight, groups
-            As in `fit`. A known session keeps its mean.
+        X : (n, channels, times) array-like or mne.Epochs
+            Finite epochs.
+        y : (n,) array-like
+            Labels.
         classes : array-like, optional
             All labels, given with the first batch; any other label is then an error.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the epochs.
+        groups : (n,) array-like, optional
+            Sessions of the epochs, for ``align="session"``; None is one session. A known session
+            keeps its mean.
 
         Returns
         -------
@@ -390,7 +397,7 @@ class _Filters(NamedTuple):
 def _in_own_span(above: _Array, both: _Array, tol: float, least: float) -> tuple[_Array, _Array]:
     """Eigenvalues (m,), descending, and vectors (r, m) in the span of `both` (r, r).
 
-    There are none if neither class has power, so that no eigenvalue of `both` exceeds `least`.
+    m = 0 if neither class has power, so that no eigenvalue of `both` exceeds `least`.
     """
     values, vectors = np.linalg.eigh(both)
     span = vectors[:, values > max(tol * values[-1], least)]

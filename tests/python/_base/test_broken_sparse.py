@@ -70,7 +70,7 @@ def broken(fault, make=sp.csr_matrix):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", TAKE_SPARSE)
 def test_every_estimator_refuses_them(name):
-    """One fault: all of them are checked in one place, which blocks and moments try."""
+    """One fault suffices here: the tests of blocks and moments try all of them."""
     estimator, more = new(name)
     for make in (sp.csr_matrix, sp.csr_array):
         with pytest.raises(ValueError, match=TEXT):

@@ -61,7 +61,7 @@ def test_every_estimator(name):
     ],
 )
 def test_early_classifiers_with_a_class_of_one_row(model):
-    """Without a warning for each of many fits."""
+    """The many inner fits give no warnings."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 5)), np.zeros(60, dtype=int)
     y[7] = 1
@@ -81,4 +81,4 @@ def test_hidden_layers_of_few_rows_are_small(depth):
     assert all(len(layer.offset) <= 48 for layer in model.layers_[:-1])
     assert model.score(X, y) > 0.5
     few = ef.GEMClassifier(depth=depth, hidden_directions=1).fit(X, y)
-    assert len(few.layers_[0].offset) == 132  # as asked for
+    assert len(few.layers_[0].offset) == 132  # one direction for each pair of classes, as requested

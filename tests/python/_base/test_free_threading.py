@@ -69,7 +69,7 @@ def test_moments_are_updated_merged_and_read_at_once(rng):
                 assert np.isfinite(found).all()
                 assert np.array_equal(found, found.T)
             shared.merge(ClassMoments(classes=range(5)))
-        return shared == shared  # which locks both sides
+        return shared == shared  # a comparison locks both sides
 
     assert all(together(work))
     rows, labels = X.reshape(-1, d), y.ravel()

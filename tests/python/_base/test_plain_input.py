@@ -201,7 +201,7 @@ HUGE = [11898508762506083287, 11898508762506083288, 11898508762506083289]
 
 
 def columns_of(values):
-    """The same labels in every type that holds them."""
+    """The labels `values` in every type of column that can hold them."""
     polars = pytest.importorskip("polars")
     plain = [values[k] for k in Y]
     whole, text = type(values[0]) is int, isinstance(values[0], str)

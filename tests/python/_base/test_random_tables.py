@@ -33,11 +33,11 @@ OF_LARGEST, OF_TIES = {"MaximumMarginCriterion"}, {"SpatialFilters"}
 # Samples are drawn or held out, one by one.
 OF_DRAWS = {name for name, why in COPIES_DIFFER.items() if why != RATIOS}
 OF_DRAWS |= {"GEM", "ReliableClassifier", "ConvolutionClassifier"}
-# Of equally good splits, a tree takes the one of the column that it tries first; a pool of the
-# other views does not depend on the order of the columns.
+# Of equally good splits, a tree takes the first one that it tries. A pool without trees does not
+# depend on the order of the columns.
 LINEAR_VIEWS = ["columns", "splines", "gem_ranks", "kernel"]
 WITHOUT_TREES = {"TableRegressor": {"views": LINEAR_VIEWS}}
-# Bits and bytes give pencils equal eigenvalues, whose vectors may be any of their span.
+# Tables of bits and bytes have equal eigenvalues, whose vectors are not unique.
 OF_EQUAL_EIGENVALUES = {"EpochClassifier", "GEMClassifier", "TableClassifier, gem"}
 # The logit of a view has a tolerance of 1e-3, and its folds one of 1e-2.
 OF_LOOSE_LOGITS = {"TableClassifier, gem"}
@@ -75,7 +75,7 @@ def check(name, seed):
         other = results(name, table, table.X[:, order], weight=weight, **given)
         same(known, other, name, 0.05 if few else 0.01)
     elif relation == "unit" and name not in OF_UNITS and floats:
-        unit = 2.0 ** (-40 if seed % 4 else 40)  # of which no digit changes
+        unit = 2.0 ** (-40 if seed % 4 else 40)  # a power of two changes no digit
         known = results(name, table, weight=weight, **exact) if exact else known
         tolerance = 1e-2 if name in OF_LOOSE_LOGITS else 2e-3
         same(known, results(name, table, unit * table.X, weight=weight, **exact), name, tolerance)

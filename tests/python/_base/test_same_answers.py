@@ -57,7 +57,7 @@ SCALES = (0.0, 0.1, 1.0)
     [ef.MaxMarginShift(PCA(2), scales=SCALES), ef.maxmargin.MaxMarginPCA(2, scales=SCALES)],
 )
 def test_moves_of_a_table_in_its_own_units(kind):
-    """As many epochs as of the standardised table, whose results are those without scaling."""
+    """The SVM takes as many epochs as for a standardised table, whose columns are not scaled."""
     X, y = table(40)
     Z = StandardScaler().fit_transform(X)
     plain = kind.fit(Z, y)

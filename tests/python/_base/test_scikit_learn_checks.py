@@ -1,4 +1,4 @@
-"""Every public estimator passes scikit-learn's checks, but for those that a page declares."""
+"""Every public estimator passes scikit-learn's checks, except those that a page declares."""
 
 from pathlib import Path
 
@@ -46,8 +46,8 @@ ONE, GRID = {"logit__penalty": [0.1]}, {"logit__penalty": [0.1, 1.0]}
 LDA = early.ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
 )
-# Configurations for rows with any number of columns, and of what takes long by default; the
-# defaults themselves are among OTHERS.
+# Configurations that accept any number of columns, and fast configurations of slow estimators; the
+# defaults of slow estimators are among OTHERS.
 FREE = {
     "GEMClassifier": lambda: ef.GEMClassifier(),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), ONE, cv=2),
@@ -108,7 +108,7 @@ def declared_of(estimator):
     declared = dict(DECLARED.get(type(estimator).__name__, {}))
     if getattr(estimator, "solver", None) == "frank_wolfe":
         declared["check_class_weight_classifiers"] = "costs that differ by 1e7 take more epochs"
-    if isinstance(getattr(estimator, "views", None), list):  # which take no sparse samples
+    if isinstance(getattr(estimator, "views", None), list):  # these views accept no sparse samples
         declared.pop("check_sample_weight_equivalence_on_sparse_data", None)
     return {} if getattr(estimator, "variance_floor", None) == 0.1 else declared
 

@@ -37,7 +37,7 @@ def in_disorder(rows, dtype=np.float64):
 
 
 def turned(rows):
-    """The same in CSC, as much in disorder."""
+    """Convert rows to CSC with unsorted and repeated entries, as in `in_disorder`."""
     other = in_disorder(rows.T)
     return sp.csc_matrix((other.data, other.indices, other.indptr), shape=rows.shape)
 

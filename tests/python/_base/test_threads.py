@@ -237,7 +237,7 @@ def test_fits_in_several_threads_leave_the_threads_of_blas_as_they_were():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_has_the_threads_of_blas_that_its_parent_had():
-    """Also where it was forked while a thread, or the forking thread, used one BLAS thread."""
+    """The number is restored even if a thread used one BLAS thread at the time of the fork."""
     code = """
 import os, threading
 from threadpoolctl import threadpool_info

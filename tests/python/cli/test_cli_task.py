@@ -113,7 +113,7 @@ def test_text_that_differs_in_most_rows_is_no_target(houses, form):
 
 @pytest.mark.filterwarnings("ignore:.*columns without any value")
 def test_columns_without_a_value_are_left_out_by_name(houses):
-    """Also where the columns are numbers, without an encoder."""
+    """Columns are left out with an encoder (`zone` is text) and without one."""
     for columns in (["area", "zone"], ["area"]):
         houses[[*columns, "price"]].assign(void=np.nan).to_csv("train.csv", index=False)
         out = run(*QUICK, "--task", "regression")[1]

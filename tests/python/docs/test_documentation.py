@@ -71,7 +71,7 @@ def test_a_page_runs_from_top_to_bottom(page, eeg, tmp_path, monkeypatch):
 
 
 def test_the_readme_runs(tmp_path, monkeypatch, capsys):
-    """Its Python blocks in their order, in an empty folder."""
+    """The Python blocks of the README run in their order, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "readme"}
     with warnings.catch_warnings():

@@ -213,7 +213,7 @@ def waves(random, n, d=12):
     ("rule", "tau"), [("quadratic", 0.9), pytest.param("pairwise", 0.8, marks=pytest.mark.long)]
 )
 def test_the_promise_of_held_out_samples_holds_with_its_confidence(rule, tau):
-    """With 30 rows, the models of folds would differ much from the model of all rows."""
+    """With 30 instead of 90 series, models of folds would differ much from that of all series."""
     kept, early, runs = 0, [], 20
     for seed in range(runs):
         random = np.random.default_rng([seed, 8])

@@ -214,7 +214,7 @@ def test_classifiers_with_scores_alone(classifier):
     assert_allclose(probability.sum(axis=1), 1.0)
     assert_array_equal(model.classifiers_[-1].predict(N), model.predict(N))
     loss = -np.log(probability[np.arange(60), np.searchsorted(model.classes_, t)]).mean()
-    assert loss < 0.9  # of three classes; log 3 is 1.1
+    assert loss < 0.9  # equal probabilities of the three classes would have log 3 = 1.1
 
 
 def test_a_pool_of_views_provides_its_own_out_of_fold_probabilities():

@@ -74,7 +74,7 @@ def test_the_largest_bound_of_all_stages_holds(shares, monkeypatch):
     rule_input, too_large, n = model.fitted_.rule_input(np.array([[0.0, np.nan]])), 0, 500
     for seed in range(n):
         fresh = SampledRule(rule.predict, rule.n_samples, seed)
-        (best,) = fresh.best_classes(rule_input)  # by completions that are not counted
+        (best,) = fresh.best_classes(rule_input)  # from completions that the bound does not count
         too_large += fresh.bound(rule_input, np.array([best]))[0] > shares[best]
     assert binom.sf(too_large - 1, n, 0.1) > 1e-3
     assert too_large > 0  # the bound is not much too small

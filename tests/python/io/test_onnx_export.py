@@ -319,7 +319,9 @@ def test_errors(tmp_path, monkeypatch):
         to_onnx(early, tmp_path / "model")
     real = ef.MultinomialLogit().fit(X[TRAIN], y[TRAIN])
     real.classes_ = real.classes_ + 0.5
-    with pytest.raises(ValueError, match="classes: expected whole numbers or strings, got"):
+    with pytest.raises(
+        ValueError, match="classes: expected whole numbers, booleans or strings, got"
+    ):
         to_onnx(real)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setitem(sys.modules, "onnx", None)

@@ -92,7 +92,7 @@ def test_deflated_directions_are_not_found_again(rng, sign):
 
 
 def test_copies_of_columns_in_any_order():
-    """Their difference and a deflated direction both have value 0, and must not mix."""
+    """The difference of copies and a deflated direction both have value 0, and must not mix."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     one, other = rng.standard_normal((2, 60)) + y

@@ -21,7 +21,7 @@ def domains(rng):
     centres = 2.0 * rng.standard_normal((4, 9))
     Xs = centres[np.repeat(range(4), 40)] + rng.standard_normal((160, 9))
     Xt = centres[np.repeat(range(4), 6)] + rng.standard_normal((24, 9))
-    Xt[:, 7:] = 4.0 * rng.standard_normal((24, 2))  # of no use in the target
+    Xt[:, 7:] = 4.0 * rng.standard_normal((24, 2))  # only noise in the target
     return Xs, ys, 3.0 * Xt + 50.0, yt
 
 

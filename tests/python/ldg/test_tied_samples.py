@@ -59,6 +59,6 @@ def test_directions_of_columns(estimator):
         one = estimator(random_state=0).fit(X, y)
         other = estimator(random_state=0).fit(X[:, order], y)
         assert other.n_neighbors_ == one.n_neighbors_
-        # Of equal columns either may have a weight.
+        # Either of two equal columns may have the weight.
         places, others = in_any_order(X), in_any_order(X[:, order])
         np.testing.assert_array_equal(other.components_[:, others], one.components_[:, places])

@@ -107,7 +107,7 @@ def test_merge_edges(rng):
         moments + 3
 
 
-@pytest.mark.parametrize("d", [2, 400])  # of many columns, samples are kept
+@pytest.mark.parametrize("d", [2, 400])  # with many columns, samples are kept
 def test_classes_without_samples_are_merged(d):
     moments = ClassMoments().update(np.eye(2, d), ["a", "b"])
     if d == 2:

@@ -44,7 +44,7 @@ def test_a_bad_entry_is_located_and_changes_nothing(rng, value, form):
     assert moments == before
     assert moments.classes_.tolist() == [0, 1, 2]
     assert (moments + moments).weight(0) == 2 * before.weight(0)
-    moments.update(X[:100], y[:100])  # and it still works
+    moments.update(X[:100], y[:100])  # the accumulator still works
     assert 77 in moments.classes_
 
 

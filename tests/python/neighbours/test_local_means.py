@@ -71,7 +71,7 @@ def test_scatters_are_sums_about_local_means(rng, method, dtype):
     assert_array_equal(found.weighted, found.weighted.T)
 
 
-def test_a_search_contains_those_for_fewer_neighbours(rng):
+def test_lists_of_fewer_neighbours_are_prefixes_of_longer_lists(rng):
     X, codes = draw(rng, 120, 4, 3, np.float64)
     neighbours = local_neighbours(X, codes, 3, 9)
     for k in (1, 4, 9):

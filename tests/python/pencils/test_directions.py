@@ -172,7 +172,7 @@ def test_a_class_of_zeros_takes_the_mean_trace(rng):
 
 
 def test_a_class_of_one_row_below_a_covariance(rng):
-    """Its covariance is 0: the ridge follows the mean trace over the classes, for any offset."""
+    """The covariance of one row is 0: its ridge follows the mean trace over the classes."""
     X, y = sample(rng, k=2)
     X, y = np.vstack([X, 0.1 * np.ones((50, 6))]), np.append(y, np.full(50, 2))
     moments = ClassMoments().update(X, y)

@@ -1,4 +1,4 @@
-"""Choosing pairs: every kind gives distinct pairs in which every class occurs."""
+"""Pairs of classes: each kind of pairs is distinct and has each class."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_a_full_cube_has_all_its_edges():
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
-def test_random_state_decides(kind):
+def test_random_state_determines_the_pairs(kind):
     labels = np.arange(20)
     first = class_pairs(labels, kind, random_state=4)
     assert np.array_equal(first, class_pairs(labels, kind, random_state=4))
@@ -193,7 +193,7 @@ def test_misuse_is_named(kind, message):
         (("confusion", 0), "in 1"),
     ],
 )
-def test_a_wrong_number_of_pairs_is_named_as_it_is_given(rng, pairs, bound):
+def test_a_wrong_number_of_pairs_names_the_parameter_pairs(rng, pairs, bound):
     moments = ClassMoments().update(*cloud(rng))
     with pytest.raises(ValueError, match=f"^pairs: expected an integer {bound}"):
         pair_directions(moments, pairs)

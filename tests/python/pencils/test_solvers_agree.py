@@ -65,7 +65,7 @@ def with_empty_columns(rng, d):
 
 
 def arrow(rng, d):
-    """One large eigenvalue beside many small ones, as moments of images have."""
+    """One large and many small eigenvalues, as in moments of images."""
     Q = rotation(rng, d)
     values = np.append(rng.random(d - 1), 1e3)
     return symmetric(Q, values), symmetric(rotation(rng, d), 0.5 + rng.random(d))

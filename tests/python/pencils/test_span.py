@@ -1,4 +1,4 @@
-"""Few samples of many columns: solved in their span, with the results of the whole matrices."""
+"""Few samples of many columns are solved in their span, with the results of whole matrices."""
 
 import pickle
 
@@ -29,7 +29,7 @@ def samples(rng):
 
 
 def both(X, y, weight=None):
-    """The same moments, as samples and as matrices."""
+    """Return equal moments twice: the first keep the samples, the second have formed matrices."""
     few, formed = ClassMoments().update(X, y, weight), ClassMoments().update(X, y, weight)
     formed.covariance(0)
     assert few.few_samples() is not None
@@ -41,7 +41,7 @@ def both(X, y, weight=None):
     ("form", "dtype"),
     [(np.asarray, np.float64), (sp.csr_array, np.float32), (np.asfortranarray, np.float64)],
 )
-def test_matrices_have_the_bits_of_those_formed_at_once(samples, rng, form, dtype):
+def test_matrices_formed_late_and_at_once_are_bit_for_bit_equal(samples, rng, form, dtype):
     X, y = samples
     X, weight = X.astype(dtype), rng.uniform(0.0, 2.0, N)
     parts = [slice(0, 30), slice(30, 50), slice(50, N)]
@@ -70,7 +70,7 @@ def test_matrices_have_the_bits_of_those_formed_at_once(samples, rng, form, dtyp
     assert pickle.loads(pickle.dumps(one)) == copy
 
 
-def test_samples_are_copied_and_give_way_to_matrices_when_they_are_many(samples):
+def test_samples_are_copied_and_many_samples_are_replaced_by_matrices(samples):
     X, y = samples
     mine = X.copy()
     moments = ClassMoments().update(mine, y)
@@ -96,7 +96,7 @@ def test_samples_are_copied_and_give_way_to_matrices_when_they_are_many(samples)
         {"constant": True, "pairs": ("random_groups", 30), "random_state": 3},
     ],
 )
-def test_directions_are_those_of_the_matrices(samples, rng, options):
+def test_directions_agree_with_those_of_the_matrices(samples, rng, options):
     X, y = samples
     if options.get("pairs", ("", 0))[0] == "random_groups":
         y = np.arange(N) % 8
@@ -115,7 +115,7 @@ def test_directions_are_those_of_the_matrices(samples, rng, options):
         np.testing.assert_allclose(mine.offset, theirs.offset, atol=1e-6)
 
 
-def test_a_ridge_is_named_where_the_span_is_too_large_for_a_class(samples):
+def test_the_error_suggests_a_ridge_if_a_class_does_not_fill_the_span(samples):
     X, y = samples
     for moments in both(X, y):
         with pytest.raises(SingularDenominatorError, match=r"ridge=.* suffices"):
@@ -149,7 +149,7 @@ def test_equal_and_collinear_samples(samples):
         ("vanishing", "class", D),
     ],
 )
-def test_components_of_each_class_are_those_of_the_matrices(samples, kind, center, n):
+def test_components_of_each_class_agree_with_those_of_the_matrices(samples, kind, center, n):
     few, formed = both(*samples)
     model = ClassComponents(kind, n, center=center, expansion="none")
     mine, theirs = (clone(model).fit_moments(m) for m in (few, formed))
@@ -163,7 +163,7 @@ def test_components_of_each_class_are_those_of_the_matrices(samples, kind, cente
 
 @pytest.mark.parametrize("kind", ["principal", "vanishing"])
 def test_components_of_very_wide_samples(rng, kind):
-    """No matrix of columns by columns, of 3 GB, is formed."""
+    """The matrix (columns, columns), which would take 3 GB, is not formed."""
     X, y = rng.standard_normal((20, 20_000)), np.arange(20) % 2
     model = ClassComponents(kind, 2, expansion="none").fit(X, y)
     squares = model.transform(X) ** 2
@@ -172,7 +172,7 @@ def test_components_of_very_wide_samples(rng, kind):
 
 
 @pytest.mark.parametrize("center", [False, True])
-def test_a_whole_null_space_is_that_of_the_matrices(samples, center):
+def test_a_whole_null_space_agrees_with_that_of_the_matrices(samples, center):
     few, formed = both(*samples)
     model = VanishingComponents(D - N + center, center=center, scale="columns")
     mine, theirs = (clone(model).fit_moments(m) for m in (few, formed))
@@ -199,7 +199,7 @@ def test_a_whole_null_space_is_that_of_the_matrices(samples, center):
     ],
     ids=repr,
 )
-def test_rayleigh_quotients_are_those_of_the_matrices(samples, model):
+def test_rayleigh_quotients_agree_with_those_of_the_matrices(samples, model):
     X, y = samples
     few, formed = both(X, y)
     mine = model.fit_moments(few)
@@ -220,7 +220,7 @@ def test_rayleigh_quotients_are_those_of_the_matrices(samples, model):
 
 
 @pytest.mark.parametrize("shrinkage", ["auto", 0.0, 0.3, 1.0])
-def test_quadratic_discriminants_are_those_of_the_matrices(samples, rng, shrinkage):
+def test_quadratic_discriminants_agree_with_those_of_the_matrices(samples, rng, shrinkage):
     X, y = samples
     few, formed = both(X, y)
     other = X + rng.standard_normal(X.shape)
@@ -243,7 +243,7 @@ def test_samples_are_kept_until_a_matrix_is_needed(samples):
     assert model.moments_.few_samples() is None
 
 
-def test_as_many_columns_as_chips_have_take_no_matrix(rng):
+def test_as_many_columns_as_a_gene_chip_has_form_no_matrix(rng):
     X, y = rng.standard_normal((20, 60_000)), np.arange(20) % 2
     model = FisherLDA().fit(X, y)
     assert model.moments_.few_samples() is not None

@@ -1,4 +1,4 @@
-"""Minima of quadratics over balls, and signs that are certain: the public functions."""
+"""Minima of quadratics over balls, and certified signs: the public functions."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ EPS = np.finfo(float).eps
 
 @pytest.mark.parametrize("kind", ["indefinite", "positive", "singular", "hard"])
 @pytest.mark.parametrize("way", ["each", "shared", "diagonal"])
-def test_minima_are_those_of_the_optimality_conditions_and_decide_signs(rng, kind, way):
+def test_minima_meet_the_optimality_conditions_and_determine_signs(rng, kind, way):
     """A + mu I has no negative eigenvalue, (A + mu I) x = -g, and mu > 0 on the sphere alone."""
     n, d = 20, 9
     values = rng.standard_normal(d) if kind in ("indefinite", "hard") else rng.exponential(size=d)
@@ -35,7 +35,7 @@ def test_minima_are_those_of_the_optimality_conditions_and_decide_signs(rng, kin
         assert_array_equal(signs, np.sign(shift))
 
 
-def test_a_matrix_too_large_for_a_pass_a_column(rng):
+def test_a_matrix_that_lapack_reduces_by_blocks(rng):
     d = 2049
     A = np.diag(rng.standard_normal(d))
     v = rng.standard_normal(d) / np.sqrt(d)
@@ -46,7 +46,7 @@ def test_a_matrix_too_large_for_a_pass_a_column(rng):
     assert_allclose(np.linalg.norm(found.x), 3.0, rtol=1e-12)
 
 
-def test_no_problems_have_no_minima():
+def test_no_items_return_empty_arrays():
     found = trust_region_minimum(np.empty((0, 3, 3)), np.ones(3), 1.0)
     assert (found.x.shape, found.value.shape) == ((0, 3), (0,))
 
@@ -72,11 +72,11 @@ def test_errors(change, message):
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
-def test_signs_at_the_edge_of_the_numbers(diagonal):
+def test_signs_near_underflow_and_overflow(diagonal):
     """Squares that underflow, and constants that overflow in the problem's units."""
     as_given = (lambda a: a) if diagonal else (lambda a: np.diag(a))
     cases = [
-        # a, g, constant, radius, the sign that is right
+        # a, g, constant, radius, correct sign
         ([1.0, 0.0], [0.0, 1e-200], 1e-205, 1.0, -1),
         ([1.0, 0.0], [0.0, 1e-200], 3e-200, 1.0, 1),
         ([1.0, -1e-300], [0.0, 0.0], 0.0, 1e-50, -1),
@@ -107,5 +107,5 @@ def test_large_dense_matrices_allow_for_a_blocked_reduction():
     minimum = 1e4 - float((g / diagonal).sum())
     allowed = 128 * 4 * d * (d + 20) * EPS * float(np.linalg.norm(diagonal))
     assert found.sign == 1
-    assert found.lower <= minimum - 0.9 * allowed * 1e6  # |A|'s rounding, by radius^2
+    assert found.lower <= minimum - 0.9 * allowed * 1e6  # rounding of A times radius^2
     assert minimum <= found.upper

@@ -409,7 +409,7 @@ def test_clusters_are_features(digits):
 
 def test_the_page_says_which_samples_figures_come_from(rng):
     rows = rng.standard_normal((200, 3))
-    y = np.where(rng.random(200) < 0.5, "no", "yes")  # by chance
+    y = np.where(rng.random(200) < 0.5, "no", "yes")  # independent of the rows
     model = RandomForestClassifier(20, random_state=0).fit(rows, y)
 
     def words(**more):

@@ -48,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 class Recorder:
-    """Counts its calls, and asks to stop after so many steps."""
+    """Counts its calls, and asks to stop after `most` steps."""
 
     def __init__(self, most=10**9):
         self.most, self.begun, self.ended, self.calls = most, [], 0, []
@@ -82,7 +82,7 @@ def test_callbacks_get_every_step_and_change_nothing(name, tmp_path):
     assert recorder.calls == ["setup", "teardown"]
     assert recorder.begun[0][0] == "fit"
     assert recorder.ended == len(recorder.begun) - 1
-    assert abs(recorder.ended - STEPS[name](model)) <= 1  # the last one may be a test alone
+    assert abs(recorder.ended - STEPS[name](model)) <= 1  # the last step may only test convergence
     assert "_callback_fit_ctx" not in vars(model)
     ef.save(model.set_callbacks(), tmp_path / "model.efm")
 
@@ -97,7 +97,7 @@ def test_a_callback_stops_a_fit(name):
 
 
 @needs
-def test_an_error_ends_callbacks_and_leaves_the_model():
+def test_an_error_ends_callbacks_and_leaves_the_model_unchanged():
     recorder = Recorder()
     model = ef.MultinomialLogit().fit(X, Y)
     before = model.coef_.copy()
@@ -124,8 +124,8 @@ def test_a_fit_that_takes_all_its_steps_ends(shape):
 
 @pytest.mark.long
 @needs
-def test_an_older_scikit_learn_has_none():
-    """As with versions before 1.9, which have no such module."""
+def test_estimators_work_without_callbacks_of_scikit_learn():
+    """Versions of scikit-learn before 1.9 have no module sklearn.callback."""
     code = (
         "import sys, sklearn.linear_model, sklearn.model_selection, sklearn.neighbors\n"
         "import sklearn.pipeline, sklearn.discriminant_analysis, sklearn.decomposition\n"

@@ -223,7 +223,7 @@ def test_rows_of_weight_0_count_in_messages(make):
 )
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_text_that_looks_like_numbers_or_dates_is_named(what, form, repeats):
-    """Of different values, which are left out, and of values that become categories."""
+    """Columns of distinct values are left out; repeated values become categories."""
     texts = [form.format(1900 + n) for n in range(100)] * repeats
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""Fits on a cluster of Dask: the same bits on processes and threads, with little memory."""
+"""Fits on a Dask cluster: bit-for-bit equal on processes and threads, with little memory."""
 
 import os
 

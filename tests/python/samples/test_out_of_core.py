@@ -146,7 +146,7 @@ from eigenfeat.samples import blocks as sample_blocks
 path, dtype, n, d = {arguments}
 
 
-def own_bytes():  # of this process, without pages of files, which the system takes back at will
+def own_bytes():  # memory of this process, without mapped files, whose pages the system may free
     status = dict(line.split(":", 1) for line in open("/proc/self/status"))
     return 1024 * int(status["RssAnon"].split()[0])
 

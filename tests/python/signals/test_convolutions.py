@@ -1,4 +1,4 @@
-"""Convolution features: their definition in NumPy, beginnings, channels; the ridge's scores."""
+"""Convolution features compared with NumPy, for prefixes and channels; scores of the ridge."""
 
 import tracemalloc
 from itertools import combinations
@@ -33,7 +33,7 @@ def waves(rng, n=30, length=80, channels=None):
 
 
 def outputs(model, x, place, kernel, half=None):
-    """The convolution of one series (channels, times), summed in the order that is promised."""
+    """The convolution of one series (channels, times), summed in the documented order."""
     d = int(model.dilations_[place])
     x = np.diff(x, axis=1) if model.orders_[place] else x
     pair = 84 * place + kernel
@@ -144,7 +144,7 @@ def test_dilations_are_those_of_the_paper(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("channels", [None, 4])
-def test_prefixes_are_the_series_cut_there(rng, channels, dtype):
+def test_features_of_prefixes_are_those_of_cut_series(rng, channels, dtype):
     X, _ = waves(rng, 9, 90, channels)
     X = X.astype(dtype)
     model = ConvolutionFeatures(84 * 20, differences=True, contests=True, random_state=0).fit(X)
@@ -199,7 +199,7 @@ def test_thresholds_of_long_series_take_little_memory(rng):
     assert peak < 40 * X.nbytes
 
 
-def test_scores_are_the_same_bits_for_any_number_of_blas_threads(rng):
+def test_scores_are_bit_for_bit_equal_for_any_number_of_blas_threads(rng):
     X, y = waves(rng, 200, 60)
 
     def scores(n_threads):
@@ -228,7 +228,7 @@ def test_classifiers_take_little_memory(rng):
     assert_allclose(found[-200:], model.predict_proba(X), atol=1e-9)
 
 
-def test_seeds_decide(rng):
+def test_seeds_determine_the_thresholds(rng):
     X, _ = waves(rng, 40, 200)
     model, twin, other = (
         ConvolutionFeatures(84, random_state=seed).fit(X)
@@ -378,7 +378,7 @@ def test_summaries_are_added_to_series_of_one_length(rng):
 
 @pytest.mark.parametrize("channels", [1, 2])
 def test_missing_values(rng, channels):
-    """They are the channel's last known values; at the end of a series they are no samples."""
+    """A gap takes the last value before it, or the next one; a gap at the end is cut off."""
     X = rng.standard_normal((12, channels, 40))
     expected, holes = X.copy(), X.copy()
     holes[0, 0, 5:8], expected[0, 0, 5:8] = np.nan, X[0, 0, 4]

@@ -144,7 +144,7 @@ def test_sessions_are_whitened_each_by_its_own_mean(rng, reference):
 
 
 def test_a_pair_of_classes_that_lacks_power():
-    """Its problem is solved in the span of its own epochs; classes without any have no filters."""
+    """The pair is solved in the span of its own epochs; classes without power have no filters."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 6)
     X = rng.standard_normal((24, 3, 50))
@@ -161,7 +161,7 @@ def test_a_pair_of_classes_that_lacks_power():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_powers_of_more_filters_than_channels(rng, dtype):
-    """They are the mean squares of the filtered epochs, also of dependent channels."""
+    """The powers equal mean squares of the filtered epochs, also for dependent channels."""
     y = np.arange(80) % 8
     X = rng.normal(size=(80, 6, 100)) + 0.2
     X[np.arange(80), y % 6] *= 1.5

@@ -112,7 +112,7 @@ def test_mixture_weights_minimise_the_squared_error(rng):
 
 
 def test_poor_views_have_little_weight_with_few_samples(rng):
-    """Their errors are those of the first view and others beside."""
+    """Poor views have the errors of the first view plus errors of their own."""
     first, share = [], np.full(30, 1 / 30)
     for _ in range(20):
         y, noise = rng.standard_normal((2, 30, 1))

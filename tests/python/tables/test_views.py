@@ -595,7 +595,7 @@ def test_missing_entries_are_a_bin_and_an_indicator_of_their_own():
 
 
 def test_out_of_fold_probabilities(rng):
-    """Those of a pool whose views and weights have not seen the fold."""
+    """The pool of a fold has views and weights that were fitted without the fold."""
     y = np.arange(120) % 3
     X = rng.standard_normal((120, 4)) + y[:, None] * [1.5, 0, 0, 0]
     X, y = np.vstack([X, [[9.0, 9, 9, 9]]]), np.append(y, 3)
@@ -616,7 +616,7 @@ def test_views_are_pooled_out_of_fold_by_weights_of_the_other_folds(rng):
     y = np.arange(200) % 2
     X = (2 * y - 1)[:, None] + 2 * rng.standard_normal((200, 2))
     weight = np.ones(200)
-    views = [LogitOfColumn(0), LogitOfColumn(1)]  # which learn nothing
+    views = [LogitOfColumn(0), LogitOfColumn(1)]  # fixed logits, without a fit
     even = TableClassifier(views).fit(X, y, weight).out_of_fold_proba_
     weight[7] = 60.0
     heavy = TableClassifier(views).fit(X, y, weight).out_of_fold_proba_

@@ -131,10 +131,11 @@ def _units(classes: ClassSamples, options: PencilOptions) -> Array:
 def _denominator(
     classes: ClassSamples, below: int, unit: float, options: PencilOptions
 ) -> Denominator:
-    """The denominator of a class.
+    """The denominator of a class, with its ridge.
 
-    A class of n samples in d > n columns has at most n positive eigenvalues, and a ridge of 0.2 of
-    the mean over all d eigenvalues would be negligible.
+    A class of n samples in d > n columns has at most n positive eigenvalues. The default ridge is
+    therefore a multiple of their mean: relative to the mean over all d eigenvalues, it would be
+    negligible.
     """
     n, d = len(classes.roots[below]), classes.n_features
     ridge: Any = options.ridge

@@ -83,13 +83,8 @@ class SparseRows(OmitsCaches):
     ) -> _Values:
         """``X @ V`` for `width` columns of V from `at` on.
 
-        Parameters
-        ----------
-        V, out
-            C-contiguous arrays of float64, or of float32 with float32 samples. The columns of `out`
-            from `out_at` on receive the product.
-        add
-            Whether the product is added to `out`.
+        `V` and `out` are C-contiguous arrays of float64, or of float32 with float32 samples. The
+        columns of `out` from `out_at` on receive the product, or with `add` its sum with `out`.
         """
         width = V.shape[1] - at if width is None else width
         if out is None:
